@@ -50,6 +50,7 @@ _STAGES = {
     5: "a run changed the weights",
     6: "resize failed",
 }
+_LARGE = 8 << 20  # bytes of C that are nothing but weights
 _SECONDS = 600  # an emulated core is some 50 times slower than the host
 # A blob that the model's own files do not carry.
 _WEIGHTS = """#include "NAME.h"
@@ -61,7 +62,7 @@ const size_t NAME_weights_bytes = BYTES_OF_BLOB;
 #define SECTION ".section .rodata.NAME_weights,\\"a\\"\\n"
 #endif
 __asm__(SECTION
-        ".balign 64\\n"
+        ".balign ALIGN\\n"
         ".globl NAME_weights\\n"
         "NAME_weights:\\n"
         ".incbin \\"NAME.mcb\\"\\n"
@@ -141,9 +142,7 @@ class Emulated:
         made = tempfile.TemporaryDirectory(prefix="mccompile-")
         scratch = Path(made.name).resolve()
         (scratch / "mcc_host_model.h").write_text(_model_header(report, dump), encoding="utf-8")
-        sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
-        if f"{report.prefix}_weights_bytes;" not in (folder / f"{report.prefix}.h").read_text(encoding="utf-8"):
-            sources.append(_external_weights(folder, report.prefix, scratch))
+        sources = _sources(folder, report.prefix, scratch)
         if report.module:
             image = built(folder, report, shlex.join(compiler), scratch, flags)
             sources = [scratch / f"{report.prefix}_loaded.c"]
@@ -320,11 +319,28 @@ def _call(command: Sequence[str], what: str) -> None:
         raise WrongUse(Problem(f"the compiler failed on {what}", shlex.join(command), said, fix))
 
 
-def _external_weights(folder: Path, prefix: str, scratch: Path) -> Path:
-    """A source that brings in the blob where the model's own files leave that to the program."""
+def _sources(folder: Path, prefix: str, scratch: Path) -> list[Path]:
+    """The model's own, but for a large array of weights: that takes a compiler many minutes and gigabytes, while the
+    assembler brings in the same bytes, as aligned, at once."""
+    own = folder / f"{prefix}_weights.c"
+    sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c" and path != own]
+    if own.is_file() and own.stat().st_size < _LARGE:
+        return [*sources, own]
+    if own.is_file():
+        with own.open(encoding="utf-8") as file:
+            aligned = re.search(r"MCC_ALIGNED\((\d+)\)", file.read(4096))
+        return [*sources, _external_weights(folder, prefix, scratch, int(aligned[1])) if aligned else own]
+    if f"{prefix}_weights_bytes;" in (folder / f"{prefix}.h").read_text(encoding="utf-8"):
+        return sources
+    return [*sources, _external_weights(folder, prefix, scratch)]
+
+
+def _external_weights(folder: Path, prefix: str, scratch: Path, align: int = 64) -> Path:
+    """A source that brings in the blob."""
     path = scratch / f"{prefix}_weights.c"
     nbytes = (folder / f"{prefix}.mcb").stat().st_size
-    path.write_text(_WEIGHTS.replace("BYTES_OF_BLOB", str(nbytes)).replace("NAME", prefix), encoding="utf-8")
+    text = _WEIGHTS.replace("BYTES_OF_BLOB", str(nbytes)).replace("ALIGN", str(align)).replace("NAME", prefix)
+    path.write_text(text, encoding="utf-8")
     return path
 
 

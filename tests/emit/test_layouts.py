@@ -146,7 +146,7 @@ def test_own_targets_are_known_by_flags_and_compiler() -> None:
     idf = layouts()["esp-idf"]
     held = {name for name in names() if idf.holds(load(name).build)}
     assert held == {"generic", "rv32imc"}
-    xtensa = Build("mine", "/opt/bin/xtensa-esp32-elf-gcc", ("-mlongcalls",))
+    xtensa = Build("mine", "xtensa-esp32-elf-gcc", ("-mlongcalls",))
     assert idf.holds(xtensa) and idf.holds(Build("mine", flags=("-funroll-loops",)))
     assert not idf.holds(Build("mine", "clang", ("-mcpu=cortex-m85",)))
 

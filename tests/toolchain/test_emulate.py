@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 from mccompile.base.errors import WrongUse
+from mccompile.driver import Options
+from mccompile.emit.blob import Carrier
 from mccompile.targets import api
+from mccompile.toolchain import emulate
 from mccompile.toolchain.boards import BOARDS, linker_script
+from mccompile.toolchain.emulate import _sources
 from mccompile.toolchain.image import read_map
 from mccompile.toolchain.tools import require
+from tests import small_models
+from tests.small_models import compiled
 
 
 def test_what_is_missing_is_named_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,3 +102,25 @@ def test_maps_of_lld_are_read_too(text: str, found: dict[str, dict[str, int]], t
     path = tmp_path / "program.map"
     path.write_text(text)
     assert read_map(path, "kws") == found
+
+
+@pytest.mark.parametrize(("carrier", "align"), [("array", 16), ("external", 64)])
+def test_the_assembler_brings_in_what_would_be_a_large_array(
+    carrier: str, align: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """60 MB of weights are an array of 260 MB of C, which cross-compilers take many minutes for."""
+    (tmp_path / "scratch").mkdir()
+    compiled(small_models.conv(), Options(blob=Carrier(carrier))).write(tmp_path / "out")
+    if carrier == "array":
+        assert tmp_path / "out" / "conv_weights.c" in _sources(tmp_path / "out", "conv", tmp_path / "scratch")
+        monkeypatch.setattr(emulate, "_LARGE", 100)
+    sources = _sources(tmp_path / "out", "conv", tmp_path / "scratch")
+    assert [path.name for path in sources] == ["conv.c", "conv_kernels.c", "conv_weights.c"]
+    text = (tmp_path / "scratch" / "conv_weights.c").read_text()
+    assert sources[-1].parent == tmp_path / "scratch" and ".incbin" in text
+    assert f".balign {align}\\n" in text  # no better than promised
+
+
+def test_a_single_file_has_its_weights(tmp_path: Path) -> None:
+    compiled(small_models.conv(), Options(single_file=True)).write(tmp_path)
+    assert [path.name for path in _sources(tmp_path, "conv", tmp_path)] == ["conv.c"]
