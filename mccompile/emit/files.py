@@ -29,6 +29,9 @@ class Files(Mapping[str, bytes]):
         made = self._made[path]
         return made if isinstance(made, bytes) else b"".join(made())
 
+    def __contains__(self, path: object) -> bool:
+        return path in self._made  # what Mapping does renders the file
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._made)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tracemalloc
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -66,3 +67,11 @@ def test_memory_grows_by_little_more_than_the_weights(tmp_path: Path) -> None:
     few, many = most_memory(1, tmp_path / "few"), most_memory(5, tmp_path / "many")
     assert many - few < 1.5 * 4 * (1 << 20)
     assert (tmp_path / "many" / "net_weights.c").stat().st_size > 5 << 20
+
+
+def test_whether_a_file_is_there_is_asked_without_rendering_it() -> None:
+    def rendered() -> Iterable[bytes]:
+        raise AssertionError("rendered")
+
+    files = Files({"model.mcb": rendered})
+    assert "model.mcb" in files and "other" not in files
