@@ -46,7 +46,7 @@ WARNING_FREE = {
 }
 
 
-PORTABLE = {"c", "scalar", "dsp", "helium"}  # the headers of others need their machine
+PORTABLE = {"c", "fpu", "scalar", "dsp", "helium"}  # the headers of others need their machine
 IDS_OF_PORTABLE = [id for id, kernel in KERNELS.items() if kernel.isa in PORTABLE]
 
 
