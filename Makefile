@@ -26,7 +26,7 @@ endif
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init sweep size spills tuned \
-        bench mutants docs wheel clean
+        bench race mutants docs wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -94,6 +94,9 @@ tuned: $(TESTS) ## measure anew what comes with mccompile as --tuned default, un
 bench: $(TESTS) ## time the project's own models against onnxruntime, and MODELS="a.onnx b.onnx" against all peers
 	$(PY) -m benchmarks.bench
 	$(if $(MODELS),$(PY) -m benchmarks.networks $(MODELS))
+
+race: $(TESTS) ## draw small models and race each against the peers, print what is slower (SECONDS=600 SEED=1)
+	$(PY) -m benchmarks.race --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) $(ARGS)
 
 mutants: $(TESTS) ## change one place of the code at a time: do the tests notice? (ARGS="--only memory --count 50")
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'

@@ -1,0 +1,48 @@
+"""`make race` draws models that the standard allows; smaller cases are smaller ones of the same operator."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import onnx
+import pytest
+
+from benchmarks.race import (
+    BINARY,
+    INTEGERS,
+    LEAST,
+    MOVED,
+    NORMALIZED,
+    POOLED,
+    REDUCED,
+    UNARY,
+    Case,
+    drawn,
+    model,
+    smaller,
+)
+
+
+def test_drawn_cases_are_models_and_meet_every_operator() -> None:
+    draws = random.Random(1)
+    cases = [drawn(draws) for _ in range(600)]
+    for case in cases:
+        onnx.checker.check_model(model(case), full_check=True)
+    drawn_ops = {case.op for case in cases}
+    assert drawn_ops == {*UNARY, *BINARY, *REDUCED, *NORMALIZED, *POOLED, *MOVED, *INTEGERS}
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    first, second = random.Random(7), random.Random(7)
+    assert [drawn(first) for _ in range(9)] == [drawn(second) for _ in range(9)]
+
+
+@pytest.mark.parametrize("behind", ["", "Relu"])
+def test_smaller_cases(behind: str) -> None:
+    case = Case("Softmax", (64, 256), axes=(1,), before="Transpose", behind=behind)
+    found = list(smaller(case))
+    assert all(each.op == case.op and math.prod(each.shape) >= LEAST for each in found)
+    assert {each.before for each in found} == {"", "Transpose"} and case not in found
+    for each in found:
+        onnx.checker.check_model(model(each), full_check=True)
