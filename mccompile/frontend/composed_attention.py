@@ -37,12 +37,11 @@ def quantized_attention(body: Body) -> None:
 def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = None) -> None:
     """What follows on the projection; mask, past and bias are operands."""
     heads = int(body.attribute("num_heads", 0))
-    sizes = body.attribute("qkv_hidden_sizes", ())
     hidden = body.type(1).shape[1]
     if not isinstance(hidden, int) or heads < 1:
         raise Unsupported("channels whose number is known only at run time", "fix it with --dim or --shape")
     length = body.size(0, 1)
-    widths = [int(size) for size in sizes] or [hidden // 3] * 3
+    widths = _widths(heads, hidden, tuple(body.attribute("qkv_hidden_sizes", ())))
     parts = body.op("Split", projected, body.ints(*widths), axis=2, outs=3)
     query, key, value = (
         cut(body, name, heads, width // heads)
@@ -72,6 +71,19 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
     mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), value)
     back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
     body.give(0, body.op("Reshape", back, body.ints(0, 0, widths[2])))
+
+
+def _widths(heads: int, hidden: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The channels of queries, keys and values in what is `hidden` wide."""
+    if not sizes:
+        if not hidden or hidden % (3 * heads):
+            raise Invalid(f"the weights have {hidden} columns, {heads} heads take a multiple of {3 * heads}")
+        return (hidden // 3,) * 3
+    if len(sizes) != 3 or sum(sizes) != hidden or sizes[0] != sizes[1]:
+        raise Invalid(f"qkv_hidden_sizes {sizes} are not those of queries, keys and values in {hidden} columns")
+    if any(size < 1 or size % heads for size in sizes):
+        raise Invalid(f"qkv_hidden_sizes {sizes} do not divide by {heads} heads")
+    return sizes
 
 
 def cut(body: Body, name: str, heads: int, width: int = -1) -> str:

@@ -123,7 +123,10 @@ class Body:
 
     def size(self, index: int, axis: int) -> Size:
         """Of an operand along an axis."""
-        dim = self.type(index).shape[axis]
+        shape = self.type(index).shape
+        if not -len(shape) <= axis < len(shape):
+            raise Invalid(f"operand {index} is {self.type(index)}, which has no axis {axis}")
+        dim = shape[axis]
         return dim if isinstance(dim, int) else self.op("Shape", f"in{index}", start=axis, end=axis + 1)
 
     def sizes(self, *sizes: Size) -> str:

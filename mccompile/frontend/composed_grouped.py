@@ -56,6 +56,8 @@ def group_query_attention(body: Body) -> None:
         start = body.op("Sub", body.index(1), body.sizes(length)) if isinstance(length, str) else body.index(1 - length)
         before = body.op("Add", last, start)
     if body.attribute("do_rotary", 0):
+        if not (body.has(COSINES) and body.has(SINES)):
+            raise Invalid("do_rotary is 1, and cos_cache or sin_cache (operands 7 and 8) is missing")
         query, key = (_rotated(body, side, before, length) for side in (query, key))
     keys = _keys(body, past, room)
     end = body.op("Add", body.op("Reshape", before, body.ints(-1, 1, 1, 1)), body.sizes(length))
@@ -87,7 +89,10 @@ def _width(body: Body, heads: int, groups: int) -> int:
     channels = query.shape[2] if query.rank == 3 else None
     if not isinstance(channels, int):
         raise Unsupported(f"queries {query}, whose channels are not known", _FIX)
-    return channels // (heads if body.has(KEY) else heads + 2 * groups)
+    parts = heads if body.has(KEY) else heads + 2 * groups
+    if not channels or channels % parts:
+        raise Invalid(f"queries of {channels} channels, a multiple of {parts} is needed")
+    return channels // parts
 
 
 def _room(body: Body, past: Size, length: Size) -> Size:

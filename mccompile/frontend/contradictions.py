@@ -19,6 +19,7 @@ from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported, Value
 from .findings import Findings
 from .functions import type_proto
+from .ordering import sorted_model
 from .tensors import declared
 
 ALWAYS = False  # tests compare every result with ONNX's inference, whatever the file declares
@@ -104,11 +105,19 @@ class Results:
     def judge(self, model: ModelProto, inputs: Sequence[Value], findings: Findings) -> None:
         """Adds what the file has wrong; raises InternalError for what we have wrong."""
         inferred = _inferred(model, inputs) if self.doubtful else {}
+        sorted_types: Mapping[str, Said] | None = None  # what the inference says where each node reads what is there
         ours = []
         for made in self.doubtful:
             standard, type = inferred.get(made.name), made.value.type
             if standard is not None and not standard.allows(type):
-                if ALWAYS or (made.said is not None and made.said.agrees(standard)):
+                if sorted_types is None:
+                    sorted_types = _inferred(sorted_model(model), inputs)
+                then = sorted_types.get(made.name)
+                if then is not None and then.allows(type):
+                    why = f"it is declared as {standard}, and {type} where its nodes run in an order that is possible"
+                    fix = "sort its nodes, and infer its types anew"
+                    findings.add("a value contradicts its declaration", made.where, Invalid(why, fix))
+                elif ALWAYS or (made.said is not None and made.said.agrees(standard)):
                     ours.append(f"{made.name!r} ({made.where}) is {type}, ONNX says {standard}")
             elif made.said is not None and not made.said.allows_element(type):
                 why = f"{made.name!r} is declared as {made.said}, but its node makes {type}"

@@ -95,7 +95,9 @@ def _first(places: list[str], limit: int) -> list[str]:
 
 
 def check_bytes(what: str, type: TensorType) -> None:
-    """Refuses a tensor that no machine has the memory for."""
+    """Refuses a tensor that no machine has the memory for, and one with fewer elements than none."""
+    if any(isinstance(dim, int) and dim < 0 for dim in type.shape):
+        raise Invalid(f"{what} would be {type}, which has a negative size")
     nbytes, most = type.max_bytes, budgets().tensor
     if nbytes > most:
         why = f"{what} is {type}: {nbytes} bytes, {most} are the most that one tensor may take"

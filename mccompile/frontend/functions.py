@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, helper
 
 from ..base.structures import Items, Maybe, Slots, Structure
-from ..graph.ir import Value
+from ..graph.ir import Invalid, Value
 from .signature import Signature
 
 CallAttributes = Mapping[str, AttributeProto]  # of the function call that is being written out; empty outside of one
@@ -60,9 +60,12 @@ def body_of(sig: Signature, opset: int, node: NodeProto, operands: Sequence[Type
             types.append(TypeProto())
         else:
             types.append(type)
-    data = schema.get_context_dependent_function_with_opset_version(
-        version, call.SerializeToString(), [type.SerializeToString() for type in types]
-    )
+    try:
+        data = schema.get_context_dependent_function_with_opset_version(
+            version, call.SerializeToString(), [type.SerializeToString() for type in types]
+        )
+    except Exception as error:  # onnx raises many kinds
+        raise Invalid(f"ONNX cannot write it out: {error}") from None
     body: FunctionProto = FunctionProto.FromString(data)
     return body
 

@@ -12,6 +12,15 @@ from ..ops.api import Operator, registry
 from . import composed
 from .signature import STANDARD_DOMAINS, Signature, check_types, similar
 
+# what reading a node ends in whose operands or attributes are not as its operator asks for, where no rule says so
+MISFITS = (ArithmeticError, LookupError, TypeError, ValueError)
+
+
+def unforeseen(error: Exception) -> tuple[str, str]:
+    """Why a node is refused that no rule foresaw, and what helps."""
+    why = f"its operands and attributes do not fit together: {type(error).__name__}: {error}"
+    return why, "correct the model; if other runtimes run it, please report it"
+
 
 def is_graph(attribute: AttributeProto) -> bool:
     return attribute.type == AttributeProto.GRAPH

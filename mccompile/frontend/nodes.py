@@ -21,6 +21,7 @@ from ..ops.control_flow import Impossible, RanksDiffer
 from ..ops.rules.trips import Changes, Grows
 from ..ops.rules.window import PadsFollow
 from . import composed, growing_loops, peeled_loops, searches, sequences
+from .attribute_values import check_values
 from .bounds import Limits
 from .contradictions import Results, said_types
 from .declarations import backwards, declared_ranks, declared_shapes
@@ -30,13 +31,16 @@ from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
 from .graphs import GraphReader, normal_domain
 from .loop_trips import exact_trips, without_condition
-from .node_checks import check_branches, check_operands, is_graph, no_class
+from .node_checks import MISFITS, check_branches, check_operands, is_graph, no_class, unforeseen
+from .onnxruntime_forms import check_onnxruntime_form
 from .ordering import names_read, node_name
 from .own_functions import asked_for, external, operand_types
 from .scope import Found, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
 from .signature import CONSUMED, STANDARD_DOMAINS, Signature, check_form, signature, without_consumed
 from .tensors import attribute_value
+
+STRICT = False  # tests see what no rule of an operator foresaw as the bug that it is
 
 
 class NodeReader(GraphReader):
@@ -76,6 +80,11 @@ class NodeReader(GraphReader):
         except Refused as refused:
             self._refuse(node, refused, scope)
             results = [Missing.BROKEN] * len(node.output)
+        except MISFITS as error:
+            if STRICT:
+                raise
+            self._refuse(node, Invalid(*unforeseen(error)), scope)
+            results = [Missing.BROKEN] * len(node.output)
         for name, value in zip(node.output, results, strict=False):
             if name:
                 scope.values[name] = value
@@ -91,7 +100,10 @@ class NodeReader(GraphReader):
             self.findings.ranks[scope.origin(node)] = self.declared_branches.get(scope.origin(node))
 
     def _check_new(self, node: NodeProto, scope: Scope) -> None:
-        for name in filter(None, node.output):
+        names = [name for name in node.output if name]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                raise Invalid(f"it makes {name!r} twice", "give each value a name of its own")
             if isinstance(scope.values.get(name), Value):
                 raise Invalid(f"it makes {name!r}, which something else makes too", "give each value a name of its own")
 
@@ -122,6 +134,10 @@ class NodeReader(GraphReader):
         else:
             version = sig.version if cls and sig.version in cls.versions else without_consumed(sig)
             check_form(sig, resolved(node, scope.attributes))
+        given = attributes_of(node, scope.attributes)
+        check_onnxruntime_form(domain, node, given)
+        if is_onnx or domain in composed.domains():
+            check_values(given)
         inputs = [scope.find(name) for name in node.input]
         if (domain, node.op_type) in searches.NAMES:
             return searches.read(self, node, scope)

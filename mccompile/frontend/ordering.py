@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto
 
 
 def node_name(node: NodeProto) -> str:
@@ -61,6 +61,19 @@ def in_order(
                 missing(node, name)
         waits_for.append(before)
     return nodes if sorted_already else [nodes[number] for number in _sorted(nodes, waits_for)]
+
+
+def sorted_model(model: ModelProto) -> ModelProto:
+    """A copy with the nodes of its graph in order; the model itself where they are."""
+    made = {name for node in model.graph.node for name in node.output}
+    nodes = in_order(model.graph.node, lambda name: name not in made, lambda node, name: None)
+    if nodes is model.graph.node:
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.node[:]
+    copy.graph.node.extend(nodes)
+    return copy
 
 
 def _sorted(nodes: Sequence[NodeProto], waits_for: list[list[int]]) -> Iterator[int]:

@@ -128,14 +128,23 @@ def _unknown(domain: str, name: str, opset: int) -> Refused:
     return Unsupported("ONNX has no such operator", similar(name, operator_names(domain)))
 
 
+def check_operand_count(node: NodeProto, operands: Sequence[int], results: Sequence[int]) -> None:
+    """Are there as many operands and results as from the first to the second of each pair?"""
+    inputs, outputs = _present(node.input), _present(node.output)
+    if len(node.input) < operands[0] or inputs > operands[1]:
+        raise Invalid(f"it has {inputs} operands, {node.op_type} takes {_range(*operands)}")
+    if not results[0] <= outputs <= results[1]:
+        raise Invalid(f"it has {outputs} results, {node.op_type} gives {_range(*results)}")
+    names = [attribute.name for attribute in node.attribute]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Invalid(f"attribute {twice!r} is there twice")
+
+
 def check_form(sig: Signature, node: NodeProto) -> None:
     """The number of operands and results, and names and types of attributes."""
     schema = sig.schema
-    inputs, outputs = _present(node.input), _present(node.output)
-    if len(node.input) < schema.min_input or inputs > schema.max_input:
-        raise Invalid(f"it has {inputs} operands, {sig.name} takes {_range(schema.min_input, schema.max_input)}")
-    if not schema.min_output <= outputs <= schema.max_output:
-        raise Invalid(f"it has {outputs} results, {sig.name} gives {_range(schema.min_output, schema.max_output)}")
+    check_operand_count(node, (schema.min_input, schema.max_input), (schema.min_output, schema.max_output))
     for position, (formal, name) in enumerate(zip(sig.inputs, node.input, strict=False)):
         if formal.required and not name:
             raise Invalid(f"operand {position} ({formal.name}) is missing")

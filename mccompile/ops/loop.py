@@ -47,7 +47,7 @@ class Loop(Operator):
         facts = [Fact(value.type) for value in body.outputs[1 : 1 + states]]
         if collected:
             trips = self.collected(site, body, states)
-            facts += [Fact(stacked(type, 0, trips, body.inputs[0])) for type in collected]
+            facts += [Fact(stacked(type, 0, trips, body, body.inputs[0])) for type in collected]
         return facts
 
     def check(self, site: Site, body: Graph, states: int) -> None:

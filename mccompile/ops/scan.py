@@ -60,7 +60,7 @@ class Scan(Operator):
         facts = [Fact(value.type) for value in body.outputs[:states]]
         collected = [value.type for value in body.outputs[states:]]
         for type, axis in zip(collected, self.collected_axes(site), strict=True):
-            facts.append(Fact(stacked(type, axis, trips)))
+            facts.append(Fact(stacked(type, axis, trips, body)))
         return facts
 
     def cut(self, site: Site) -> list[tuple[int, int]]:
@@ -68,11 +68,13 @@ class Scan(Operator):
         first = len(site.facts) - self.num_scan_inputs
         operands = range(first, len(site.facts))
         axes = _axes(self.scan_input_axes, [site.type(n).rank for n in operands])
+        _check_directions(self.scan_input_directions, len(axes))
         return list(zip(operands, axes, strict=True))
 
     def collected_axes(self, site: Site) -> list[int]:
         """Along which results are put together."""
         outputs = site.regions[0].outputs[len(site.facts) - self.num_scan_inputs :]
+        _check_directions(self.scan_output_directions, len(outputs))
         return _axes(self.scan_output_axes, [value.type.rank + 1 for value in outputs])
 
     def trips(self, site: Site) -> Dim:
@@ -127,6 +129,11 @@ def _over_samples(node: OnnxNode) -> Scan:
     samples.add(inner)
     node.inputs, node.regions = [*present], (samples,)
     return Scan(len(present))
+
+
+def _check_directions(directions: Sequence[int], count: int) -> None:
+    if directions and len(directions) != count:
+        raise Invalid(f"there are {len(directions)} directions for {count} tensors")
 
 
 def _axes(axes: Sequence[int], ranks: Sequence[int]) -> list[int]:

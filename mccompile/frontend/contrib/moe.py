@@ -106,7 +106,7 @@ def _mixed(body: Body, layers: Sequence[tuple[str, int]], among_best: bool) -> N
 
 
 def _known(body: Body, index: int, axis: int) -> int:
-    size = body.type(index).shape[axis]
+    size = body.size(index, axis)
     if not isinstance(size, int):
         raise Unsupported(f"operand {index}, {body.type(index)}", "fix sizes with --dim or --shape")
     return size

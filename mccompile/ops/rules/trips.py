@@ -22,6 +22,7 @@ from ...program.ir import Call, Carry, If, Item, Loop, Stop, View
 from ..api import Invalid, Lowering, Unsupported
 from ..control_flow import copy_into
 from .at_run_time import is_given, measured
+from .growing_sizes import growing_sizes
 
 _COUNTER = -1
 MANY = 2**31 - 1  # trips that nobody means: the loop ends by its condition
@@ -222,9 +223,11 @@ def slice_at(view: View, axis: int, counter: Dim, trips: Dim, backwards: bool) -
     return replace(part, shape=without_axis(part.shape, axis), strides=without_axis(part.strides, axis))
 
 
-def stacked(type: TensorType, axis: int, trips: Dim, counter: Value | None = None) -> TensorType:
+def stacked(type: TensorType, axis: int, trips: Dim, body: Graph, counter: Value | None = None) -> TensorType:
     """What is collected of a result of the region. Where nothing is, sizes that only a trip would tell are 0."""
     own = symbols(counter.fact.value.item()) if counter is not None and counter.fact.value is not None else set()
+    if trips != 0 and any(isinstance(dim, Symbolic) for dim in type.shape):
+        own |= growing_sizes(body)
     if any(own & symbols(dim) for dim in type.shape):
         why = f"what it collects is {type} in each trip; sizes that change from trip to trip cannot be planned"
         raise Unsupported(why, "collect a tensor of the largest size, and a number that says how much of it is used")
