@@ -42,11 +42,11 @@ def to_onnx(data: bytes, file: str, reading: Reading = AS_IT_IS) -> ModelProto:
     try:
         model = read(data)
         signature = _chosen(model, file, reading.signature)
-        first = _Conversion(model, file, reading)
+        first = _Conversion(model, file, reading, follows=_lacks_shapes(model))
         try:
             return first.proto(signature)
         except BadFile:
-            if not first.open:
+            if first.follows or not first.open:
                 raise
             try:  # sizes of tensors that the file leaves open may be placeholders: LiteRT computes them
                 return _Conversion(model, file, reading, follows=True).proto(signature)
@@ -56,6 +56,20 @@ def to_onnx(data: bytes, file: str, reading: Reading = AS_IT_IS) -> ModelProto:
     except Damaged as damage:
         fix = "export or copy it again"
         raise BadFile(Problem(f"{file} is a damaged TensorFlow Lite model", file, str(damage), fix)) from None
+
+
+_NEVER_SCALARS = frozenset(
+    ("AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "MAX_POOL_2D", "SOFTMAX", "TRANSPOSE_CONV")
+)
+
+
+def _lacks_shapes(model: Model) -> bool:
+    """Does the file leave out shapes of what its operators make, which LiteRT computes?"""
+    return any(
+        operator.name in _NEVER_SCALARS and any(not graph.tensors[number].dims for number in operator.outputs)
+        for graph in model.subgraphs
+        for operator in graph.operators
+    )
 
 
 def _chosen(model: Model, file: str, key: str) -> Signature:
@@ -169,7 +183,9 @@ class _Conversion:
                 self._add(f"{operator.name} cannot be compiled", self._where(place, operator, graph), misfit)
             for number in operator.outputs:
                 if number not in scope.handles:
-                    scope.values.setdefault(number, graph.tensors[number].name)  # what was refused is said once
+                    scope.values.setdefault(
+                        number, graph.tensors[number].name or f"tensor {number}"
+                    )  # what was refused is said once
 
     def _check_operators(self) -> None:
         """Refuses the operators that nobody can write out, all at once."""

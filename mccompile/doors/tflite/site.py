@@ -49,7 +49,7 @@ class Site(Writer):
         self.shared, self.nodes = scope.writer.shared, scope.writer.nodes
         self.operator, self.scope = operator, scope
         self.subgraph, self.values = scope.subgraph, scope.values
-        self.title = self.subgraph.tensors[operator.outputs[0]].name if operator.outputs else operator.name
+        self.title = (self.subgraph.tensors[operator.outputs[0]].name if operator.outputs else "") or operator.name
 
     @property
     def name(self) -> str:
@@ -205,7 +205,10 @@ class Site(Writer):
         """A result as floats."""
         value = self.quantized(value, self.out(index))
         if channels_first:
-            value = self.transposed(value, last_order(len(self.out(index).dims)))
+            rank = len(self.out(index).dims) or max(
+                map(self.rank, filter(self.has, range(self.count)))
+            )  # file has none
+            value = self.transposed(value, last_order(rank))
         self.store(value, index)
 
     # -- quantization
@@ -239,6 +242,8 @@ class Site(Writer):
         found = tensor.quantization
         if found is None or not is_integer(tensor):
             return value
+        if tensor.type == "INT32" and found.is_one:
+            return self._whole(self.cast(value, "FLOAT64"), 1 / np.float64(found.scales[0]), found.zeros[0])
         if not found.is_one or tensor.type not in ("INT8", "UINT8", "INT16"):
             raise Unsupported(f"its result {tensor.name!r} is {tensor.type} with {found.scales.size} scales")
         zero = np.array(found.zeros[0], tensor.type.lower())
@@ -249,7 +254,23 @@ class Site(Writer):
         source, target = self.tensor(index), self.out(result)
         if source.type == target.type and source.quantization == target.quantization:
             return value
+        before, after = source.quantization, target.quantization
+        if target.type == "INT32" and is_integer(source) and before and after and before.is_one and after.is_one:
+            wide = self.op("Sub", self.cast(value, "FLOAT64"), self.number(float(before.zeros[0]), np.float64))
+            return self._whole(wide, np.float64(before.scales[0]) / np.float64(after.scales[0]), after.zeros[0])
         return self.quantized(self.dequantized(value, source), target)
+
+    def _whole(self, value: str, factor: np.float64, zero: int) -> str:
+        """A double times a factor as an integer of 32 bits, which QuantizeLinear does not make."""
+        scaled = self.op("Round", self.op("Mul", value, self.number(float(factor), np.float64)))
+        moved = self.op("Add", scaled, self.number(float(zero), np.float64)) if zero else scaled
+        low, high = (self.number(float(end), np.float64) for end in (-(2**31), 2**31 - 1))
+        return self.cast(self.op("Clip", moved, low, high), "INT32")
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Sizes of the axes behind those of the file: the two parts of complex numbers lie along one."""
+        return (2,) if self.tensor(0).type == "COMPLEX64" else ()
 
     # -- what many operators share
 

@@ -80,9 +80,10 @@ class Writer:
         return self.constant(np.array(value, dtype))
 
     def named(self, value: str, name: str) -> str:
-        """The value under the name that the file has for it, where that can be had: right after it is made."""
+        """The value under the name that the file has for it, if it has one, where that can be had: right after it is
+        made."""
         last = self.nodes[-1] if self.nodes else None
-        if last is None or list(last.output) != [value]:
+        if last is None or not name or list(last.output) != [value]:
             return value
         last.output[0] = last.name = self.shared.names.take(name)
         return str(last.output[0])

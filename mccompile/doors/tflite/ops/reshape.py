@@ -19,10 +19,15 @@ def _reshape(site: Site) -> None:
         shape = site.out().shape
     if site.has(1) and (site.is_resized or math.prod(shape) != math.prod(site.shape(0))):
         if not site.is_known(1):
-            site.store(site.requantized(site.op("Reshape", site.stored(0), site.sizes(1))))
+            site.store(site.requantized(site.op("Reshape", site.stored(0), _all_sizes(site, site.parts))))
             return
         shape = site.numbers(1)
-    site.store(site.requantized(site.reshape(site.stored(0), *shape)))
+    site.store(site.requantized(site.reshape(site.stored(0), *shape, *site.parts)))
+
+
+def _all_sizes(site: Site, more: tuple[int, ...]) -> str:
+    """Operand 1, and sizes of what complex numbers have besides."""
+    return site.op("Concat", site.sizes(1), site.ints(*more), axis=0) if more else site.sizes(1)
 
 
 @converts("SQUEEZE")
@@ -49,17 +54,18 @@ def _transpose(site: Site) -> None:
     order = tuple(axis % rank if rank else axis for axis in order)
     if sorted(order) != list(range(rank)):
         raise Invalid(f"its order of axes is {list(site.numbers(1))}")
-    site.store(site.requantized(site.op("Transpose", site.stored(0), perm=order)))
+    last = (rank,) if site.parts else ()
+    site.store(site.requantized(site.op("Transpose", site.stored(0), perm=(*order, *last))))
 
 
 @converts("TILE")
 def _tile(site: Site) -> None:
-    site.store(site.op("Tile", site.stored(0), site.sizes(1)))
+    site.store(site.op("Tile", site.stored(0), _all_sizes(site, (1,) * len(site.parts))))
 
 
 @converts("BROADCAST_TO")
 def _broadcast_to(site: Site) -> None:
-    site.store(site.op("Expand", site.stored(0), site.sizes(1)))
+    site.store(site.op("Expand", site.stored(0), _all_sizes(site, site.parts)))
 
 
 @converts("BROADCAST_ARGS")
