@@ -219,9 +219,9 @@ def _skip_layer_normalization(body: Body) -> None:
         "LayerNormalization", *parts, outs=3 if body.wants(1) or body.wants(2) else 1, axis=-1, epsilon=epsilon
     )
     body.give(0, made)
-    for number in (1, 2):
+    for number in (1, 2):  # f32, whatever the operands are
         if body.wants(number):
-            body.give(number, f"{made}_{number}")
+            body.give(number, f"{made}_{number}", False)
     body.give(3, total)
 
 
@@ -232,8 +232,10 @@ def _skip_rms_normalization(body: Body) -> None:
     square = body.op("ReduceMean", body.op("Mul", total, total), body.ints(-1), keepdims=1)
     root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-12))))
     body.give(0, body.op("Mul", body.op("Div", total, root), body.operand(2)))
+    if body.wants(1):  # there is no mean, for which onnxruntime gives 0
+        body.give(1, body.op("Sub", root, root), False)
     if body.wants(2):
-        body.give(2, body.op("Reciprocal", root))
+        body.give(2, body.op("Reciprocal", root), False)
     body.give(3, total)
 
 

@@ -11,13 +11,15 @@ from onnx import TensorProto
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body, Size
 
-_OFF = ("do_rotary", "past_present_share_buffer", "rotary_embedding_dim")  # ask for what is not done here
+# What asks for what is not done here; how much is rotated means nothing where nothing is.
+_OFF = ("do_rotary", "past_present_share_buffer")
+_ROTATED = "rotary_embedding_dim"
 _LOWEST = float(np.finfo(np.float32).min)
 
 
 def attention(body: Body) -> None:
     """Self-attention with the three projections in one matrix."""
-    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes", off=_OFF)
+    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes", _ROTATED, off=_OFF)
     if body.has(6) or (body.has(4) and body.has(5)):
         raise Unsupported("a past in a buffer of fixed length, or with a bias of the scores")
     projected = body.op("MatMul", body.operand(0), body.operand(1))

@@ -33,6 +33,9 @@ def matmul_nbits(body: Body) -> None:
     if bits == 2:
         body.opset = 25  # that has integers of 2 bits
     blocks = -(-depth // block)
+    if not body.are_constant(1) or (body.has(3) and not body.type(3).dtype.is_float and not body.are_constant(3)):
+        _computed_weights(body, (columns, blocks, block), depth, bits)
+        return
     packed = contents(body, 1, "the packed weights")
     if packed.size * 8 != columns * blocks * block * bits:
         raise Invalid(f"{packed.size} bytes are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
@@ -65,6 +68,41 @@ def matmul_nbits(body: Body) -> None:
         sums = _block_sums(body, x, len(which), block, depth)
         made = body.op("Sub", made, body.op("MatMul", sums, body.op("Transpose", less, perm=[1, 0])))
     body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+
+
+def _computed_weights(body: Body, shape: tuple[int, int, int], depth: int, bits: int) -> None:
+    """The product with packed weights, or zero points, that a run computes."""
+    columns, blocks, block = shape
+    if body.has(4):
+        raise Unsupported("weights that a run computes, with an order of blocks", "make them constants of the model")
+    count = body.type(1).count
+    if not isinstance(count, int) or count * 8 != columns * blocks * block * bits:
+        raise Invalid(f"{body.type(1)} are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
+    numbers = body.op("Reshape", _computed_numbers(body, 1, bits), body.ints(columns, blocks, block))
+    zeros = body.number(1 << (bits - 1))
+    if body.has(3):
+        points = body.as_float("in3") if body.type(3).dtype.is_float else _computed_numbers(body, 3, bits)
+        rows = body.op("Reshape", points, body.ints(columns, -1))
+        cut = body.op("Slice", rows, body.ints(0), body.ints(blocks), body.ints(1))
+        zeros = body.op("Unsqueeze", cut, body.ints(2))
+    scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks, 1))
+    whole = body.op("Mul", body.op("Sub", numbers, zeros), scales)
+    rows = body.op("Reshape", whole, body.ints(columns, blocks * block))
+    weights = body.op("Slice", rows, body.ints(0), body.ints(depth), body.ints(1))
+    made = body.op("MatMul", body.operand(0), body.op("Transpose", weights, perm=[1, 0]))
+    body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+
+
+def _computed_numbers(body: Body, index: int, bits: int) -> str:
+    """Packed numbers as floats, the lowest bits of each byte first, along a new axis."""
+    if body.type(index).dtype is not u8:
+        raise Unsupported(f"packed numbers {body.type(index)} that a run computes", "make them constants of the model")
+    parts = []
+    for shift in range(0, 8, bits):
+        moved = body.op("BitShift", f"in{index}", body.constant(np.array(shift, np.uint8)), direction="RIGHT")
+        part = body.op("BitwiseAnd", moved, body.constant(np.array((1 << bits) - 1, np.uint8)))
+        parts.append(body.op("Unsqueeze", part, body.ints(-1)))
+    return body.as_float(body.op("Concat", *parts, axis=-1))
 
 
 def _in_order(body: Body, blocks: int) -> tuple[np.ndarray, np.ndarray, int]:

@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, shape_inference
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    shape_inference,
+)
 
 from ..base.dtypes import DType
 from ..base.errors import InternalError
@@ -146,6 +154,7 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
         return {}
     opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
     rounded = any(_is_rounded(node, opset) for graph in _graphs(copy.graph) for node in graph.node)
+    rounded = rounded or any(map(_has_places_in_scalars, _graphs(copy.graph)))
     found: dict[str, Said | None] = {}
     for graph in _graphs(copy.graph):
         own = {entry.name for entry in graph.input}
@@ -157,6 +166,14 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
 def _is_rounded(node: NodeProto, opset: int) -> bool:
     rounds_up = any(attribute.name == "ceil_mode" and attribute.i for attribute in node.attribute)
     return node.op_type in _ROUNDED or (rounds_up and opset < _COUNTS_WINDOWS)
+
+
+def _has_places_in_scalars(graph: GraphProto) -> bool:
+    """NonZero of a scalar has no row by the standard, and one in onnxruntime, as here."""
+    found = {name for node in graph.node if node.op_type == "NonZero" for name in node.output}
+    types = (entry.type for entry in (*graph.value_info, *graph.output) if entry.name in found)
+    shapes = (said.shape for said in map(_said, types) if said is not None and said.shape)
+    return any(shape[0] == 0 for shape in shapes)
 
 
 def _has_long_vector(graph: GraphProto) -> bool:

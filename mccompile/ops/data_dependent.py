@@ -32,15 +32,13 @@ class NonZero(Operator):
     versions = (9, 13)
 
     def places(self, site: Site) -> np.ndarray | None:
-        """Where x is known."""
+        """Where x is known. A scalar is a vector of one element, as in onnxruntime."""
         x = site.fact(0)
-        if not x.type.rank:
-            raise Unsupported("NonZero of a scalar", "give the scalar a dimension")
         known = x.value
         if known is not None and all(isinstance(element, int) for element in known.reshape(-1)):
-            found = np.nonzero(known.astype(np.int64))
+            found = np.nonzero(np.atleast_1d(known.astype(np.int64)))
         elif x.constant is not None:
-            found = np.nonzero(x.constant.array)
+            found = np.nonzero(np.atleast_1d(x.constant.array))
         else:
             return None
         return np.array(found, np.int64)
@@ -49,7 +47,7 @@ class NonZero(Operator):
         places = self.places(site)
         if places is None:
             x = site.type(0)
-            return [Fact(TensorType(i64, (x.rank, site.size(0, 1, upper(x.count)))))]
+            return [Fact(TensorType(i64, (max(x.rank, 1), site.size(0, 1, upper(x.count)))))]
         value = np.empty(places.shape, dtype=object)
         value[...] = places.astype(object)
         return [fact(TensorType(i64, tuple(int(n) for n in places.shape)), value)]
@@ -60,6 +58,7 @@ class NonZero(Operator):
             to.set(0, to.constant(places))
             return
         x, type = to.input(0), to.type()
+        x = x if x.shape else to.reshape(x, (1,))
         if not is_symbolic(type.shape[1]):
             to.set(0, to.nothing(type))
             return

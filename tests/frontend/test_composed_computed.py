@@ -1,0 +1,70 @@
+"""Forms of onnxruntime's operators that only onnxruntime ran: results that are rarely asked for, weights that a run
+computes, attributes that mean nothing beside others."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import parser
+
+from mccompile import backend
+
+HEAD = '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]> g '
+CHANCE = np.random.default_rng(7)
+
+
+def f(*shape: int) -> np.ndarray:
+    return CHANCE.uniform(-1, 1, shape).astype(np.float32)
+
+
+def u8(*shape: int) -> np.ndarray:
+    return CHANCE.integers(0, 256, shape).astype(np.uint8)
+
+
+def agrees(text: str, *ins: np.ndarray, within: float = 1e-5) -> None:
+    model = parser.parse_model(HEAD + text)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    wants = session.run(None, {entry.name: x for entry, x in zip(model.graph.input, ins, strict=True)})
+    gots = backend.prepare(model, flags=("-O0",)).run(list(ins))
+    for got, want in zip(gots, wants, strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        np.testing.assert_allclose(got, want, rtol=within, atol=within)
+
+
+@pytest.mark.parametrize(("type", "within"), [("float", 1e-5), ("float16", 2e-3)])
+@pytest.mark.parametrize("results", ["y, m", "y, m, v", "y, , v"])
+@pytest.mark.parametrize("name", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_means_and_deviations_are_f32(name: str, results: str, type: str, within: float) -> None:
+    given = ", ".join(f"float[2,3,1] {n}" for n in results.replace("y", "").replace(",", " ").split())
+    text = f"({type}[2,3,8] x, {type}[2,3,8] s, {type}[8] g) => ({type}[2,3,8] y, {given})"
+    dtype = np.float16 if type == "float16" else np.float32
+    operands = [f(2, 3, 8).astype(dtype), f(2, 3, 8).astype(dtype), f(8).astype(dtype)]
+    agrees(f"{text} {{ {results} = com.microsoft.{name}<epsilon = 0.001>(x, s, g) }}", *operands, within=within)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["", "packed"])
+def test_packed_weights_that_a_run_computes(bits: int, zeros: str) -> None:
+    more = f", uint8[5,{max(1, 2 * bits // 8)}] z" if zeros else ""
+    text = (
+        f"(float[3,40] x, uint8[5,2,{4 * bits}] w, float[5,2] s{more}) => (float[3,5] y) {{ y = com.microsoft."
+        f"MatMulNBits<K = 40, N = 5, bits = {bits}, block_size = 32>(x, w, s{', z' if zeros else ''}) }}"
+    )
+    points = [u8(5, max(1, 2 * bits // 8))] if zeros else []
+    agrees(text, f(3, 40), u8(5, 2, 4 * bits), f(5, 2), *points, within=1e-3)
+
+
+def test_how_much_is_rotated_means_nothing_where_nothing_is() -> None:
+    text = "(float[1,3,128] x, float[128,384] w) => (y) { y = com.microsoft.Attention<num_heads = 2%s>(x, w) }"
+    agrees(text % ", rotary_embedding_dim = 32, do_rotary = 0", f(1, 3, 128), f(128, 384), within=1e-4)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+@pytest.mark.parametrize("known", [False, True])
+def test_places_in_a_scalar(value: float, known: bool) -> None:
+    text = "(float[] x) => (y) { y = NonZero(x) }"
+    if known:
+        agrees(f"(int64[1] x) => (y, x2) <float c = {{{value}}}> {{ y = NonZero(c) x2 = Neg(x) }}", np.array([1]))
+    else:
+        agrees(text, np.array(value, np.float32))
