@@ -17,12 +17,12 @@ import pytest
 
 from mccompile.check import oracle
 from mccompile.driver.recovery import STRICT
-from mccompile.frontend import contradictions, nodes
+from mccompile.frontend import contradictions, node_checks
 from mccompile.measure import speed
 from mccompile.toolchain import build
 
 contradictions.ALWAYS = True
-nodes.STRICT = True
+node_checks.STRICT = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""

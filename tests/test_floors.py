@@ -68,7 +68,12 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "click": ("mccompile.cli",),
     "rich": ("mccompile.cli.progress",),
     "cffi": ("mccompile.toolchain.build",),
-    "tomllib": ("mccompile.targets.api", "mccompile.emit.layouts", "mccompile.project"),
+    "tomllib": (
+        "mccompile.targets.api",
+        "mccompile.emit.layouts",
+        "mccompile.project",
+        "mccompile.frontend.onnxruntime_forms",
+    ),
     "onnxruntime": ("mccompile.check.oracle", "mccompile.quantize.through_onnxruntime"),
     "pytest": ("mccompile.python.pytest_plugin",),
     "distributed": ("mccompile.measure.workers",),

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from onnx import AttributeProto, NodeProto
 
-from ..graph.ir import Invalid, Unsupported, Value
+from ..graph.ir import Invalid, Refused, Unsupported, Value
 from ..ops.api import Operator, registry
 from . import composed
 from .signature import STANDARD_DOMAINS, Signature, check_types, similar
 
 # what reading a node ends in whose operands or attributes are not as its operator asks for, where no rule says so
 MISFITS = (ArithmeticError, LookupError, TypeError, ValueError)
+STRICT = False  # tests see what no rule foresaw as the bug that it is
 
 
-def unforeseen(error: Exception) -> tuple[str, str]:
-    """Why a node is refused that no rule foresaw, and what helps."""
+def refusal(error: Exception) -> Refused:
+    """Why a node is refused, also where no rule foresaw it."""
+    if isinstance(error, Refused):
+        return error
+    if STRICT:
+        raise error
     why = f"its operands and attributes do not fit together: {type(error).__name__}: {error}"
-    return why, "correct the model; if other runtimes run it, please report it"
+    return Invalid(why, "correct the model; if other runtimes run it, please report it")
+
+
+def check_new(names: Sequence[str], values: Mapping[str, object]) -> None:
+    """Does a node make what nothing else makes?"""
+    names = [name for name in names if name]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise Invalid(f"it makes {name!r} twice", "give each value a name of its own")
+        if isinstance(values.get(name), Value):
+            raise Invalid(f"it makes {name!r}, which something else makes too", "give each value a name of its own")
 
 
 def is_graph(attribute: AttributeProto) -> bool:

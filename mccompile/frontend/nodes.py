@@ -31,7 +31,7 @@ from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
 from .graphs import GraphReader, normal_domain
 from .loop_trips import exact_trips, without_condition
-from .node_checks import MISFITS, check_branches, check_operands, is_graph, no_class, unforeseen
+from .node_checks import MISFITS, check_branches, check_new, check_operands, is_graph, no_class, refusal
 from .onnxruntime_forms import check_onnxruntime_form
 from .ordering import names_read, node_name
 from .own_functions import asked_for, external, operand_types
@@ -39,8 +39,6 @@ from .scope import Found, Missing, Scope, Whole, is_structure
 from .sequence_loops import loop
 from .signature import CONSUMED, STANDARD_DOMAINS, Signature, check_form, signature, without_consumed
 from .tensors import attribute_value
-
-STRICT = False  # tests see what no rule of an operator foresaw as the bug that it is
 
 
 class NodeReader(GraphReader):
@@ -75,15 +73,10 @@ class NodeReader(GraphReader):
     def node(self, node: NodeProto, scope: Scope) -> None:
         results: Sequence[Found]
         try:
-            self._check_new(node, scope)
+            check_new(node.output, scope.values)
             results = self._read(node, scope)
-        except Refused as refused:
-            self._refuse(node, refused, scope)
-            results = [Missing.BROKEN] * len(node.output)
-        except MISFITS as error:
-            if STRICT:
-                raise
-            self._refuse(node, Invalid(*unforeseen(error)), scope)
+        except (Refused, *MISFITS) as error:
+            self._refuse(node, refusal(error), scope)
             results = [Missing.BROKEN] * len(node.output)
         for name, value in zip(node.output, results, strict=False):
             if name:
@@ -98,14 +91,6 @@ class NodeReader(GraphReader):
         self.findings.add(what, self._where(node, scope), refused)
         if isinstance(refused, RanksDiffer):
             self.findings.ranks[scope.origin(node)] = self.declared_branches.get(scope.origin(node))
-
-    def _check_new(self, node: NodeProto, scope: Scope) -> None:
-        names = [name for name in node.output if name]
-        for position, name in enumerate(names):
-            if name in names[:position]:
-                raise Invalid(f"it makes {name!r} twice", "give each value a name of its own")
-            if isinstance(scope.values.get(name), Value):
-                raise Invalid(f"it makes {name!r}, which something else makes too", "give each value a name of its own")
 
     def _read(self, node: NodeProto, scope: Scope) -> Sequence[Found]:
         """The results of a node, which is added to the graph; raises Refused."""

@@ -126,7 +126,7 @@ class Site:
         """The shape of result `index` that follows from an operand computed at run time: as the model declares it, else
         with sizes of this node's own, at most `most` along each axis (None: as the user says)."""
         type = self.results[index] if index < len(self.results) else None
-        if type is not None and (type.is_static or not self.name):
+        if type is not None and type.rank == len(most) and (type.is_static or not self.name):
             return type.shape
         sizes = enumerate(most)
         limit = self.limits[index] if index < len(self.limits) else Limit()

@@ -37,6 +37,8 @@ class Col2Im(Operator):
         known = site.is_known(1)
         space = tuple(site.known_ints(1, "image_shape")) if known else site.declared(0, "image_shape")[2:]
         axes = len(space)
+        if static_count(site.type(1)) != axes:
+            raise Invalid(f"image_shape is {site.type(1)}, the model declares {axes} axes")
         strides, dilations = self.strides or (1,) * axes, self.dilations or (1,) * axes
         pads = self.pads or (0,) * (2 * axes)
         if not axes or len(pads) != 2 * axes or any(len(each) != axes for each in (block, strides, dilations)):

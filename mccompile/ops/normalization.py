@@ -214,6 +214,8 @@ class LpNormalization(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         check_dtypes(self.name, "floats", [site.type(0)])
+        if not site.type(0).rank:
+            raise Invalid("a scalar has no axis to normalize along")
         normal_axis(self.axis, site.type(0).rank)
         if self.p not in (1, 2):
             raise Invalid(f"p is {self.p}, not 1 or 2")
