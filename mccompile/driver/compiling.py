@@ -181,7 +181,6 @@ def _compiled(
     manager.finished(GRAPH, graph, "load")
     orders, streamed = channels_last(graph, options), None
     if options.stream:
-        eliminate_dead(graph, context)
         graph, streamed = stream(graph, options.stream)
         eliminate_dead(graph, context)
         manager.finished(GRAPH, graph, "stream")

@@ -8,12 +8,17 @@ from ..api import Context
 
 
 def eliminate_dead(graph: Graph, context: Context) -> None:
+    drop_dead(graph)
+
+
+def drop_dead(graph: Graph) -> None:
+    """The same for those who run no passes."""
     for node in reversed(list(graph.nodes)):
         if not any(value.uses or graph.is_output(value) for value in node.present_outputs):
             graph.remove(node)
             continue
         for region in node.regions:
-            eliminate_dead(region, context)
+            drop_dead(region)
         _drop_results(graph, node)
 
 

@@ -24,6 +24,7 @@ from ...ops.identity import Identity
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
 from ..graph.assign_layout import last_order
+from ..graph.eliminate_dead import drop_dead
 from .analysis import Analysis, contents_of, shown
 from .motion import Span, Step
 from .validation import Validation
@@ -39,6 +40,7 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     if graph.states:
         why = f"input {next(iter(graph.states))!r} is what the run before left"
         raise WrongUse(Problem("a network with state runs step by step already", "--stream", why, "leave it out"))
+    drop_dead(graph)
     found = Analysis(graph, asked)
     validate = Validation(graph, found.known_contents())
     built, streamed = _built(graph, found)
@@ -48,6 +50,7 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
 
 def rewritten(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     """The same of what is right to be asked, and not validated."""
+    drop_dead(graph)
     return _built(graph, Analysis(graph, asked))
 
 

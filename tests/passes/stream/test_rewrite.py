@@ -7,6 +7,9 @@ import pytest
 from onnx import ModelProto
 
 from mccompile.base.errors import UnsupportedModel, WrongUse
+from mccompile.frontend.load import load_proto
+from mccompile.option_texts import stream as option
+from mccompile.passes.stream.rewrite import rewritten
 from tests.passes.stream.pushed import agree, floats, model, stepped
 
 I64 = np.array
@@ -124,3 +127,14 @@ def test_sizes_that_the_model_declares_stay() -> None:
     )  # fmt: skip
     graph, _ = stepped(network, "x=2")
     assert next(value.type.shape for value in graph.outputs if value.name == "seen") == (2,)
+
+
+def test_what_nothing_reads_delays_nothing() -> None:
+    """Also for `check`, which makes a step network of its own."""
+    made = model(
+        "(float[1,4,20] x) => (float[1,4] y) { unread = Conv<pads=[0, 2]>(x, w) n = Neg(unread) a = Conv(x, w)"
+        " y = ReduceMean<axes=[2], keepdims=0>(a) }",
+        w=floats(4, 4, 3),
+    )
+    asked = option(("x=2,edge=warm",))
+    assert [rewritten(load_proto(made), asked)[1].outputs[0].latency, stepped(made, "x=2")[1].warm_up] == [0, 20]
