@@ -80,6 +80,7 @@ class Windows(Kernel):
             "outer": [Range.over("n", x.shape[0]), Range.over("c", x.shape[1])],
             "rows": rows,
             "type": dtype.compute_c,
+            "is_float": dtype.is_float,
             "lowest": literal_c(dtype.low, dtype),
             "load": load_c(dtype, "x", index_c(x.strides, inside_counters)),
             "index": index_c([*image, *count], inside_counters),

@@ -123,6 +123,8 @@ class Global(Kernel):
             "found": ", ".join(f"a{lane}" for lane in range(lanes)),
             "type": sum_type.compute_c,
             "algorithm": kind.algorithm,
+            "exact": not sum_type.is_float,
+            "accumulator": sum_type.name,
             "sum_name": "" if sum_type.is_float else sum_type.name,
             "start": literal_c(sum_type.low, sum_type) if kind.algorithm == "max" else "0",
             "count": product(x.shape[2:]),

@@ -56,6 +56,7 @@ class Cells(Kernel):
             "scale": literal_c(call.of(RoiMaxPool).scale, dtype),
             "lowest": literal_c(dtype.low, dtype),
             "type": real,
+            "number": "f32" if real == "float" else "f64",
             "suffix": "f" if real == "float" else "",
             "load": load_c(dtype, "x", index_c([static(s) for s in x.strides], ["image", "c", "i", "j"])),
             "store": store_c(

@@ -18,6 +18,7 @@
  *     mcc_select_f32xN(m, a, b)       a where the mask is set, else b
  *     mcc_abs mcc_sqrt mcc_floor mcc_ceil mcc_trunc mcc_round_even _f32xN(x)
  *     mcc_sum mcc_product mcc_largest mcc_smallest _f32xN(v)   of all lanes; the last two are NaN if any lane is
+ *     mcc_is_lost_f32xN(v)            is any lane an infinity or NaN?
  *     mcc_turn_f32xN(v)  mcc_weave_f32xN(v)   N vectors become the columns of what they were; two become one of twice
  *                                     the length, with elements of both in turns. Not for N = 16
  *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
@@ -396,6 +397,20 @@ MCC_VEC_ACROSS(8, 4);
 MCC_VEC_HALVES_APART(16, 8);
 MCC_VEC_MASK(16);
 MCC_VEC_ACROSS(16, 8);
+#endif
+
+#define MCC_VEC_LOST(N)                                                                                                \
+    MCC_VEC_INLINE int mcc_is_lost_f32x##N(mcc_f32x##N v)                                                              \
+    {                                                                                                                  \
+        return mcc_sum_f32x##N(mcc_sub_f32x##N(v, v)) != 0.0f;                                                         \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_lost
+MCC_VEC_LOST(4);
+#if MCC_VEC_LANES >= 8
+MCC_VEC_LOST(8);
+#endif
+#if MCC_VEC_LANES >= 16
+MCC_VEC_LOST(16);
 #endif
 
 #endif /* MCC_VEC_H */

@@ -84,6 +84,11 @@ MCC_VEC_INLINE mcc_f16x8 mcc_round_total_f16x8(mcc_total_f16x8 total)
 {
     return vcvt_high_f16_f32(vcvt_f16_f32((float32x4_t)total.low), (float32x4_t)total.high);
 }
+MCC_VEC_INLINE int mcc_is_lost_f16x8(mcc_f16x8 v)
+{
+    const mcc_total_f16x8 wide = mcc_widen_f16x8(vsubq_f16(v, v));
+    return mcc_sum_f32x4(wide.low + wide.high) != 0.0f;
+}
 MCC_VEC_INLINE mcc_f16x8 mcc_max_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vmaxq_f16(a, b); }
 MCC_VEC_INLINE mcc_f16x8 mcc_min_f16x8(mcc_f16x8 a, mcc_f16x8 b) { return vminq_f16(a, b); }
 MCC_VEC_INLINE mcc_f16x8 mcc_at_least_f16x8(mcc_f16x8 x, mcc_f16x8 low) { return vmaxq_f16(x, low); }

@@ -1,7 +1,8 @@
 """Tiles of a convolution in vectors along output channels: where they lie, how workers share them, and their C.
 
 Each group is a convolution of its own over a slice of the channels. Groups that are narrower than a vector are merged:
-the weights from inputs of one of them to results of another one are zeros.
+the weights from inputs of one of them to results of another one are zeros. A result that is not finite is added up anew
+from its own group: zero times infinity is NaN.
 """
 
 from __future__ import annotations
@@ -263,4 +264,5 @@ class VectorConv(ConvTaps):
         stored = self.w.buffer.dtype
         dtype = computed_in(self.call)
         tile = Tile(lanes, count, vectors, self.step, passes, epilogue, 0, ahead, stored)
-        return Positions(header, replace(tile, dtype=dtype, totals=self.longest_run > 0), x_at)
+        own = self.own_sums(point, step, edge) if self.merged > 1 else None
+        return Positions(header, replace(tile, dtype=dtype, totals=self.longest_run > 0, own=own), x_at)

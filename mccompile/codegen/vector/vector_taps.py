@@ -14,13 +14,14 @@ from math import prod
 from ...base.dims import static
 from ...base.dtypes import f32
 from ...base.marked import named
+from ...expr.code import Code
 from ...kinds.conv import Conv
 from ...program.ir import Call
 from ..loops import index_c
 from ..tiles import Range
 from ..windows import Axis, any_axes, known
 from .vector_runs import Run, longest_run, runs
-from .vector_tiles import Pass, Taps, TileSize, computed_in, taken_together
+from .vector_tiles import OwnSums, Pass, Taps, TileSize, computed_in, taken_together
 
 FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as many are a loop
 
@@ -138,6 +139,25 @@ class ConvTaps:
         w = self.tap_index(steps)
         x_at, o = named("x_at"), named("o")
         return f"{x_at} + {x}" if x != "0" else x_at, f"{o} * {self.depth}" + (f" + {w}" if w != "0" else "")
+
+    def own_sums(self, point: str, channels: int, edge: bool) -> OwnSums:
+        """Of a tile whose first point that is."""
+        axis, wide, inputs = self.points, self.channels // self.merged, self.inputs // self.merged
+        rows = tuple(loop for n, one in enumerate(self.rows) if (loop := self.tap_loop(n, one)) is not None)
+        x, w = self.bases(channels)
+        steps = [self.step, axis.x * axis.dilation, static(self.x.strides[1])]
+        place = axis.origin(point)
+        return OwnSums(
+            self.channels,
+            index_c([inputs], [Code(f"lane / {wide}" if wide > 1 else "lane", wide > 1)]),
+            rows,
+            Range("k", axis.kernel),
+            f"{place} + point * {axis.stride} + k * {axis.dilation}" if edge else "",
+            axis.size,
+            Range("c", inputs, "own", f"own + {inputs}"),
+            _plus(x, steps, ["point", "k", "c"]),
+            _plus(w, [channels * self.inputs, channels, 1], ["k", "c", "lane"]),
+        )
 
     def inside(self, count: int, channels: int, over: Range) -> Taps:
         """All taps of a row, for tiles inside the image; one loop for taps and inputs where those follow each other."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, reduce
 
 from ...base.dtypes import DType, bf16, bool_, f16, f32
 from ...base.marked import named
@@ -331,6 +331,22 @@ def is_long(passes: Sequence[Pass], points: int, vectors: int, cut: bool = False
 
 
 @dataclass(frozen=True)
+class OwnSums:
+    """How a result of merged groups is added up from the inputs of its own group alone: zeros stand between groups, and
+    what is not finite in one of them must not reach the others. Counters: point, lane, k taps, c inputs."""
+
+    lanes: int  # that count
+    inputs: str  # C of the first input of the lane's group
+    rows: tuple[Range, ...]
+    taps: Range
+    place: str  # C of a tap's place along the points, where some lie outside; else nothing
+    size: int  # of the image along them
+    of_group: Range
+    x: str
+    w: str
+
+
+@dataclass(frozen=True)
 class Tile:
     """What the macro `tile` of tile.c.j2 prints. With totals, what is added up inside the loops around a pass is a sum
     of its own, which is added to a total of 32 bits."""
@@ -346,6 +362,7 @@ class Tile:
     stored: DType = f32  # of the weights
     dtype: DType = f32
     totals: bool = False
+    own: OwnSums | None = None
 
     @property
     def long(self) -> bool:
@@ -391,6 +408,16 @@ class Tile:
             return f"mcc_load_part_{self.of}({place}, {self.w_last})"
         return f"mcc_load_{narrow(self.stored, self.dtype)}{self.of}({place})"
 
+    @property
+    def seen(self) -> str:
+        """C that is not finite where the first sum of any point is not."""
+        sums = [self.sum(point, 0) for point in range(self.points)]
+        return reduce(lambda so_far, one: f"mcc_add_{self.of}({so_far}, {one})", sums)
+
+    def weight(self) -> str:
+        """C of the weight at `wp` alone."""
+        return f"mcc_load_part_{narrow(self.stored, self.dtype)}{self.of}(wp, 1)[0]"
+
     def anew(self, points: int) -> int:
         """How many of its vectors of weights, the first ones, are read anew for each of so many points, as part of a
         product: where sums, weights and the numbers of two points are more than the registers. Only vectors of 64 bytes
@@ -403,6 +430,11 @@ class Tile:
     @property
     def vector(self) -> str:
         return f"mcc_{self.of}"
+
+    @property
+    def element(self) -> str:
+        """The C type of an element of a vector."""
+        return "float" if self.dtype is f32 else "float16_t"
 
     @property
     def of(self) -> str:

@@ -1,0 +1,86 @@
+"""Every kernel of floats over infinities, NaN, denormals and the largest numbers: they reach the elements that the
+oracle of the kind says, and no others (DESIGN.md, "Values that are not finite")."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.kernels.api import Case, Kernel
+from mccompile.kinds.normalize import Normalize
+from mccompile.targets import api as targets
+from mccompile.targets.api import Target
+from tests.kernels.harness import call_of
+from tests.kernels.test_matrix import FEWER_ELEMENTS, KERNELS, PORTABLE, SAME_ELEMENTS, shared_cases, wrong_results
+
+MOST_CASES = 5
+VALUES = (np.inf, -np.inf, np.nan, 1e-40, -0.0, np.inf)
+# Where a factor of the definition is 0, the product may be left out: see DESIGN.md.
+FEWER = ("band_gemm", "dft", "resize", "roi_align")
+WHOLE_TILES = ("conv/f32_nhwc_winograd__vec",)  # they reach all results of a tile
+OF_FLOATS = [
+    id
+    for id, kernel in KERNELS.items()
+    if id not in WHOLE_TILES and any(t.dtype.is_float for c in kernel.cases() for t in c.ins)
+]
+
+
+def _some(cases: Sequence[Case]) -> Sequence[Case]:
+    """A few, and those of groups, between which zeros stand; all of them with CASES=all."""
+    if os.environ.get("CASES") == "all":
+        return cases
+    step = max(1, len(cases) // MOST_CASES)
+    return [case for number, case in enumerate(cases) if number % step == 0 or "groups" in case.name]
+
+
+def not_finite(kernel: Kernel, cases: Sequence[Case]) -> list[Case]:
+    """The cases with a few such numbers in their first operand, where that is of floats and theirs to choose."""
+    found = []
+    for number, case in enumerate(cases):
+        if not case.ins or not case.ins[0].dtype.is_float or 0 in case.values or 0 in case.repeated:
+            continue
+        if case.ranges.get(0) == (0.0, 0.0):  # of squares that are too small for a number nothing is left
+            continue
+        x = call_of(kernel, case)[1][0].copy()
+        if x.size == 0:
+            continue
+        chance = np.random.default_rng(number)
+        count = max(1, min(3, x.size // 40))
+        places = chance.choice(x.size, count, replace=False)
+        x.reshape(-1)[places] = [VALUES[(number + k) % len(VALUES)] for k in range(count)]
+        found.append(replace(case, name=f"{case.name}_not_finite", values={**case.values, 0: x}))
+    return found
+
+
+def wrong_where_not_finite(kernel: Kernel, target: Target, folder: Path) -> str:
+    cases = not_finite(kernel, _some(shared_cases(kernel, target)))
+    if kernel.kind.name in FEWER:  # an epilogue may make a number of one infinity, and none of the other or of NaN
+        cases = [case for case in cases if not getattr(case.kind, "epilogue", None)]
+    if not cases:
+        return ""
+    reach = FEWER_ELEMENTS if kernel.kind.name in FEWER else SAME_ELEMENTS
+    return wrong_results(kernel, target, folder, cases, reach=reach)
+
+
+def _target(kernel: Kernel) -> Target:
+    target = targets.load("generic" if kernel.isa in PORTABLE else "native")
+    if kernel.isa not in target.isas:
+        pytest.skip("a kernel of other machines")
+    return target
+
+
+@pytest.mark.parametrize("id", OF_FLOATS)
+def test_they_reach_what_the_kind_says(id: str, tmp_path: Path) -> None:
+    assert not wrong_where_not_finite(KERNELS[id], _target(KERNELS[id]), tmp_path)
+
+
+@pytest.mark.parametrize("id", [id for id, kernel in KERNELS.items() if kernel.kind is Normalize])
+def test_a_sum_whose_inverse_is_no_number_divides(id: str, tmp_path: Path) -> None:
+    case = next(case for case in KERNELS[id].cases() if case.name == "l2_of_zeros")
+    of_denormals = replace(case, kind=replace(case.kind, measure="l1"), ranges={0: (1e-41, 1e-40)})
+    assert not wrong_results(KERNELS[id], _target(KERNELS[id]), tmp_path, [of_denormals])
