@@ -37,6 +37,10 @@ demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in
 test: $(TESTS) ## run all tests but those of documentation and examples (ARGS="-k conv", JOBS=4)
 	$(PY) $(PYTEST) --ignore tests/docs/test_pages.py --ignore tests/examples $(ARGS)
 
+# Those that look for tools, as on a machine that has none but a C compiler and make.
+test-bare: $(TESTS) ## run the tests that look for compilers and emulators where there are none
+	MCCOMPILE_BARE=1 $(PY) $(PYTEST) tests/toolchain tests/targets tests/cli tests/test_cli.py $(ARGS)
+
 # What touches onnx, numpy, jinja2, click and cffi; `make test` runs everything with the newest.
 LOWEST       := $(VENV)/lowest
 LOWEST_TESTS := $(addprefix tests/,base check errors expr frontend golden graph quantize ops/test_all_versions.py \
@@ -78,6 +82,10 @@ fuzz: $(TESTS) ## compile random programs and compare them with references (SECO
 
 sweep: $(TESTS) ## compile everyday blocks at everyday sizes for every target (SECONDS=600 ARGS="--targets generic")
 	$(PY) -m tests.sweep --seconds $(or $(SECONDS),600) $(ARGS)
+
+.PHONY: stories test-bare
+stories: $(TESTS) ## random sequences of commands beside references (SECONDS=600 SEED=1)
+	$(PY) -m tests.stories --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) $(ARGS)
 
 fuzz-init: $(TESTS) ## offer broken blobs to the init of compiled models, with libFuzzer (SECONDS=600 ARGS="--only trees")
 	$(PY) -m tests.fuzz.blobs --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) $(ARGS)

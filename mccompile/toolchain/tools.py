@@ -56,8 +56,13 @@ def require(commands: Sequence[str], what: str, usual: str = "") -> None:
     """Refuses, with the packages to install, where a command is missing. `usual`: what would be in the place of the
     first one, had not another one been asked for."""
     absent = missing(commands)
-    how = install(absent)
     if absent:
-        asked = f"leave out --cc: {what} is built with {usual}" if usual and absent[0] == commands[0] else "install it"
-        fix = f"Debian: {how}" if how else asked
+        fixes = []
+        wanted = absent
+        if usual and absent[0] == commands[0] and not packages(absent[:1]):  # nobody knows what was asked for
+            fixes.append(f"leave out --cc: {what} is built with {usual}")
+            wanted = missing([usual, *absent[1:]])
+        if how := install(wanted):
+            fixes.append(f"Debian: {how}")
+        fix = "; ".join(fixes) or "install it"
         raise WrongUse(Problem(f"{', '.join(absent)} not found", what, "it is not on the PATH", fix))

@@ -113,7 +113,6 @@ TABLE = """
 1 | conv.onnx -o out --budget weights=10 | over the budget | --budget weights=
 2 | check conv.onnx --runs 1 --cc gccc | not an executable | did you mean --cc gcc?
 2 | check conv.onnx --runs 1 --cc icx-none | not an executable | leave out --cc
-2 | check conv.onnx --runs 1 --target riscv64 --cc riscv-gc | riscv-gc not found | leave out --cc
 2 | check conv.onnx --runs 1 --quantize s.npz | integers are not | leave out --quantize
 2 | quantize conv.onnx -o q.onnx | no calibration data | add --weights-only 8
 2 | quantize conv.onnx -o q.onnx --weights-only 5 | cannot have 5 bits | did you mean --weights-only 8?

@@ -98,6 +98,7 @@ def fuzz(
     _warm(source, range(first, first + GROUP))
     start, figures, following = time.monotonic(), Figures(), first
     workers: list[_Worker] = []
+    end = start + seconds
 
     def more() -> bool:
         return (not subjects or following < first + subjects) and time.monotonic() - start < seconds
@@ -110,7 +111,7 @@ def fuzz(
             print("\n".join(lines), file=sys.stderr, flush=True)
         while len(workers) < jobs and more():
             count = min(GROUP, first + subjects - following) if subjects else GROUP
-            workers.append(_Worker(source, range(following, following + count), shrinking))
+            workers.append(_Worker(source, range(following, following + count), shrinking, end))
             following += count
         ready = wait([worker.pipe for worker in workers], timeout=5.0)
         for worker in list(workers):
@@ -144,12 +145,12 @@ def _warm(source: Source, numbers: range) -> None:
 class _Worker:
     """A process with a range of subjects to do."""
 
-    def __init__(self, source: Source, numbers: range, shrinking: float) -> None:
+    def __init__(self, source: Source, numbers: range, shrinking: float, end: float) -> None:
         self.seed, self.numbers, self.done, self.heard = source.seed, numbers, False, time.monotonic()
         self.now = -1
         self.pipe, theirs = multiprocessing.Pipe(duplex=False)
         context = multiprocessing.get_context("fork")
-        self.process = context.Process(target=_work, args=(theirs, source, numbers, shrinking), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, source, numbers, shrinking, end), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -181,8 +182,9 @@ class _Worker:
         return [Outcome(self.now, 0, Verdict(kind, why), Options(), (), False, False, said)]
 
 
-def _work(pipe: Connection, source: Source, numbers: range, shrinking: float) -> None:
-    """Programs of one build are run together, as many as the machine likes."""
+def _work(pipe: Connection, source: Source, numbers: range, shrinking: float, end: float) -> None:
+    """Programs of one build are run together, as many as the machine likes. After `end` no subject is begun, and no
+    failure is made smaller."""
     waiting: dict[str, list[Trial]] = {}
     builds: dict[str, machines.Build] = {}
     chance = np.random.default_rng([source.seed, numbers.start, 2])
@@ -195,9 +197,11 @@ def _work(pipe: Connection, source: Source, numbers: range, shrinking: float) ->
                 each.build = build
             trial.run(trials, Path(scratch, "batch"))
             for each in trials:
-                pipe.send(_outcome(each, Path(scratch, "small"), shrinking))
+                pipe.send(_outcome(each, Path(scratch, "small"), min(shrinking, end - time.monotonic())))
 
         for number in numbers:
+            if time.monotonic() > end:
+                break
             pipe.send(number)
             try:
                 found = trials_of(source, number)
@@ -221,7 +225,7 @@ def _outcome(made: Trial, folder: Path, shrinking: float) -> Outcome:
     assert made.verdict is not None
     if made.verdict.kind not in BAD:
         return Outcome.of(made)
-    small = shrink.shrunk(made, folder, shrinking) if shrinking else made
+    small = shrink.shrunk(made, folder, shrinking) if shrinking > 0 else made
     return Outcome.of(made, text(small))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from mccompile.base.errors import Problem, UnsupportedModel
 from mccompile.driver import Options
 from mccompile.emit.package import Package
 from mccompile.targets import api as targets
+from tests.fuzz import __main__ as fuzzer
 from tests.fuzz import machines, options, oracle, shrink, subject, trial, ways
 from tests.fuzz.builder import Input
 from tests.fuzz.evaluate import evaluate
@@ -131,6 +134,18 @@ def test_every_way_of_building(way: str, tmp_path: Path) -> None:
     made = program(Options(target=machine.target), machines.Build(machine, "gcc", (*flags, *machines.WARNINGS)))
     made.way, made.asked = way, ways.target(way, made.options, np.random.default_rng(1))
     assert verdict(made, tmp_path) == "ok"
+
+
+def test_after_its_time_nothing_is_begun_or_made_smaller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A failure at the end took another `--shrink` seconds each."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    source = fuzzer.Source(1, (machines.MACHINES[0],))
+    fuzzer._work(theirs, source, range(3), 20.0, time.monotonic() - 1)
+    assert ours.recv() is None
+    made = program()
+    made.verdict = trial.Verdict(trial.WRONG, "")
+    monkeypatch.setattr(fuzzer.shrink, "shrunk", lambda *_: pytest.fail("it was made smaller"))
+    assert fuzzer._outcome(made, tmp_path, -1.0).verdict.kind == trial.WRONG
 
 
 def test_a_defect_is_seen_in_what_a_makefile_builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -27,6 +27,24 @@ def test_what_is_missing_is_named_with_its_packages(monkeypatch: pytest.MonkeyPa
     assert "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("there", "fix"),
+    [
+        ({"riscv64-linux-gnu-gcc", "qemu-riscv64"}, "leave out --cc: riscv64 is built with riscv64-linux-gnu-gcc"),
+        ({"riscv64-linux-gnu-gcc"}, "riscv64-linux-gnu-gcc; Debian: apt-get install --no-install-recommends qemu-user"),
+        ({"qemu-riscv64"}, "riscv64-linux-gnu-gcc; Debian: apt-get install --no-install-recommends gcc-riscv64-linux"),
+    ],
+)
+def test_a_compiler_that_nobody_knows_is_left_out(
+    there: set[str], fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever this machine has: the fix is whole, so that pasting it works."""
+    monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
+    with pytest.raises(WrongUse, match=r"riscv-gc.* not found") as caught:
+        require(["riscv-gc", "qemu-riscv64"], "riscv64", "riscv64-linux-gnu-gcc")
+    assert fix in str(caught.value)
+
+
 def test_every_bare_metal_target_has_a_board() -> None:
     machines = {words[words.index("-M") + 1] for name in api.names() if "-M" in (words := api.load(name).run.split())}
     assert machines and machines <= BOARDS.keys()
