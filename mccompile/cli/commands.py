@@ -322,10 +322,11 @@ def convert(model: Path, destination: Path, reading: Reading) -> None:
     """
     from ..doors.defaults import settle
     from ..frontend.load import read_proto
+    from ..frontend.written import checked_bytes
 
     refuse_to_overwrite(destination, model)
     proto = settle(read_proto(model, reading), reading.dims)
-    destination.write_bytes(proto.SerializeToString())
+    destination.write_bytes(checked_bytes(proto, model.parent))
     click.echo(f"{destination}: {len(proto.graph.node)} nodes")
 
 

@@ -74,6 +74,7 @@ def frontend(
     from .. import option_texts
     from ..driver import Options, read
     from ..frontend.features import front_end
+    from ..frontend.written import checked_bytes
 
     asked = {name: value for name, value in settings.items() if value is not None}
     try:
@@ -86,7 +87,7 @@ def frontend(
         fix = f"did you mean -o {destination.with_name(f'{destination.stem}.features.onnx')}?"
         raise WrongUse(Problem("cannot write the result", str(destination), "it is the network itself", fix))
     try:
-        destination.write_bytes(made.SerializeToString())
+        destination.write_bytes(checked_bytes(made, destination.parent))
     except OSError as error:
         raise WrongUse(Problem("cannot write the result", str(destination), error.strerror or str(error))) from None
     (given,), (features,) = made.graph.input, made.graph.output

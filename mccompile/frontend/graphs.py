@@ -129,6 +129,10 @@ class GraphReader(NodeAdder, ABC):
 
         With `search_only` it is read for the sake of the operators in it that are not supported.
         """
+        names = [entry.name for entry in graph.input]
+        if len(set(names)) < len(names):
+            twice = Invalid("it has one name for two inputs", "give each a name of its own")
+            self.findings.add("invalid body", f"{prefix.rstrip('/')} in {self.file}", twice)
         inner = Scope(
             Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
         )

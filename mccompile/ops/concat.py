@@ -133,7 +133,8 @@ class Split(Operator):
             total: Dim = 0
             for size in found:
                 total = total + size
-            if len(found) != site.outputs or total != dim:
+            said = site.type(1).count
+            if len(found) != site.outputs or total != dim or (isinstance(said, int) and said != len(found)):
                 raise Invalid(f"parts {list(found)} are not {site.outputs} parts of {dim}")
             return axis, found
         count = self.num_outputs if self.num_outputs is not None else site.outputs

@@ -39,8 +39,11 @@ def planar(call: Call) -> Call:
 def turned(call: Call) -> Call | None:
     """A call over pictures of one row, as one over pictures of one column: what runs row by row goes along it then.
     None where it is no such call."""
-    kind, pictures = call.kind, (call.ins[0], call.outs[0])
-    if not isinstance(kind, (*Windows, Resize)) or any(len(v.shape) != COLUMNS + 1 for v in pictures):
+    kind = call.kind
+    if not isinstance(kind, (*Windows, Resize)):
+        return None
+    pictures = (call.ins[0], call.outs[0])
+    if any(len(view.shape) != COLUMNS + 1 for view in pictures):
         return None
     if any(view.shape[ROWS] != 1 for view in pictures) or pictures[0].shape[COLUMNS] == 1:
         return None

@@ -46,6 +46,19 @@ WRONG = {
         '(float[1,1,4,4] x) => (y) { y = MaxPool<kernel_shape = [2, 2], auto_pad = "SAME">(x) }',
         "auto_pad 'SAME' is not one of",
     ),
+    "one name for two inputs of a body": (
+        "(float[3,2] x) => (y) { y = Scan<num_scan_inputs = 1, body = b (float[2] v, float[2] v) => (float[2] s)"
+        " { s = Neg(v) }>(x) }",
+        "one name for two inputs",
+    ),
+    "a scalar that is normalized": (
+        "() => (y) <float c = {2.0}> { y = LpNormalization<axis = 0>(c) }",
+        "no axis to normalize",
+    ),
+    "sizes of fewer parts than there are": (
+        "(float[4,2] x, int64[1] s) => (float[2,2] y, float[2,2] z) { y, z = Split<axis = 0>(x, s) }",
+        "are not 2 parts",
+    ),
     "directions of nothing": (
         "(float[3,2] x) => (y) { y = Scan<num_scan_inputs = 1, scan_input_directions = [0, 1], "
         "body = b (float[2] v) => (float[2] s) { s = Neg(v) }>(x) }",

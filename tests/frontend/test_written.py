@@ -1,0 +1,34 @@
+"""Files that commands write: never one that ONNX's checker or our own reader refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from onnx import parser
+
+from mccompile import cli
+from mccompile.base.errors import UnsupportedModel
+from mccompile.frontend.written import checked_bytes
+
+HEAD = '<ir_version: 10, opset_import: ["": 18]> g (float[n,3] x) => (float[n,3] z) '
+SORTED, UNSORTED = "{ y = Abs(x) z = Neg(y) }", "{ z = Neg(y) y = Abs(x) }"
+
+
+def test_a_valid_model_with_open_sizes_is_written_as_it_is() -> None:
+    model = parser.parse_model(HEAD + SORTED)
+    assert checked_bytes(model, Path()) == model.SerializeToString()
+
+
+def test_what_a_door_made_wrong_is_refused() -> None:
+    model = parser.parse_model(HEAD + SORTED)
+    model.graph.node[0].output[0] = ""
+    with pytest.raises(UnsupportedModel, match="no valid ONNX model"):
+        checked_bytes(model, Path())
+
+
+def test_convert_leaves_no_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, made = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    source.write_bytes(parser.parse_model(HEAD + UNSORTED).SerializeToString())
+    assert cli.run(["convert", str(source), "-o", str(made)]) == 3
+    assert not made.exists() and "nothing is written" in capsys.readouterr().err
