@@ -25,6 +25,7 @@ from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View
 from ...program.planar import turned
 from ...program.pull import Pull
 from ...program.relocate import covers_in_any_order
+from ...targets.api import Prefer
 from ..api import Context
 from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
 from .row_windows import AXIS, FOLLOWING, axes_of_rows, followers, pooled_whole, windows_of
@@ -77,7 +78,7 @@ class Chain:
 
 def row_calls(program: Program, context: Context) -> list[RowCall | None]:
     """Per item of the body, how it can run row by row; None where it cannot."""
-    known = row_strides(program.body)
+    known = row_strides(program.body, _turns(context))
     found: list[RowCall | None] = []
     for item in program.body:
         found.append(_row_call(item, known, context) if isinstance(item, Call) else None)
@@ -87,12 +88,19 @@ def row_calls(program: Program, context: Context) -> list[RowCall | None]:
 Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their number
 
 
-def row_strides(body: Sequence[Item]) -> Strides:
-    """Along which steps the rows of each buffer lie: windows say it, elementwise calls hand it on."""
+def _turns(context: Context) -> bool:
+    """Do signals run moment by moment? Kernels that compute several positions at once have one then, so only where
+    memory comes first."""
+    return context.target.prefer == Prefer.RAM
+
+
+def row_strides(body: Sequence[Item], turns: bool = False) -> Strides:
+    """Along which steps the rows of each buffer lie: windows say it, elementwise calls hand it on. `turns`: signals go
+    along time."""
     known: Strides = {}
     for item in body:
         if isinstance(item, Call) and isinstance(item.kind, WINDOWS) and len(item.outs[0].shape) > 3:
-            along = turned(item) or item
+            along = (turns and turned(item)) or item
             for view in (along.outs[0], along.ins[0], *along.ins[item.kind.fixed :]):
                 _note(known, view, AXIS)
         if isinstance(item, Call) and isinstance(item.kind, Dft) and len(item.outs[0].shape) > 2:
@@ -134,7 +142,7 @@ def _row_axis(call: Call, known: Strides) -> int | None:
 
 
 def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
-    call = _turned(call) or call
+    call = (_turns(context) and _turned(call)) or call
     kind, out = call.kind, call.outs[0]
     views = (*call.ins, *call.outs)
     if not all(v.is_static and isinstance(v.offset, int) and not v.buffer.dtype.is_packed for v in views):
