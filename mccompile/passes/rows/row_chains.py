@@ -25,7 +25,6 @@ from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View
 from ...program.planar import turned
 from ...program.pull import Pull
 from ...program.relocate import covers_in_any_order
-from ...targets.api import Prefer
 from ..api import Context
 from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
 from .row_windows import AXIS, FOLLOWING, axes_of_rows, followers, pooled_whole, windows_of
@@ -91,7 +90,7 @@ Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their nu
 def _turns(context: Context) -> bool:
     """Do signals run moment by moment? Kernels that compute several positions at once have one then, so only where
     memory comes first."""
-    return context.target.prefer == Prefer.RAM
+    return not context.memory.balanced
 
 
 def row_strides(body: Sequence[Item], turns: bool = False) -> Strides:
