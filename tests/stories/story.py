@@ -49,6 +49,8 @@ class Story(RuleBasedStateMachine):
         self.code: Network | None = None  # what the output folder stands for
         self.form: tuple[str, ...] = ()
         self.arranged = self.edited = False
+        self.touched: Path | None = None
+        self.as_edited = b""
 
     def teardown(self) -> None:
         shutil.rmtree(self.folder)
@@ -89,7 +91,8 @@ class Story(RuleBasedStateMachine):
         packed = ["--package", layout] if layout else []
         code = self.command(self.model, "-o", self.out, *form, *packed, *self.state_of(self.now))
         if code == 0:
-            assert not self.edited, "an edited file was replaced"
+            kept = self.touched is None or self.touched.read_bytes() == self.as_edited
+            assert not self.edited or kept, "an edited file was replaced"
             self.code, self.form, self.arranged = self.now, form, bool(layout)
 
     @precondition(lambda self: self.code is not None)
@@ -111,8 +114,9 @@ class Story(RuleBasedStateMachine):
     @precondition(lambda self: self.code is not None and not self.edited)
     @rule()
     def edits(self) -> None:
-        with next(iter(sorted(self.out.rglob("g.c")))).open("a") as file:
-            file.write("/* mine */\n")
+        self.touched = next(iter(sorted(self.out.rglob("g.c"))))
+        self.as_edited = self.touched.read_bytes() + b"/* mine */\n"
+        self.touched.write_bytes(self.as_edited)
         self.edited = True
 
     @precondition(lambda self: self.edited)
