@@ -45,6 +45,7 @@ FLOORS = {
     "expr": 1,
     "memory": 1,
     "targets": 1,
+    "judge": 1,
     "base": 0,
 }
 SEEN_BY_KERNELS_TEMPLATES = {"codegen", "kernels", "kinds", "expr", "base"}

@@ -7,7 +7,8 @@ All run the file itself. The only module that imports onnxruntime.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from contextlib import suppress
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,12 @@ import numpy as np
 from ..base.errors import CheckFailed, Problem
 from ..doors.api import AS_IT_IS, Reading
 from ..frontend.original import Original, nudged
+from ..judge.api import Graph, NoWitness
+from ..judge.run import judge
 from .litert import Litert, speaks_for
 
 NUDGED = 6  # models with other weights, each of them as good as the file's
+JUDGE = "our judge"
 FURTHER = range(NUDGED, 40)  # more of them, where a label may be one of two that come out equal
 
 
@@ -34,6 +38,7 @@ class Oracle:
         self._has_run = False
         self._fell_back = False  # for the last inputs
         self._wide: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
+        self.decider = ""  # who gave the last doubles
 
     @property
     def name(self) -> str:
@@ -64,14 +69,43 @@ class Oracle:
         return self.original.evaluate(inputs, self.also)
 
     def doubles(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The outputs as doubles, computed in doubles throughout; None where nothing can do that. Slow: the reference
-        evaluator does it where onnxruntime has not all operators. Nothing does what LiteRT does in doubles."""
+        """The outputs as doubles, computed in doubles throughout; None where nothing can do that. Our own judge does it
+        where it has all operators, else onnxruntime, else (slowly) the reference evaluator. Nothing does what LiteRT
+        does in doubles."""
         if self._litert is not None:
             return None
+        with suppress(NoWitness):
+            self.decider = JUDGE
+            return self.judged(inputs)
+        self.decider = ""
         if self._wide is None and has_runtime():
             self._wide = partial(self._tried, _session(self.original, self.original.widened(self.also)), _widened)
         found = self._wide(inputs) if self._wide is not None else None
         return self.original.in_doubles(inputs, self.also) if found is None else found
+
+    @cached_property
+    def _graph(self) -> Graph:
+        return self.original.judged(self.also)
+
+    def judged(self, inputs: Mapping[str, Any], shaken: np.random.Generator | None = None) -> dict[str, Any]:
+        """The outputs in real arithmetic, by our own judge; `shaken`, as rounding may make them. Raises NoWitness."""
+        found = judge(self._graph, inputs, shaken)
+        return self.original.named(list(found), list(found.values()))
+
+    def witnesses(self) -> Iterator[tuple[str, Callable[[Mapping[str, Any]], dict[str, Any] | None]]]:
+        """All that are installed, by name, with what each says."""
+        if self._litert is not None:
+            yield "LiteRT", self._litert.run
+        if has_runtime():
+            session = self._session or _session(self.original, self.original.serialized(self.also))
+            yield "onnxruntime", partial(self._tried, session, _as_given)
+        yield "onnx reference evaluator", self._by_evaluator
+        yield JUDGE, self.judged
+
+    def _by_evaluator(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+        with suppress(CheckFailed):
+            return self.original.evaluate(inputs, self.also)
+        return None
 
     def others(self) -> Iterator[Callable[[Mapping[str, Any]], dict[str, Any] | None]]:
         """The same model as it is, then computed otherwise: by onnxruntime's optimiser, in doubles, and with weights

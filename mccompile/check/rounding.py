@@ -59,6 +59,27 @@ def of_activations(graph: Graph, everywhere: bool) -> float:
     return BEYOND * sharp * sqrt(_along(graph, squares))
 
 
+def of_hybrid(graph: Graph) -> float:
+    """Where LiteRT multiplies floats with int8 weights: it rounds the floats to int8, by the largest of a row. 0 where
+    it does not."""
+    found = _along(graph, lambda node: PEAK**2 / 127**2 / 12 if _is_hybrid(node) else 0.0)
+    return BEYOND * CANCELLED * sqrt(found)
+
+
+def _is_hybrid(node: Node) -> bool:
+    if node.op.name not in ("MatMul", "Gemm", "Conv", "ConvTranspose", *_RECURRENT):
+        return False
+    x, w = node.inputs[:2]
+    return w is not None and _is_dequantized(w) and x is not None and not _is_dequantized(x)
+
+
+def _is_dequantized(value: Value) -> bool:
+    maker = value.producer
+    if maker is not None and maker.op.name in ("Transpose", "Reshape") and maker.inputs[0] is not None:
+        return _is_dequantized(maker.inputs[0])
+    return maker is not None and maker.op.name == "DequantizeLinear"
+
+
 def _rounded_block(node: Node, everywhere: bool) -> int:
     """Elements of a block of a product that may round; 0: it does not."""
     value = node.inputs[1] if node.op.name in ("MatMul", "Gemm") else None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..check.witnesses import Shaken
     from ..measure.golden import Golden
     from ..measure.verdict import Run, Verdict
 
@@ -42,6 +43,11 @@ def as_dict(verdict: Verdict, golden: Golden | None = None) -> dict[str, Any]:
             }
             for spread in verdict.spreads
         ],
+        "shaken": [
+            {"output": e.output, "sets": e.sets, "moved": e.moved, "unexplained": e.unexplained, "hybrid": e.hybrid}
+            for e in verdict.shaken
+        ],
+        "witnesses": [{"name": w.name, "agrees": w.agrees, "why": w.differs or w.silent} for w in verdict.witnesses],
         "effects": [
             {"cause": e.cause, "output": e.output, "share": _number(e.share), "ok": e.ok} for e in verdict.effects
         ],
@@ -88,9 +94,11 @@ def lines(verdict: Verdict, golden: Golden | None = None) -> Iterator[str]:
         )
         labels = f"; {apart.unexplained} labels are none of those that it gives" if apart.unexplained else ""
         yield (
-            f"{'near ' if apart.covers else 'WRONG'}  {apart.output}: {ours}, over {apart.sets} sets of inputs; "
-            f"rounding alone moves the reference by {own}{labels}"
+            f"{'near ' if verdict.covers(apart.output) else 'WRONG'}  {apart.output}: {ours}, "
+            f"over {apart.sets} sets of inputs; rounding alone moves the reference by {own}{labels}"
         )
+    yield from map(_shaken, verdict.shaken)
+    yield from _witnesses(verdict)
     for effect in verdict.effects:
         words = f"{effect.cause} move it by {effect.share:.2%} of its largest element"
         yield f"{'ok   ' if effect.ok else 'WRONG'}  {effect.output}: {words}"
@@ -99,3 +107,24 @@ def lines(verdict: Verdict, golden: Golden | None = None) -> Iterator[str]:
         yield f"note   {name}: {remark}{advice}"
     if golden is not None and golden.written:
         yield f"wrote  {golden.folder}: outputs and hashes of files, to be compared with from now on"
+
+
+def _witnesses(verdict: Verdict) -> Iterator[str]:
+    agreeing = [each.name for each in verdict.witnesses if each.agrees]
+    if agreeing:
+        yield f"agree  {', '.join(agreeing)}"
+    for each in verdict.witnesses:
+        if each.differs:
+            yield f"differ {each.name}: {each.differs}"
+        elif each.silent:
+            yield f"silent {each.name}: {each.silent}"
+
+
+def _shaken(moved: Shaken) -> str:
+    word = "near " if moved.covers else "WRONG"
+    if moved.covers and moved.hybrid:
+        why = f"which may move it by {moved.hybrid:.1%} of the largest element"
+        return f"{word}  {moved.output}: our judge agrees; LiteRT multiplies int8 weights with 8 bits of floats, {why}"
+    rest = "with that, our judge agrees" if moved.covers else f"our judge differs in {moved.unexplained} others"
+    ties = f"ties or chaos: rounding alone moves {moved.moved} elements in {moved.sets} sets of inputs"
+    return f"{word}  {moved.output}: {ties}; {rest}"

@@ -30,6 +30,8 @@ from ..base.structures import Maybe
 from ..doors import states
 from ..doors.api import AS_IT_IS, Reading
 from ..doors.tflite.convert import is_tflite
+from ..judge.api import Graph
+from .judged import judged
 from .load import contents, read_proto
 from .own_functions import evaluators
 from .scope import is_structure
@@ -98,6 +100,10 @@ class Original:
         copy = self._copy(also)
         load_external_data_for_model(copy, str(self.path.parent))
         return copy
+
+    def judged(self, also: Sequence[str] = ()) -> Graph:
+        """The file's model as our own judge takes it."""
+        return judged(self._whole(also))
 
     def in_doubles(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any] | None:
         """Outputs by name, with doubles in the place of floats from the inputs on, through onnx's reference evaluator;

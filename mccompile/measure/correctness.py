@@ -9,7 +9,7 @@ bisection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +22,7 @@ from ..base.errors import CheckFailed, MccError, Problem, WrongUse
 from ..base.stages import stage
 from ..base.streaming import Stream, Streamed
 from ..base.structures import Interface
+from ..check import rounding
 from ..check.compare import Comparison
 from ..check.inputs import DataSet, random_sets
 from ..check.labels import labels, unexplained
@@ -29,6 +30,7 @@ from ..check.litert import speaks_for
 from ..check.oracle import FURTHER, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
+from ..check.witnesses import MOST_OF_JUDGE, Shaken, shaken, witnesses
 from ..driver import Options, compile, compile_graph, settled
 from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
@@ -157,6 +159,7 @@ class _Check:
             remarks=remarks,
             made=tuple(self.made),
             kept=tuple(kept) if only_tensors else (),
+            witnesses=tuple(witnesses(self.oracle, kept[0].inputs, kept[0].got, self.package.macs, self._against)),
         )
         made = [run for run in done if not run.skipped]
         wrong = next((data_set for run, data_set in zip(made, tried, strict=True) if not run.ok), None)
@@ -200,6 +203,8 @@ class _Check:
         further = self.oracle.nudged(FURTHER)
         found = spreads(verdict, kept, self.oracle.others(), self._handed, self.tolerance, self.labels, further)
         verdict = replace(verdict, spreads=found)
+        if not verdict.ok:
+            verdict = replace(verdict, shaken=tuple(self._shaken(verdict, kept)))
         if verdict.ok:
             return verdict
         verdict = replace(verdict, fix=self._fix(verdict, kept) or verdict.fix)
@@ -207,6 +212,27 @@ class _Check:
             first = first_difference(self.path, self.options, wrong, self.tolerance, self.cc)
             verdict = replace(verdict, first=first)
         return verdict
+
+    def _against(self, name: str, got: Any, said: Any) -> Comparison:
+        return self.tolerance.compare(name, got, self._handed({name: said})[name])
+
+    def _shaken(self, verdict: Verdict, kept: Sequence[Kept]) -> Iterator[Shaken]:
+        """Of outputs that nothing explains yet, what rounding makes of them by our judge."""
+        if self.package.macs > MOST_OF_JUDGE or any("stored" in run.reference for run in verdict.runs):
+            return
+        for each in verdict.worst():
+            if each.ok or each.why or verdict.covers(each.name):
+                continue
+            sets = [(one.inputs, one.got[each.name]) for one in kept]
+            found = shaken(self.oracle, each.name, sets, self._handed, self.tolerance.compare)
+            if found is None:
+                continue
+            if self.oracle.name == "LiteRT":  # the judge has the file as we read it: LiteRT has to be near as well
+                near = replace(self.tolerance, of_largest=rounding.of_hybrid(self._load()))
+                if not all(near.compare(each.name, one.got[each.name], one.wanted[each.name]).ok for one in kept):
+                    continue
+                found = replace(found, hybrid=near.of_largest)
+            yield found
 
     def _fix(self, verdict: Verdict, kept: Sequence[Kept]) -> str:
         """What to do where it may not be the compiler that is wrong."""
@@ -282,18 +308,20 @@ class _Check:
         names = [name for name in self.names if name in kept.wanted]
         found = {name: self.tolerance.compare(name, kept.got[name], kept.wanted[name]) for name in names}
         decided: frozenset[str] = frozenset()
+        decider = ""
         evaluated: frozenset[str] = frozenset()
         if data_set.outputs is None and any(each.why for each in found.values()):
             evaluated = self._as_evaluated(kept, found)
         if data_set.outputs is None and any(not each.ok and not each.why for each in found.values()):
             doubles = self._handed(self.oracle.doubles(kept.inputs) or {})
+            decider = self.oracle.decider
             for name, each in list(found.items()):
                 if each.ok or each.why or name not in doubles:
                     continue
                 nearer = self.tolerance.arbitrate(name, kept.got[name], kept.wanted[name], doubles[name])
                 if nearer.ok:
                     found[name], decided = nearer, decided | {name}
-        return Run(data_set.name, reference, tuple(found.values()), decided, evaluated)
+        return Run(data_set.name, reference, tuple(found.values()), decided, decider, evaluated)
 
     def _as_evaluated(self, kept: Kept, found: dict[str, Comparison]) -> frozenset[str]:
         """Outputs of another type or shape than onnxruntime gives, which are what ONNX's own evaluator gives; their

@@ -89,7 +89,8 @@ def as_runs(found: Sequence[tuple[int, Run]], warm_up: int) -> list[Run]:
 def _together(runs: Sequence[Run], name: str) -> Run:
     same = zip(*(run.outputs for run in runs), strict=True)
     decided = frozenset[str]().union(*(run.in_doubles for run in runs))
-    return Run(name, runs[0].reference, tuple(map(_worst, same)), decided)
+    decider = next((run.decider for run in runs if run.decider), "")
+    return Run(name, runs[0].reference, tuple(map(_worst, same)), decided, decider)
 
 
 def _worst(same: Sequence[Comparison]) -> Comparison:

@@ -15,6 +15,7 @@ from ..check import litert, rounding
 from ..check.arbiter import arbitrate
 from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values
 from ..check.spread import Spread
+from ..check.witnesses import Shaken, Witness
 from ..emit.package import Package
 from ..graph.ir import Graph
 from ..targets.api import Target
@@ -58,6 +59,7 @@ class Run:
     reference: str  # where the wanted outputs came from
     outputs: tuple[Comparison, ...]
     in_doubles: frozenset[str] = frozenset()  # outputs about which doubles decided
+    decider: str = ""  # whose doubles, where they are our judge's
     evaluated: frozenset[str] = frozenset()  # outputs whose shape or type only ONNX's own evaluator gives as well
     skipped: str = ""  # why it was not made
 
@@ -68,7 +70,10 @@ class Run:
     def decided_by(self, output: str) -> str:
         if output in self.evaluated:
             return f"onnx reference evaluator; {self.reference} gives another shape or type"
-        return f"{self.reference} is further from float64" if output in self.in_doubles else self.reference
+        if output not in self.in_doubles:
+            return self.reference
+        says = f", says {self.decider}" if self.decider else ""
+        return f"{self.reference} is further from float64{says}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,8 @@ class Verdict:
     first: Difference | None = None
     effects: tuple[Effect, ...] = ()
     spreads: tuple[Spread, ...] = ()  # of outputs that differ
+    shaken: tuple[Shaken, ...] = ()  # the same by our judge
+    witnesses: tuple[Witness, ...] = ()  # of the first set of inputs
     remarks: Mapping[str, str] = field(default_factory=dict)  # what weakens a verdict, by output
     fix: str = REPORT  # where it is wrong
     made: tuple[str, ...] = ()  # outputs of the model, in order
@@ -112,7 +119,8 @@ class Verdict:
         return right and all(effect.ok for effect in self.effects)
 
     def covers(self, output: str) -> bool:
-        return any(spread.covers for spread in self.spreads if spread.output == output)
+        found: tuple[Spread | Shaken, ...] = (*self.spreads, *self.shaken)
+        return any(each.covers for each in found if each.output == output)
 
     def failure(self, model: Path) -> CheckFailed:
         wrong = [c for c in self.worst() if not c.ok and not self.covers(c.name)]

@@ -1,0 +1,123 @@
+"""Who says the same of a model's outputs: onnxruntime, ONNX's reference evaluator, our own judge and LiteRT, each as
+far as it is there and knows the operators.
+
+Invariant: a witness that cannot run the model is silent, and says why; none stands in for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..judge.api import NoWitness
+from .compare import Comparison
+from .oracle import JUDGE, Oracle
+
+MOST_OF_JUDGE, MOST_OF_EVALUATOR = 30_000_000, 2_000_000  # products that each has time for
+SHAKES = 12  # roundings that are tried
+Compare = Callable[[str, Any, Any], Comparison]
+
+
+@dataclass(frozen=True)
+class Witness:
+    name: str
+    differs: str = ""  # in what; empty where it agrees
+    silent: str = ""  # why it says nothing
+
+    @property
+    def agrees(self) -> bool:
+        return not (self.differs or self.silent)
+
+
+@dataclass(frozen=True)
+class Shaken:
+    """What rounding does to one output, by the judge: each result that floats do not hold is off by a unit or two."""
+
+    output: str
+    sets: int
+    moved: int  # elements that come out otherwise, beyond the tolerance
+    unexplained: int  # elements that are none of what comes out
+    hybrid: float = 0.0  # the part of the largest element by which LiteRT may be off that rounds activations to 8 bits
+
+    @property
+    def covers(self) -> bool:
+        return self.unexplained == 0
+
+
+def witnesses(
+    oracle: Oracle, inputs: Mapping[str, Any], got: Mapping[str, Any], macs: int, compare: Compare
+) -> Iterator[Witness]:
+    """`compare` is given a name, what was computed and what a witness says."""
+    for name, run in oracle.witnesses():
+        most = {JUDGE: MOST_OF_JUDGE, "onnx reference evaluator": MOST_OF_EVALUATOR}.get(name, macs)
+        if macs > most:
+            yield Witness(name, silent="not asked: the model is large")
+            continue
+        try:
+            said = run(inputs)
+        except NoWitness as why:
+            yield Witness(name, silent=f"no witness of our own: {why}")
+            continue
+        if said is None:
+            yield Witness(name, silent="it cannot run the model")
+            continue
+        found = [
+            compare(output, value, typed_as(value, said[output])) for output, value in got.items() if output in said
+        ]
+        wrong = [f"{each.name}: {each.why or f'max abs {each.max_abs:.3g}'}" for each in found if not each.ok]
+        yield Witness(name, ", ".join(wrong))
+
+
+def typed_as(value: Any, said: Any) -> Any:
+    """What was computed in doubles, or in wider integers, as the type that is asked for."""
+    if isinstance(value, np.ndarray) and isinstance(said, np.ndarray) and {value.dtype.kind, said.dtype.kind} != {"O"}:
+        return said.astype(value.dtype) if value.dtype != said.dtype and said.dtype.kind in "fiu" else said
+    return said
+
+
+def shaken(
+    oracle: Oracle, output: str, sets: Sequence[tuple[Mapping[str, Any], Any]], handed: Any, compare: Compare
+) -> Shaken | None:
+    """Of inputs and the output that was computed of them; None where the judge is no witness of it."""
+    moved = unexplained = 0
+    for number, (inputs, got) in enumerate(sets):
+        if not isinstance(got, np.ndarray):
+            return None
+        try:
+            chances = [None, *(np.random.default_rng((number, n)) for n in range(SHAKES))]
+            ways = [typed_as(got, handed(oracle.judged(inputs, chance))[output]) for chance in chances]
+        except NoWitness:
+            return None
+        if any(not isinstance(way, np.ndarray) or way.shape != got.shape for way in ways):
+            return None
+        moved += compare(output, _furthest(ways), ways[0]).mismatches
+        unexplained += compare(output, got, nearest_of(got, ways)).mismatches
+    return Shaken(output, len(sets), moved, unexplained)
+
+
+def _furthest(ways: Sequence[np.ndarray]) -> np.ndarray:
+    """Of each element, what is furthest from the first way."""
+    found = ways[0].copy()
+    for way in ways[1:]:
+        if found.dtype.kind in "fiu":
+            further = np.abs(way.astype(np.float64) - ways[0]) > np.abs(found.astype(np.float64) - ways[0])
+        else:
+            further = way != ways[0]
+        found = np.where(further, way, found).astype(found.dtype)
+    return found
+
+
+def nearest_of(got: np.ndarray, ways: Sequence[np.ndarray]) -> np.ndarray:
+    """Of each element, what is nearest to `got` of all that lies between the ways; of what is no number, or a label
+    (wide integers), one of the ways."""
+    if got.dtype.kind == "f" or (got.dtype.kind in "iu" and got.dtype.itemsize <= 2):
+        low, high = np.min(ways, 0), np.max(ways, 0)
+        found: np.ndarray = np.where(np.isnan(low) | np.isnan(high), ways[0], np.clip(got, low, high)).astype(got.dtype)
+        return found
+    found = ways[0]
+    for way in ways[1:]:
+        found = np.where(np.asarray(way == got, bool), way, found).astype(found.dtype)
+    return found

@@ -1,0 +1,123 @@
+"""What a rule of an operator is given, and how it is found.
+
+Invariant: floats are float64 whatever type the model gives them (`At.type` says which), integers, bools and complex
+numbers have their own type (4-bit ones lie in int8 and uint8), text is an array of objects. A rule raises `NoWitness`
+for what it does not judge; nothing is judged by guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..base.discovery import import_package_modules
+
+Array = Any  # of numpy, whose annotations make Any of most arithmetic on elements of any type
+
+
+class NoWitness(Exception):
+    """The judge has no rule for this."""
+
+
+@dataclass(frozen=True)
+class Node:
+    op: str
+    domain: str
+    version: int  # of the domain's operators
+    attributes: Mapping[str, Any]  # graphs are `Graph`
+    inputs: tuple[str, ...]  # "" for one that is left out
+    outputs: tuple[str, ...]
+    body: Graph | None = None  # the function that the standard or the model says it is
+
+    @property
+    def title(self) -> str:
+        return f"{self.domain}::{self.op}" if self.domain else self.op
+
+
+@dataclass(frozen=True)
+class Graph:
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)  # element types by name, as far as they are known
+
+
+Run = Callable[[Graph, Sequence[Any]], list[Any]]
+
+
+@dataclass
+class At:
+    """A node with its operands. `run` gives the outputs of a graph in one of its attributes."""
+
+    node: Node
+    operands: list[Any]
+    types: list[str]
+    results: list[str]  # element types of results, "" where they follow from the rule
+    run: Run
+
+    def __getitem__(self, index: int) -> Array:
+        """A tensor; sequences are in `operands`."""
+        if not self.has(index):
+            raise NoWitness(f"{self.node.title} has no operand {index}")
+        return self.operands[index]
+
+    def has(self, index: int) -> bool:
+        return index < len(self.operands) and self.operands[index] is not None
+
+    def get(self, index: int, default: Any = None) -> Any:
+        return self.operands[index] if self.has(index) else default
+
+    def type(self, index: int = 0) -> str:
+        return self.types[index] if index < len(self.types) else ""
+
+    @property
+    def version(self) -> int:
+        return self.node.version
+
+    @property
+    def count(self) -> int:
+        return len(self.node.outputs)
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.node.attributes.get(name, default)
+
+    def ints(self, index: int, name: str) -> list[int] | None:
+        """Integers that are an operand in newer versions and an attribute in older ones; None where they are left
+        out."""
+        if self.has(index):
+            return [int(n) for n in np.asarray(self.operands[index]).reshape(-1)]
+        found = self.attr(name)
+        return None if found is None else [int(n) for n in np.atleast_1d(found)]
+
+    def only(self, *names: str) -> None:
+        """Other attributes than these are not judged."""
+        other = sorted(self.node.attributes.keys() - set(names))
+        if other:
+            raise NoWitness(f"{self.node.title} with {', '.join(other)}")
+
+
+Rule = Callable[[At], Any]
+_RULES: dict[str, Rule] = {}
+
+
+def judges(*titles: str) -> Callable[[Rule], Rule]:
+    """Enters a rule; it gives an array, or a tuple of them for several results."""
+
+    def register(rule: Rule) -> Rule:
+        for title in titles:
+            _RULES[title] = rule
+        return rule
+
+    return register
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """By operator, called as `mccompile ops` calls it."""
+    import_package_modules("mccompile.judge.operators")
+    return _RULES

@@ -1,0 +1,257 @@
+"""One element at a time: functions of a number, arithmetic, comparisons, logic and bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import erf
+from typing import Any
+
+import numpy as np
+
+from ..api import Array, At, NoWitness, judges
+
+_erf = np.vectorize(erf, otypes=[np.float64])
+
+
+def sigmoid(x: Array) -> Array:
+    return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+
+
+def softplus(x: Array) -> Array:
+    return np.logaddexp(0.0, x)
+
+
+def error_function(x: Array) -> Array:
+    return _erf(x) if x.size else x
+
+
+def gelu(x: Array, approximate: str = "none") -> Array:
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return x / 2 * (1 + error_function(x / np.sqrt(2)))
+
+
+_UNARY: dict[str, Callable[[Array], Array]] = {
+    "Abs": np.abs,
+    "Acos": np.arccos,
+    "Acosh": np.arccosh,
+    "Asin": np.arcsin,
+    "Asinh": np.arcsinh,
+    "Atan": np.arctan,
+    "Atanh": np.arctanh,
+    "BitwiseNot": np.bitwise_not,
+    "Ceil": np.ceil,
+    "Cos": np.cos,
+    "Cosh": np.cosh,
+    "Erf": error_function,
+    "Exp": np.exp,
+    "Floor": np.floor,
+    "HardSwish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+    "IsNaN": np.isnan,
+    "Log": np.log,
+    "Mish": lambda x: x * np.tanh(softplus(x)),
+    "Neg": np.negative,
+    "Not": np.logical_not,
+    "Reciprocal": lambda x: 1 / x,
+    "Relu": lambda x: np.maximum(x, np.zeros_like(x)),
+    "Round": np.rint,
+    "Sigmoid": sigmoid,
+    "Sign": np.sign,
+    "Sin": np.sin,
+    "Sinh": np.sinh,
+    "Softplus": softplus,
+    "Softsign": lambda x: x / (1 + np.abs(x)),
+    "Sqrt": np.sqrt,
+    "Tan": np.tan,
+    "Tanh": np.tanh,
+}
+
+
+def _of_one(function: Callable[[Array], Array]) -> Callable[[At], Array]:
+    return lambda at: function(at[0])
+
+
+for _name, _function in _UNARY.items():
+    judges(_name)(_of_one(_function))
+
+
+@judges("Elu")
+def elu(at: At) -> Array:
+    x = at[0]
+    return np.where(x < 0, at.attr("alpha", 1.0) * np.expm1(np.minimum(x, 0)), x)
+
+
+@judges("Celu")
+def celu(at: At) -> Array:
+    x, alpha = at[0], at.attr("alpha", 1.0)
+    return np.maximum(0, x) + np.minimum(0, alpha * np.expm1(x / alpha))
+
+
+@judges("Selu")
+def selu(at: At) -> Array:
+    x = at[0]
+    alpha = at.attr("alpha", float(np.float32(1.67326319217681884765625)))
+    gamma = at.attr("gamma", float(np.float32(1.05070102214813232421875)))
+    return np.where(x <= 0, gamma * alpha * np.expm1(np.minimum(x, 0)), gamma * x)
+
+
+@judges("LeakyRelu")
+def leaky(at: At) -> Array:
+    return np.where(at[0] < 0, at.attr("alpha", float(np.float32(0.01))) * at[0], at[0])
+
+
+@judges("ThresholdedRelu")
+def thresholded(at: At) -> Array:
+    return np.where(at[0] > at.attr("alpha", 1.0), at[0], 0.0)
+
+
+@judges("PRelu")
+def prelu(at: At) -> Array:
+    return np.where(at[0] < 0, at[1] * at[0], at[0]).astype(at[0].dtype)
+
+
+@judges("HardSigmoid")
+def hard_sigmoid(at: At) -> Array:
+    alpha, beta = at.attr("alpha", float(np.float32(0.2))), at.attr("beta", 0.5)
+    return np.maximum(0, np.minimum(1, alpha * at[0] + beta))
+
+
+@judges("Shrink")
+def shrink(at: At) -> Array:
+    x, bias, least = at[0], at.attr("bias", 0.0), at.attr("lambd", 0.5)
+    return np.where(x < -least, x + bias, np.where(x > least, x - bias, 0)).astype(x.dtype)
+
+
+@judges("Gelu")
+def gelu_of_onnx(at: At) -> Array:
+    return gelu(at[0], at.attr("approximate", "none"))
+
+
+@judges("Swish")
+def swish(at: At) -> Array:
+    return at[0] * sigmoid(at.attr("alpha", 1.0) * at[0])
+
+
+@judges("IsInf")
+def infinite(at: At) -> Array:
+    x = at[0]
+    up, down = at.attr("detect_positive", 1), at.attr("detect_negative", 1)
+    return np.isinf(x) & ((x > 0) & bool(up) | (x < 0) & bool(down))
+
+
+@judges("Clip")
+def clip(at: At) -> Array:
+    x = at[0]
+    low = at.get(1, at.attr("min"))
+    high = at.get(2, at.attr("max"))
+    x = x if low is None else np.maximum(x, np.asarray(low, x.dtype))
+    return x if high is None else np.minimum(x, np.asarray(high, x.dtype))
+
+
+# -- two operands
+
+
+def aligned(at: At) -> tuple[Array, Array]:
+    """Both operands; before opset 7 the second one begins at an axis of the first."""
+    a, b = at[0], at[1]
+    if at.version < 7 and at.node.domain == "" and at.attr("broadcast", 0):
+        axis = at.attr("axis", a.ndim - b.ndim) % max(a.ndim, 1)
+        b = b.reshape(b.shape + (1,) * (a.ndim - axis - b.ndim))
+    return a, b
+
+
+def _divided(a: Array, b: Array) -> Array:
+    """Of integers truncated; by zero it is not defined."""
+    if a.dtype.kind not in "iu":
+        return a / b
+    if not np.all(b):
+        raise NoWitness("an integer is divided by zero")
+    lowest = np.iinfo(a.dtype).min
+    if a.dtype.kind == "i" and np.any((a == lowest) & (b == -1)):
+        raise NoWitness("the quotient of integers has no place in their type")
+    rest = np.fmod(a, b)
+    return (a - rest) // b
+
+
+def _compared(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
+    return lambda a, b: np.asarray(function(a, b), bool)
+
+
+_BINARY: dict[str, Callable[[Array, Array], Array]] = {
+    "Add": np.add,
+    "And": np.logical_and,
+    "BitwiseAnd": np.bitwise_and,
+    "BitwiseOr": np.bitwise_or,
+    "BitwiseXor": np.bitwise_xor,
+    "Div": _divided,
+    "Equal": _compared(np.equal),
+    "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
+    "Less": np.less,
+    "LessOrEqual": np.less_equal,
+    "Mul": np.multiply,
+    "Or": np.logical_or,
+    "Sub": np.subtract,
+    "Xor": np.logical_xor,
+}
+
+
+def _of_two(function: Callable[[Array, Array], Array]) -> Callable[[At], Array]:
+    return lambda at: function(*aligned(at))
+
+
+for _name, _binary in _BINARY.items():
+    judges(_name)(_of_two(_binary))
+
+
+@judges("Pow")
+def power(at: At) -> Array:
+    x, exponent = aligned(at)
+    if x.dtype.kind in "iu":
+        if exponent.dtype.kind in "iu" and np.all(exponent >= 0):
+            return np.power(x, exponent.astype(x.dtype))
+        exact = np.power(x.astype(np.float64), exponent.astype(np.float64))
+        if not np.all(np.isfinite(exact)) or np.any(np.abs(exact) > 2**53):
+            raise NoWitness("a power of integers has no place in their type")
+        return np.trunc(exact).astype(x.dtype)
+    return np.power(x, exponent.astype(np.float64))
+
+
+@judges("Mod")
+def remainder(at: At) -> Array:
+    a, b = at[0], at[1]
+    if a.dtype.kind in "iu" and not np.all(b):
+        raise NoWitness("an integer is divided by zero")
+    return np.fmod(a, b) if at.attr("fmod", 0) or a.dtype.kind == "f" else np.mod(a, b)
+
+
+@judges("BitShift")
+def shifted(at: At) -> Array:
+    if np.any(at[1] >= at[0].dtype.itemsize * 8):
+        raise NoWitness("bits are shifted beyond the type")
+    return np.left_shift(at[0], at[1]) if at.attr("direction") == "LEFT" else np.right_shift(at[0], at[1])
+
+
+@judges("Where")
+def where(at: At) -> Array:
+    return np.where(at[0].astype(bool), at[1], at[2])
+
+
+# -- any number of operands
+
+
+@judges("Max", "Min")
+def extreme(at: At) -> Array:
+    function = np.maximum if at.node.op == "Max" else np.minimum
+    found = at[0]
+    for operand in at.operands[1:]:
+        found = function(found, operand)
+    return np.asarray(found)
+
+
+@judges("Sum", "Mean")
+def sums(at: At) -> Array:
+    total = at[0]
+    for operand in at.operands[1:]:
+        total = total + operand
+    return total / len(at.operands) if at.node.op == "Mean" else np.asarray(total)

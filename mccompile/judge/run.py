@@ -1,0 +1,145 @@
+"""A graph, node after node; or as an implementation may compute it that rounds after every operator.
+
+Invariant: shaken, a result is off by at most `UNITS` of its type, and exact where the type holds it exactly: what comes
+out then are results that rounding alone can lead to (Monte Carlo arithmetic). What quantizes has its operands moved,
+since it rounds on its way to an integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .api import At, Graph, Node, NoWitness, Run, rules
+from .narrow import rounded_to
+
+# what numpy raises for operands that a rule cannot take; the model may be wrong, or the rule: either way no witness
+_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_MOST = 2_000_000_000  # bytes of all values together
+UNITS = {"float64": 2.0**-51, "float32": 2.0**-22, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+_EXACT = ("moves", "indexing", "control", "text")  # families that make no new numbers
+_QUANTIZING = "quantized"
+
+
+def judge(graph: Graph, feeds: Mapping[str, Any], shaken: np.random.Generator | None = None) -> dict[str, Any]:
+    """Outputs by name."""
+    names = graph.outputs
+    with np.errstate(all="ignore"):
+        given = {name: (widened(value), _type(value)) for name, value in feeds.items()}
+        found = _Judge(shaken).run(graph, given)
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise NoWitness(f"nothing makes {missing[0]}")
+    return {name: found[name][0] for name in names}
+
+
+def widened(value: Any) -> Any:
+    """As rules take it."""
+    if isinstance(value, list | tuple):
+        return [widened(each) for each in value]
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind in "f":
+        return array.astype(np.float64)
+    if array.dtype.kind in "US":
+        return np.array([_text(each) for each in array.reshape(-1)], object).reshape(array.shape)
+    if array.dtype.kind == "O":
+        return np.array([_text(each) for each in array.reshape(-1)], object).reshape(array.shape)
+    if array.dtype.kind == "V" or array.dtype.name not in np.sctypeDict:  # element types that numpy does not have
+        name = array.dtype.name
+        whole = np.int8 if name.startswith("int") else np.uint8 if name.startswith("uint") else np.float64
+        return array.astype(whole)
+    return array
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def _type(value: Any) -> str:
+    return str(value.dtype.name) if isinstance(value, np.ndarray | np.generic) else ""
+
+
+Values = dict[str, tuple[Any, str]]  # and the element type that the model gives them
+
+
+class _Judge:
+    def __init__(self, shaken: np.random.Generator | None) -> None:
+        self.shaken = shaken
+        self.room = 0
+
+    def run(self, graph: Graph, around: Mapping[str, tuple[Any, str]]) -> Values:
+        values: Values = {**around}
+        for name, value in graph.constants.items():
+            values[name] = widened(value), graph.types.get(name, _type(value))
+        for node in graph.nodes:
+            made = self.results(node, graph, values)
+            self.room += sum(value.nbytes for value, _ in made.values() if isinstance(value, np.ndarray))
+            if self.room > _MOST:
+                raise NoWitness("values of more than 2 GB")
+            values |= made
+        return values
+
+    def results(self, node: Node, graph: Graph, values: Values) -> Values:
+        rule = rules().get(node.title)
+        given = [values[name] if name else (None, "") for name in node.inputs]
+        types = [graph.types.get(name, "") for name in node.outputs]
+        if rule is None and node.body is None:
+            raise NoWitness(f"{node.title} is not judged")
+        try:
+            if rule is not None:
+                operands, kinds = [value for value, _ in given], [kind for _, kind in given]
+                if self.shaken is not None and rule.__module__.endswith(_QUANTIZING):
+                    chance = self.shaken
+                    operands = [_moved(value, kind, chance, held=False) for value, kind in given]
+                made = rule(At(node, operands, kinds, types, self.inner(values)))
+            else:
+                assert node.body is not None
+                made = self.function(node.body, given)
+        except _FAILURES as failure:
+            raise NoWitness(f"{node.title}: {type(failure).__name__}: {failure}") from failure
+        results = list(made) if isinstance(made, tuple) else [made]
+        usual = next((kind for value, kind in given if _is_float(value)), "") or "float32"
+        found: Values = {}
+        for name, value, kind in zip(node.outputs, results, types, strict=False):
+            value = widened(value) if isinstance(value, np.generic) else value
+            kind = kind or (usual if _is_float(value) else _type(value))
+            if self.shaken is not None and rule is not None and not rule.__module__.endswith(_EXACT):
+                value = _moved(value, kind, self.shaken)
+            found[name] = value, kind
+        found.pop("", None)
+        return found
+
+    def inner(self, values: Values) -> Run:
+        def run(graph: Graph, operands: Sequence[Any]) -> list[Any]:
+            feeds = {}
+            for name, value in zip(graph.inputs, operands, strict=True):
+                feeds[name] = value, graph.types.get(name, "") or _type(value)
+            found = self.run(graph, {**values, **feeds})
+            return [found[name][0] for name in graph.outputs]
+
+        return run
+
+    def function(self, body: Graph, given: Sequence[tuple[Any, str]]) -> tuple[Any, ...]:
+        feeds = dict(zip(body.inputs, given, strict=False))
+        feeds |= {name: (None, "") for name in body.inputs[len(given) :]}
+        found = self.run(body, feeds)
+        return tuple(found[name][0] if name in found else None for name in body.outputs)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _moved(value: Any, kind: str, chance: np.random.Generator, held: bool = True) -> Any:
+    """By up to so many units of the type; with `held`, numbers that it holds stay."""
+    if not _is_float(value) or kind not in UNITS:
+        return value
+    moved = value * (1 + UNITS[kind] * chance.uniform(-1, 1, value.shape))
+    if not held:
+        return moved
+    rounded = rounded_to(value, kind) if kind != "float32" else value.astype(np.float32).astype(np.float64)
+    return np.where(rounded == value, value, moved)

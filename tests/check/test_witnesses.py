@@ -1,0 +1,63 @@
+"""Which witnesses agree with a model's outputs, and what rounding explains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from mccompile.check.compare import Comparison, compare_values
+from mccompile.check.oracle import JUDGE, Oracle
+from mccompile.check.witnesses import MOST_OF_JUDGE, Witness, shaken, witnesses
+from tests.small_models import save
+
+HEAD = '<ir_version: 9, opset_import: ["": 19, "com.microsoft": 1]>\n'
+TIE = "g (float[3] x) => (float[3] y) <float t = {0.1}> { m = Mul (x, t) y = Round (m) }"
+
+
+def compare(name: str, got: Any, said: Any) -> Comparison:
+    return compare_values(name, got, said)
+
+
+def oracle(text: str, folder: Path) -> Oracle:
+    return Oracle(save(parser.parse_model(HEAD + text), folder))
+
+
+def asked(found: Oracle, inputs: dict[str, Any], got: dict[str, Any], macs: int = 0) -> dict[str, Witness]:
+    return {each.name: each for each in witnesses(found, inputs, got, macs, compare)}
+
+
+def test_witnesses_that_disagree_are_named(tmp_path: Path) -> None:
+    """ONNX's evaluator divides by 5.1 - 1, the standard by the length of the resized tensor."""
+    form = 'mode = "linear", coordinate_transformation_mode = "align_corners"'
+    text = f"g (float[3] x) => (float[5] y) <float[1] s = {{1.7}}> {{ y = Resize <{form}> (x, , s) }}"
+    found = oracle(text, tmp_path)
+    said = asked(found, {"x": np.array([0, 2, 6], np.float32)}, {"y": np.array([0, 1, 2, 4, 6], np.float32)})
+    assert said[JUDGE].agrees
+    assert said["onnx reference evaluator"].differs.startswith("y: max abs")
+
+
+def test_a_witness_that_cannot_is_silent(tmp_path: Path) -> None:
+    found = oracle("g (float[2] x) => (float[2] y) { r = RandomNormal <shape = [2]> () y = Add (x, r) }", tmp_path)
+    x = np.zeros(2, np.float32)
+    said = asked(found, {"x": x}, {"y": x})[JUDGE]
+    assert not said.agrees and said.silent == "no witness of our own: RandomNormal is not judged"
+    large = asked(found, {"x": x}, {"y": x}, MOST_OF_JUDGE + 1)[JUDGE]
+    assert large.silent == "not asked: the model is large"
+
+
+@pytest.mark.parametrize(("got", "unexplained"), [([0, 1, 1], 0), ([1, 1, 0], 0), ([0, 1, 2], 1), ([0, 3, 0], 1)])
+def test_ties_explain_either_neighbour_and_nothing_else(got: list[int], unexplained: int, tmp_path: Path) -> None:
+    x = np.array([5, 10, 5], np.float32)
+    made = shaken(oracle(TIE, tmp_path), "y", [({"x": x}, np.array(got, np.float32))], dict, compare)
+    assert made is not None and made.moved == 2 and made.unexplained == unexplained
+    assert made.covers == (unexplained == 0)
+
+
+def test_what_is_no_tie_is_not_moved(tmp_path: Path) -> None:
+    x = np.array([4, 6, 20], np.float32)
+    made = shaken(oracle(TIE, tmp_path), "y", [({"x": x}, np.array([1, 1, 2], np.float32))], dict, compare)
+    assert made is not None and (made.moved, made.unexplained) == (0, 1)

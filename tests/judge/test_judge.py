@@ -1,0 +1,81 @@
+"""The judge alone: what it says where references disagree, what it does not know, and how rounding moves results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+
+from mccompile.frontend.judged import judged
+from mccompile.frontend.supported import supported
+from mccompile.judge.api import NoWitness, rules
+from mccompile.judge.run import judge
+
+HEAD = '<ir_version: 9, opset_import: ["": 19, "com.microsoft": 1, "ai.onnx.ml": 3]>\n'
+
+
+def says(text: str, shaken: np.random.Generator | None = None, **feeds: Any) -> list[Any]:
+    return list(judge(judged(parser.parse_model(HEAD + text)), feeds, shaken).values())
+
+
+def test_corners_are_those_of_the_resized_tensor() -> None:
+    """ "x_original = x_resized * (length_original - 1) / (length_resized - 1)": 3 times 1.7 are 5 elements."""
+    attributes = 'mode = "linear", coordinate_transformation_mode = "align_corners"'
+    text = f"g (float[3] x) => (float[5] y) <float[1] s = {{1.7}}> {{ y = Resize <{attributes}> (x, , s) }}"
+    (y,) = says(text, x=np.array([0, 2, 6], np.float32))
+    np.testing.assert_allclose(y, [0, 1, 2, 4, 6])
+
+
+def test_floats_are_real_numbers() -> None:
+    """In float32 the sum is 0."""
+    text = "g (float[3] x) => (float[1] y) { y = ReduceSum <keepdims = 1> (x) }"
+    (y,) = says(text, x=np.array([1e8, 1, -1e8], np.float32))
+    assert y.dtype == np.float64 and y.tolist() == [1.0]
+
+
+def test_the_top_class_is_that_of_the_largest_score() -> None:
+    """ "Returns the top class for each of N inputs": of scores -3 and -1 the second."""
+    node = (
+        "ai.onnx.ml.TreeEnsembleClassifier <class_ids = [0, 1], class_nodeids = [0, 0], class_treeids = [0, 0],"
+        " class_weights = [-3.0, -1.0], classlabels_int64s = [7, 9], nodes_falsenodeids = [0],"
+        ' nodes_featureids = [0], nodes_modes = ["LEAF"], nodes_nodeids = [0], nodes_treeids = [0],'
+        ' nodes_truenodeids = [0], nodes_values = [0.0], post_transform = "NONE"> (x)'
+    )
+    label, scores = says(f"g (float[1,1] x) => (int64[1] l, float[1,2] s) {{ l, s = {node} }}", x=np.zeros((1, 1)))
+    assert label.tolist() == [9] and scores.tolist() == [[-3.0, -1.0]]
+
+
+def test_functions_of_the_standard_and_of_models_are_written_out() -> None:
+    text = """g (float[2] x) => (float[2] y) { y = own.twice (x) }
+    <domain: "own", opset_import: ["" : 19]> twice (a) => (b) { b = Add (a, a) }"""
+    model = parser.parse_model(HEAD.replace('"":', '"own": 1, "":') + text)
+    (y,) = judge(judged(model), {"x": np.array([1.0, 2.5], np.float32)}).values()
+    assert y.tolist() == [2.0, 5.0]
+
+
+def test_what_has_no_rule_has_no_witness() -> None:
+    with pytest.raises(NoWitness, match="RandomNormal is not judged"):
+        says("g () => (float[2] y) { y = RandomNormal <shape = [2]> () }")
+    with pytest.raises(NoWitness, match="divided by zero"):
+        says("g (int64[1] x) => (int64[1] y) { y = Div (x, x) }", x=np.zeros(1, np.int64))
+
+
+def test_rounding_moves_what_its_type_does_not_hold() -> None:
+    """3 * 0.5 is exact in float32, 3 / 10 is not; of a tie either neighbour comes out."""
+    chances = [np.random.default_rng(n) for n in range(20)]
+    text = (
+        "g (float[1] x) => (float[1] a, float[1] b) <float h = {0.5}, float t = {10.0}> { a = Mul(x, h) b = Div(x, t) }"
+    )
+    found = [says(text, chance, x=np.array([3], np.float32)) for chance in chances]
+    assert {a.item() for a, _ in found} == {1.5}
+    assert len({b.item() for _, b in found}) == 20 and max(abs(b.item() - 0.3) for _, b in found) < 1e-7
+    text = "g (float[1] x) => (float[1] y) <float t = {0.1}> { m = Mul(x, t) y = Round(m) }"
+    assert {says(text, chance, x=np.array([5], np.float32))[0].item() for chance in chances} == {0.0, 1.0}
+
+
+def test_every_rule_is_of_an_operator_that_is_compiled() -> None:
+    known = {*supported(), *(schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == "")}
+    assert rules().keys() <= known
