@@ -18,7 +18,7 @@ import numpy as np
 from ..base.errors import CheckFailed, Problem
 from ..doors.api import AS_IT_IS, Reading
 from ..frontend.original import Original, nudged
-from ..judge.api import Graph, NoWitness
+from ..judge.rules import Graph, NoWitness
 from ..judge.run import judge
 from .litert import Litert, speaks_for
 

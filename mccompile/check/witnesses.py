@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge.api import NoWitness
+from ..judge.rules import NoWitness
 from .compare import Comparison
 from .oracle import JUDGE, Oracle
 

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper, numpy_helper
 
-from ..judge.api import Graph, Node
+from ..judge.rules import Graph, Node
 
 _NATIVE = ("", "ai.onnx")
 _Functions = Mapping[tuple[str, str], FunctionProto]

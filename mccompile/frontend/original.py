@@ -30,7 +30,7 @@ from ..base.structures import Maybe
 from ..doors import states
 from ..doors.api import AS_IT_IS, Reading
 from ..doors.tflite.convert import is_tflite
-from ..judge.api import Graph
+from ..judge.rules import Graph
 from .judged import judged
 from .load import contents, read_proto
 from .own_functions import evaluators

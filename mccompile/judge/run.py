@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .api import At, Graph, Node, NoWitness, Run, rules
 from .narrow import rounded_to
+from .rules import At, Graph, Node, NoWitness, Run, rules
 
 # what numpy raises for operands that a rule cannot take; the model may be wrong, or the rule: either way no witness
 _FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _MOST = 2_000_000_000  # bytes of all values together
 UNITS = {"float64": 2.0**-51, "float32": 2.0**-22, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-_EXACT = ("moves", "indexing", "control", "text")  # families that make no new numbers
+_EXACT = ("moves", "indexing", "control", "texts")  # families that make no new numbers
 _QUANTIZING = "quantized"
 
 

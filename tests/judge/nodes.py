@@ -12,7 +12,7 @@ from onnx import NodeProto
 
 from mccompile.check.witnesses import SHAKES, nearest_of
 from mccompile.frontend.judged import judged
-from mccompile.judge.api import NoWitness
+from mccompile.judge.rules import NoWitness
 from mccompile.judge.run import judge
 from tests.fuzz.builder import Builder
 from tests.fuzz.evaluate import captured, one_node, title

@@ -11,7 +11,7 @@ from onnx import parser
 
 from mccompile.frontend.judged import judged
 from mccompile.frontend.supported import supported
-from mccompile.judge.api import NoWitness, rules
+from mccompile.judge.rules import NoWitness, rules
 from mccompile.judge.run import judge
 
 HEAD = '<ir_version: 9, opset_import: ["": 19, "com.microsoft": 1, "ai.onnx.ml": 3]>\n'

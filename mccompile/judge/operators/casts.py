@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
 from ..narrow import NARROW, rounded_to
+from ..rules import Array, At, NoWitness, judges
 
 TYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "str", 9: "bool",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import At, NoWitness, judges
+from ..rules import At, NoWitness, judges
 
 _MOST_TRIPS = 100_000
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
+from ..rules import Array, At, NoWitness, judges
 
 _erf = np.vectorize(erf, otypes=[np.float64])
 

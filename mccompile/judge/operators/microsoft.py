@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Array, At, judges
+from ..rules import Array, At, judges
 from .elementwise import gelu, sigmoid
 from .normalizations import EPSILON, root_mean_square, standardized
 from .recurrent import activation

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
+from ..rules import Array, At, NoWitness, judges
 from .casts import TYPES, stored
 
 _FLOATS = ("float16", "float32", "float64", "bfloat16")

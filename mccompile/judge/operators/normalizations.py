@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
+from ..rules import Array, At, NoWitness, judges
 
 EPSILON = float(np.float32(1e-5))
 

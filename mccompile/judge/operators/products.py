@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..api import Array, At, judges
+from ..rules import Array, At, judges
 
 
 @judges("MatMul")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
 from ..narrow import rounded_to
+from ..rules import Array, At, NoWitness, judges
 from .casts import TYPES, limits, stored
 from .elementwise import sigmoid
 from .products import less_zero

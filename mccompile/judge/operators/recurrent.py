@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
+from ..rules import Array, At, NoWitness, judges
 from .elementwise import sigmoid, softplus
 
 Function = Callable[[Array], Array]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..api import Array, At, judges
+from ..rules import Array, At, judges
 
 Axes = tuple[int, ...]
 

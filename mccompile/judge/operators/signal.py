@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
+from ..rules import Array, At, NoWitness, judges
 from .casts import TYPES
 from .moves import zeros_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
+from ..rules import Array, At, NoWitness, judges
 from .products import less_zero
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Array, At, NoWitness, judges
+from ..rules import Array, At, NoWitness, judges
 
 
 @judges("StringConcat")
