@@ -152,7 +152,7 @@ def test_rows_are_those_of_the_picture(shape: tuple[int, ...], form: InputForm, 
         ("float[n,3] x) => (float[n,3] y", Options(dims={"n": (1, 4)}), "rows are of known sizes"),
         ("float[1,1] x) => (float[1,1] y", Options(), "has no rows"),
         ("float[4,3] x) => (float[4,3] y", Options(external=("x",)), "leave out --io x=external, or rows"),
-        ("float[4,3] z) => (float[4,3] y", Options(), "there is no input 'x'"),
+        ("float[4,3] z) => (float[4,3] y", Options(), "no input named 'x'"),
         ("float[4,3] x) => (float[4,3] y", Options(wrappers=("rust",)), "leave out rows of --input"),
     ],
 )
