@@ -25,8 +25,8 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init sweep size spills tuned \
-        bench race mutants docs wheel clean
+.PHONY: help demo test test-bare test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init \
+        sweep stories size spills tuned bench race mutants docs wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,7 +53,7 @@ test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what 
 test-embedded: $(TESTS) ## run own models on all emulated targets, examples, every block of the documentation; compare costs (ZOO=folder CASES=all)
 	embedded/install.sh
 	ZOO=$(ZOO) $(PY) $(PYTEST) embedded tests/docs tests/examples $(ARGS)
-	$(PY) -m benchmarks.signals
+	$(PY) -m benchmarks.signals --target cortex-m4
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO)) & \
 	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO)); counted=$$?; wait $$! && exit $$counted
 
@@ -83,7 +83,6 @@ fuzz: $(TESTS) ## compile random programs and compare them with references (SECO
 sweep: $(TESTS) ## compile everyday blocks at everyday sizes for every target (SECONDS=600 ARGS="--targets generic")
 	$(PY) -m tests.sweep --seconds $(or $(SECONDS),600) $(ARGS)
 
-.PHONY: stories test-bare
 stories: $(TESTS) ## random sequences of commands beside references (SECONDS=600 SEED=1)
 	$(PY) -m tests.stories --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) $(ARGS)
 
