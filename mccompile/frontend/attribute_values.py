@@ -15,16 +15,18 @@ from onnx import AttributeProto
 from ..graph.ir import Invalid
 
 _MOST = 1 << 31  # of a count or a size
-_POSITIVE = frozenset(
+_WINDOWS = frozenset(("kernel_shape", "strides", "dilations"))  # how far they reach, operators say themselves
+_POSITIVE = _WINDOWS | frozenset(
     (
-        "num_heads", "kv_num_heads", "q_num_heads", "block_size", "N", "K", "hidden_size", "group", "num_groups",
-        "num_branches", "ngram_size", "top_k", "k", "kernel_shape", "strides", "dilations", "dilation", "blocksize",
+        "N", "K", "hidden_size", "group", "num_groups", "num_branches", "ngram_size", "top_k", "dilation", "blocksize",
         "num_outputs", "output_height", "output_width",
     )
 )  # fmt: skip
+# Where 0 is explicit, it is what an absent one means.
 _NOT_NEGATIVE = frozenset(
     (
-        "rotary_embedding_dim", "vocab_size", "no_repeat_ngram_size", "mrope_section", "p",
+        "num_heads", "kv_num_heads", "q_num_heads", "block_size", "rotary_embedding_dim", "no_repeat_ngram_size",
+        "mrope_section", "p",
     )
 )  # fmt: skip
 _SWITCHES = frozenset(
@@ -67,5 +69,5 @@ def _check_int(name: str, value: int) -> None:
             raise Invalid(f"{name} is {value}, it must be 0 or 1")
     elif name in _POSITIVE or name in _NOT_NEGATIVE:
         least = 1 if name in _POSITIVE else 0
-        if not least <= value < _MOST:
+        if value < least or (value >= _MOST and name not in _WINDOWS):
             raise Invalid(f"{name} is {value}, it must be {least} or more, and below {_MOST}")

@@ -24,7 +24,7 @@ WRONG = {
     "two heads of no size": (ATTENTION % "num_heads = 2, qkv_hidden_sizes = [1, 1, 10]", "do not divide"),
     "two of three widths": (ATTENTION % "num_heads = 2, qkv_hidden_sizes = [1, 3]", "qkv_hidden_sizes"),
     "heads that do not divide": (ATTENTION % "num_heads = 3", "a multiple of 9"),
-    "no heads": (ATTENTION % "num_heads = 0", "num_heads is 0, it must be 1 or more"),
+    "fewer heads than none": (ATTENTION % "num_heads = -1", "num_heads is -1, it must be 0 or more"),
     "heads that are text": (ATTENTION % 'num_heads = "two"', "of type STRING, it must be INT"),
     "no number of heads": (ATTENTION % "scale = 1.0", "'num_heads' is missing"),
     "an attribute of another operator": (
