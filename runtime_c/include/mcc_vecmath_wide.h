@@ -20,8 +20,8 @@
 
 #include "mcc_vec_f64.h"
 
-/* Long, and in models often there several times: the compiler may leave them functions. Where registers are groups, calls
- * would pass vectors in memory. */
+/* These are long, and models call them in several places: the compiler may keep them as functions. Where registers are
+ * groups, calls would pass vectors in memory. */
 #if defined(__riscv_vector)
 #define MCC_VECMATH_CALLED MCC_VEC_INLINE
 #else
