@@ -43,13 +43,13 @@
     {                                                                                                                  \
         const mcc_f64x##H size = mcc_abs_f64x##H(x), one = mcc_set_f64x##H(1.0);                                       \
         const mcc_f64x##H y = mcc_log_of_more_f64x##H((size + size) / (one - size)) * mcc_set_f64x##H(0.5);            \
-        return mcc_select_f64x##H((mcc_i64x##H)(size > one), mcc_set_f64x##H(NAN), mcc_signed_f64x##H(y, x));          \
+        return mcc_select_f64x##H((mcc_b64x##H)(size > one), mcc_set_f64x##H(NAN), mcc_signed_f64x##H(y, x));          \
     }                                                                                                                  \
     /* `near`: the root of x^2 + 1, which is |x| far out */                                                            \
     MCC_VEC_INLINE mcc_f64x##H mcc_asinh_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                      \
     {                                                                                                                  \
         const mcc_f64x##H size = mcc_abs_f64x##H(x), one = mcc_set_f64x##H(1.0), s = x * x;                            \
-        const mcc_i64x##H far = (mcc_i64x##H)(size > mcc_set_f64x##H(1e9));                                            \
+        const mcc_b64x##H far = (mcc_b64x##H)(size > mcc_set_f64x##H(1e9));                                            \
         const mcc_f64x##H root = mcc_select_f64x##H(far, size, mcc_root_f64x##H(s + one, near));                       \
         const mcc_f64x##H more = mcc_select_f64x##H(far, size, s / (one + root));                                      \
         return mcc_signed_f64x##H(mcc_log_of_more_f64x##H(size + more), x);                                            \
@@ -59,14 +59,14 @@
     {                                                                                                                  \
         const mcc_f64x##H one = mcc_set_f64x##H(1.0), t = x - one;                                                     \
         const mcc_f64x##H square = t * (t + mcc_set_f64x##H(2.0));                                                     \
-        const mcc_i64x##H far = (mcc_i64x##H)(x > mcc_set_f64x##H(1e9));                                               \
+        const mcc_b64x##H far = (mcc_b64x##H)(x > mcc_set_f64x##H(1e9));                                               \
         const mcc_f64x##H root = mcc_select_f64x##H(far, x, mcc_root_f64x##H(square, near));                           \
-        return mcc_select_f64x##H((mcc_i64x##H)(x < one), mcc_set_f64x##H(NAN), mcc_log_of_more_f64x##H(t + root));    \
+        return mcc_select_f64x##H((mcc_b64x##H)(x < one), mcc_set_f64x##H(NAN), mcc_log_of_more_f64x##H(t + root));    \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f64x##H mcc_near_tan_f64x##H(mcc_f64x##H x)                                                     \
     {                                                                                                                  \
         mcc_f64x##H k, r = mcc_turned_f64x##H(x, &k), z = r * r;                                                       \
-        const mcc_i64x##H odd = -((mcc_i64x##H)k & mcc_set_i64x##H(1));                                                \
+        const mcc_b64x##H odd = -((mcc_b64x##H)k & mcc_set_b64x##H(1));                                                \
         mcc_f64x##H s = mcc_set_f64x##H(2.7171489597102448e-06);                                                       \
         s = mcc_fma_f64x##H(s, z, mcc_set_f64x##H(-0.0001983917793794075));                                            \
         s = mcc_fma_f64x##H(s, z, mcc_set_f64x##H(0.008333328688762265));                                              \
@@ -85,8 +85,8 @@
     MCC_VEC_INLINE mcc_f64x##H mcc_atan_f64x##H(mcc_f64x##H x)                                                         \
     {                                                                                                                  \
         const mcc_f64x##H size = mcc_abs_f64x##H(x), one = mcc_set_f64x##H(1.0), none = mcc_set_f64x##H(0.0);          \
-        const mcc_i64x##H middle = (mcc_i64x##H)(size > mcc_set_f64x##H(0.41421356237309503));                         \
-        const mcc_i64x##H far = (mcc_i64x##H)(size > mcc_set_f64x##H(2.4142135623730949));                             \
+        const mcc_b64x##H middle = (mcc_b64x##H)(size > mcc_set_f64x##H(0.41421356237309503));                         \
+        const mcc_b64x##H far = (mcc_b64x##H)(size > mcc_set_f64x##H(2.4142135623730949));                             \
         const mcc_f64x##H over = mcc_select_f64x##H(far, -one, size - mcc_select_f64x##H(middle, one, none));          \
         const mcc_f64x##H under = mcc_select_f64x##H(far, size, mcc_select_f64x##H(middle, size + one, one));          \
         const mcc_f64x##H half = mcc_select_f64x##H(middle, mcc_set_f64x##H(0.78539816339744828), none);               \
@@ -102,12 +102,12 @@
         return mcc_signed_f64x##H(mcc_fma_f64x##H(p, t, turn), x);                                                     \
     }                                                                                                                  \
     /* asin(x) = x * p(x^2) up to 1/2, beyond pi/2 - 2 * asin(sqrt((1 - x) / 2)); `near`: that root. */                \
-    MCC_VEC_INLINE mcc_f64x##H mcc_arc_f64x##H(mcc_f64x##H x, mcc_f64x##H near, mcc_i64x##H *far)                      \
+    MCC_VEC_INLINE mcc_f64x##H mcc_arc_f64x##H(mcc_f64x##H x, mcc_f64x##H near, mcc_b64x##H *far)                      \
     {                                                                                                                  \
         const mcc_f64x##H size = mcc_abs_f64x##H(x), half = mcc_set_f64x##H(0.5);                                      \
         const mcc_f64x##H rest = (mcc_set_f64x##H(1.0) - size) * half;                                                 \
         mcc_f64x##H t, z;                                                                                              \
-        *far = (mcc_i64x##H)(size > half);                                                                             \
+        *far = (mcc_b64x##H)(size > half);                                                                             \
         t = mcc_select_f64x##H(*far, mcc_root_f64x##H(rest, near), size);                                              \
         z = mcc_select_f64x##H(*far, rest, size * size);                                                               \
         {                                                                                                              \
@@ -124,15 +124,15 @@
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f64x##H mcc_asin_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                       \
     {                                                                                                                  \
-        mcc_i64x##H far;                                                                                               \
+        mcc_b64x##H far;                                                                                               \
         const mcc_f64x##H y = mcc_arc_f64x##H(x, near, &far);                                                          \
         return mcc_signed_f64x##H(mcc_select_f64x##H(far, mcc_set_f64x##H(1.5707963267948966) - (y + y), y), x);       \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f64x##H mcc_acos_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                       \
     {                                                                                                                  \
-        mcc_i64x##H far;                                                                                               \
+        mcc_b64x##H far;                                                                                               \
         const mcc_f64x##H y = mcc_arc_f64x##H(x, near, &far), both = y + y;                                            \
-        const mcc_i64x##H below = (mcc_i64x##H)(x < mcc_set_f64x##H(0.0));                                             \
+        const mcc_b64x##H below = (mcc_b64x##H)(x < mcc_set_f64x##H(0.0));                                             \
         const mcc_f64x##H out = mcc_select_f64x##H(below, mcc_set_f64x##H(3.1415926535897931) - both, both);           \
         const mcc_f64x##H in = mcc_set_f64x##H(1.5707963267948966) - mcc_select_f64x##H(below, -y, y);                 \
         return mcc_select_f64x##H(far, out, in);                                                                       \
@@ -141,16 +141,16 @@
     MCC_VEC_INLINE mcc_f64x##H mcc_fmod_f64x##H(mcc_f64x##H a, mcc_f64x##H b)                                          \
     {                                                                                                                  \
         const mcc_f64x##H size = mcc_abs_f64x##H(a), most = mcc_set_f64x##H(1e300), of = mcc_abs_f64x##H(b);           \
-        const mcc_f64x##H by = mcc_select_f64x##H((mcc_i64x##H)(of > most), most, of);                                 \
+        const mcc_f64x##H by = mcc_select_f64x##H((mcc_b64x##H)(of > most), most, of);                                 \
         const mcc_f64x##H shift = mcc_set_f64x##H(MCC_WIDE_SHIFT);                                                     \
         const mcc_f64x##H rest = mcc_fma_f64x##H((size / by + shift) - shift, -by, size);                              \
-        const mcc_i64x##H below = (mcc_i64x##H)(rest < mcc_set_f64x##H(0.0));                                          \
+        const mcc_b64x##H below = (mcc_b64x##H)(rest < mcc_set_f64x##H(0.0));                                          \
         return mcc_signed_f64x##H(mcc_abs_f64x##H(mcc_select_f64x##H(below, rest + by, rest)), a);                     \
     }                                                                                                                  \
     /* of x >= 0 */                                                                                                    \
     MCC_VEC_INLINE mcc_f64x##H mcc_pow_f64x##H(mcc_f64x##H x, mcc_f64x##H y)                                           \
     {                                                                                                                  \
-        const mcc_i64x##H none = (mcc_i64x##H)(x == mcc_set_f64x##H(0.0));                                             \
+        const mcc_b64x##H none = (mcc_b64x##H)(x == mcc_set_f64x##H(0.0));                                             \
         const mcc_f64x##H log = mcc_select_f64x##H(none, mcc_set_f64x##H(-INFINITY), mcc_log_f64x##H(x));              \
         return mcc_exp_less_f64x##H(y * log, 0.0);                                                                     \
     }                                                                                                                  \
