@@ -86,8 +86,8 @@ def _body(
     if own is None:
         if not onnx.defs.has(node.op_type, domain):
             return None
-        schema = onnx.defs.get_schema(node.op_type, version, domain)
-        if not schema.has_function:  # type: ignore[attr-defined]
+        schema: Any = onnx.defs.get_schema(node.op_type, version, domain)
+        if not schema.has_function:
             return None
         own = schema.function_body
         defaults = {

@@ -124,7 +124,7 @@ def test_a_snapshot_puts_everything_back() -> None:
         graph.inputs.clear()
         graph.facts_used["wrong"] = None
         graph.outputs[0].name = "other"
-        graph.added = Graph("g")  # type: ignore[attr-defined]
+        graph.added = Graph("g")
 
     for _ in range(2):
         change()

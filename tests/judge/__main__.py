@@ -7,7 +7,7 @@ import sys
 from collections import Counter, defaultdict
 from itertools import islice
 
-from .nodes import cases, compared
+from .nodes import Case, cases, compared
 
 
 def main() -> int:
@@ -33,12 +33,12 @@ def main() -> int:
     return int(words["differs"] > 0)
 
 
-def _shown(case: object) -> str:
+def _shown(case: Case) -> str:
     from onnx import printer
 
-    node, feeds = case.node, case.feeds  # type: ignore[attr-defined]
+    node, feeds = case.node, case.feeds
     types = ", ".join(f"{name} {array.dtype.name}{list(array.shape)}" for name, array in feeds.items())
-    return f"{printer.to_text(node)[:300].strip()}  with {types}, opset {case.opset}"  # type: ignore[attr-defined]
+    return f"{printer.to_text(node)[:300].strip()}  with {types}, opset {case.opset}"
 
 
 if __name__ == "__main__":

@@ -139,8 +139,8 @@ def _padded(x: Array, axis: int, places: Array, mode: str, value: Array) -> Arra
         shape = tuple(len(places) if n == axis else length for n, length in enumerate(x.shape))
         fill = value.reshape(-1)[0] if value.size else 0
         found = np.full(shape, fill, x.dtype)
-        index = [slice(None)] * x.ndim
-        index[axis] = np.flatnonzero(inside)  # type: ignore[call-overload]
+        index: list[Any] = [slice(None)] * x.ndim
+        index[axis] = np.flatnonzero(inside)
         found[tuple(index)] = np.take(x, places[inside], axis)
         return found
     if mode == "edge":

@@ -48,7 +48,8 @@ def pad(kind: Pad, of: Operands) -> Numbers:
     x = of.numbers[0]
     around = [(0, 0), *zip(kind.before, kind.after, strict=True)]
     if kind.mode != "constant":
-        return np.asarray(np.pad(x, around, mode=kind.mode), np.uint64)  # type: ignore[call-overload]
+        mode: Any = kind.mode  # ONNX's names are numpy's
+        return np.asarray(np.pad(x, around, mode=mode), np.uint64)
     made = np.pad(x, around)
     value = of.numbers[1] if len(of.numbers) > 1 else named("zero").reshape(1)
     outside = np.pad(np.zeros((1, *x.shape[1:]), bool), [(0, 0), *around[1:]], constant_values=True)
