@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import parser
+from onnx import defs, parser
 
 from mccompile import backend
 
@@ -46,6 +46,8 @@ def test_means_and_deviations_are_f32(name: str, results: str, type: str, within
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("zeros", ["", "packed"])
 def test_packed_weights_that_a_run_computes(bits: int, zeros: str) -> None:
+    if bits == 2 and defs.onnx_opset_version() < 25:
+        pytest.skip("this onnx has no integers of 2 bits")
     more = f", uint8[5,{max(1, 2 * bits // 8)}] z" if zeros else ""
     text = (
         f"(float[3,40] x, uint8[5,2,{4 * bits}] w, float[5,2] s{more}) => (float[3,5] y) {{ y = com.microsoft."
