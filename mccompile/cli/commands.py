@@ -80,7 +80,7 @@ def compile(  # noqa: A001 - what users type
     """
     from ..driver import arrange, compile_jobs, pass_manager
     from ..emit.folder import write_folder
-    from ..emit.summary import explanation, left_out_lines, summary, tuned_line
+    from ..emit.summary import explanation, summary, tuned_line
     from ..frontend.load import name_of
 
     jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
@@ -102,8 +102,8 @@ def compile(  # noqa: A001 - what users type
             click.echo(tuned_line(package.explanations, pass_manager(options).context.registry.stale()))
         for assumed in package.assumed:
             click.echo(f"assumed  {assumed}")
-        for line in left_out_lines(package.left_out):
-            click.echo(line)
+        for failed in package.left_out:
+            click.echo(failed.show())
         hint = _native_hint(plan, options)
         if hint:
             click.echo(hint)

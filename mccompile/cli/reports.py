@@ -94,7 +94,8 @@ class _Seen:
         if self.explain:
             return explanation(self.package.explanations)
         report = json.loads(self.package.files["report.json"])
-        return analysis(self.package.plan, self.package.weights_bytes, report)
+        told = analysis(self.package.plan, self.package.weights_bytes, report)
+        return "\n".join([told, *(each.show() for each in self.package.left_out)])
 
 
 def _frontier(model: Path, options: Options, as_json: bool) -> None:

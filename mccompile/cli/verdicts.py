@@ -52,6 +52,7 @@ def as_dict(verdict: Verdict, golden: Golden | None = None) -> dict[str, Any]:
             {"cause": e.cause, "output": e.output, "share": _number(e.share), "ok": e.ok} for e in verdict.effects
         ],
         "runs": [_run(run) for run in verdict.runs],
+        "left_out": [each.as_dict() for each in verdict.package.left_out],
         "first_difference": {"tensor": first.tensor, "nodes": list(first.nodes)} if first else None,
         **({} if golden is None else {"golden": _golden(golden)}),
     }
@@ -99,6 +100,7 @@ def lines(verdict: Verdict, golden: Golden | None = None) -> Iterator[str]:
         )
     yield from map(_shaken, verdict.shaken)
     yield from _witnesses(verdict)
+    yield from (each.show() for each in verdict.package.left_out)
     for effect in verdict.effects:
         words = f"{effect.cause} move it by {effect.share:.2%} of its largest element"
         yield f"{'ok   ' if effect.ok else 'WRONG'}  {effect.output}: {words}"

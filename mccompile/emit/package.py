@@ -132,7 +132,7 @@ def package(
     if assumed:
         about_code["assumed"] = [*assumed]
     if left_out:
-        about_code["left_out"] = [{"pass": each.name, "why": each.why} for each in left_out]
+        about_code["left_out"] = [each.as_dict() for each in left_out]
     if tuned is not None:
         about_code["tuned"] = [" + ".join(each.provenance) for each in tuned if each.by_measurement]
     what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.provenance import show
-from ..passes.api import Explanation, LeftOut
+from ..passes.api import Explanation
 from ..plan.ir import Arena, Life, Plan
 from .row_costs import costs_of_rows
 
@@ -38,12 +38,6 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             *(step.show() for step in plan.portable),
         ]
     )
-
-
-def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
-    """Passes that failed on the model, and what to do about it."""
-    why = "the code is right without it; please report it with the model, if you can share it"
-    return [f"left out pass {each.name}, which failed ({each.why}): {why}" for each in left_out]
 
 
 def _pools(plan: Plan) -> list[str]:

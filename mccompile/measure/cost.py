@@ -66,6 +66,7 @@ class Cost:
             "flash": {source: dict(sizes) for source, sizes in self.sections.items()},
             "arena_bytes": self.package.plan.arena_bytes,
             "portable": [step.as_dict() for step in self.package.plan.portable],
+            "left_out": [each.as_dict() for each in self.package.left_out],
             "struct_bytes": self.struct_bytes,
             "run_stack_bytes": self.run_stack,
             "init_stack_bytes": self.init_stack,
@@ -97,6 +98,7 @@ class Cost:
                 f"ram      arena {plan.arena_bytes}, struct {self.struct_bytes}, {stack} bytes",
                 f"stack    {self.stack_bound.show()}",
                 *(step.show() for step in plan.portable),
+                *(each.show() for each in self.package.left_out),
             ]
         )
 

@@ -71,6 +71,7 @@ class Speed:
             "peak_gflops": self.peak,
             "arena_bytes": self.package.plan.arena_bytes,
             "portable": [step.as_dict() for step in self.package.plan.portable],
+            "left_out": [each.as_dict() for each in self.package.left_out],
             "steps": [
                 {
                     "name": " + ".join(step.provenance),
@@ -100,6 +101,7 @@ class Speed:
             f"speed    {speed:.1f} GFLOP/s, {speed / self.peak:.0%} of the {self.peak:.1f} of one core",
             f"ram      arena {plan.arena_bytes} bytes",
             *(step.show() for step in plan.portable),
+            *(each.show() for each in self.package.left_out),
             "",
             *table(["us", "share", "GFLOP/s", "of peak", "function", "nodes"], rows, frozenset({4, 5})),
         ]

@@ -225,6 +225,14 @@ class LeftOut:
     name: str
     why: str
 
+    def show(self) -> str:
+        """For the terminal, with what to do about it."""
+        advice = "the code is right without it; please report it with the model, if you can share it"
+        return f"left out pass {self.name}, which failed ({self.why}): {advice}"
+
+    def as_dict(self) -> dict[str, str]:
+        return {"pass": self.name, "why": self.why}
+
 
 @dataclass
 class PassManager:

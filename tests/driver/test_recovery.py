@@ -108,6 +108,19 @@ def test_the_summary_and_the_report_say_it(
     assert "a call is lost" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["check", "--runs", "1"], ["bench"], ["analyze"]], ids=lambda words: words[0])
+def test_other_commands_that_compile_say_it(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(conv(), tmp_path / "m.onnx")
+    failing(monkeypatch, "fuse", InternalError("a call is lost"))
+    words = [*command, str(tmp_path / "m.onnx")]
+    assert cli.run(words) == 0
+    assert "left out pass fuse, which failed (InternalError: a call is lost)" in capsys.readouterr().out
+    assert cli.run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["left_out"] == [{"pass": "fuse", "why": "InternalError: a call is lost"}]
+
+
 def test_in_our_own_tests_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(STRICT, "1")
     with broken("assign_layout", CHANCE(3)), pytest.raises((InternalError, Broken)):
