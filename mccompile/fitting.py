@@ -106,8 +106,15 @@ def frontier(attempt: Attempt) -> list[Point]:
     return kept
 
 
-def refused(point: Point, budget: Mapping[str, int], frugal: Sequence[tuple[str, Changes]], attempt: Attempt) -> None:
-    """`frugal`: further options that may make the arena smaller, in words and as changes."""
+def refused(
+    point: Point,
+    budget: Mapping[str, int],
+    frugal: Sequence[tuple[str, Changes]],
+    attempt: Attempt,
+    elsewhere: Callable[[Mapping[str, int]], str] | None = None,
+) -> None:
+    """`frugal`: further options that may make the arena smaller, in words and as changes. `elsewhere`: where so much of
+    each would fit, where the budget is that of a board, which does not grow."""
     problems, plan = [], point.package.plan
     over = {what: both for what, both in point.over(budget).items() if what != "flash"}  # told once code is measured
     for what, (used, limit) in over.items():
@@ -116,12 +123,17 @@ def refused(point: Point, budget: Mapping[str, int], frugal: Sequence[tuple[str,
         why = f"at its peak the smallest plan holds {sizes} bytes"
         if what != "ram":
             why = "so large are the weights"
-        fix = _what_fits(point, frugal, attempt, limit) if what == "ram" else f"allow it: --budget {what}={used}"
+        allow = elsewhere(_needs(point)) if elsewhere is not None else f"allow it: --budget {what}={used}"
+        fix = _what_fits(point, frugal, attempt, limit, allow) if what == "ram" else allow
         problems.append(Problem(f"{used} bytes of {what} are {used - limit} over the budget", plan.name, why, fix))
     raise_all(CheckFailed, problems)
 
 
-def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Attempt, limit: int) -> str:
+def _needs(point: Point) -> dict[str, int]:
+    return {"ram": point.ram, "weights": point.weights}
+
+
+def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Attempt, limit: int, allow: str) -> str:
     """Which options would stay within a budget of RAM: found by trying each alone, then all together."""
 
     def tried(changes: Changes) -> int:
@@ -129,7 +141,7 @@ def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Att
 
     alone = [(words, tried(changes)) for words, changes in frugal]
     fit = [f"with {words} it takes {nbytes} bytes" for words, nbytes in alone if nbytes <= limit]
-    allow = f"allow it: --budget ram={point.ram} (or make the model's largest tensors smaller"
+    allow = f"{allow} (or make the model's largest tensors smaller"
     if fit or not frugal:
         return "; ".join(fit) or f"{allow})"
     least = tried({name: value for _, changes in frugal for name, value in changes.items()})

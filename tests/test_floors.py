@@ -71,6 +71,7 @@ DOORS = {  # third-party package -> the only modules or packages that may import
     "cffi": ("mccompile.toolchain.build",),
     "tomllib": (
         "mccompile.targets.api",
+        "mccompile.targets.boards.catalogue",
         "mccompile.emit.layouts",
         "mccompile.project",
         "mccompile.frontend.onnxruntime_forms",

@@ -39,7 +39,7 @@ OPTIONS = (
         "Target",
         "--target cortex-m4 --prefer ram",
         ("target", "prefer"),
-        ("tuned", "threads", "winograd", "float_error", "kernels", "functions", "executor"),
+        ("board", "tuned", "threads", "winograd", "float_error", "kernels", "functions", "executor"),
     ),
     Group("Sizes", "--dim batch=1,time=1..64", ("dims", "shapes"), ("bounds",)),
     Group(
@@ -97,7 +97,7 @@ COMMANDS = (
         "mccompile check kws.onnx --target cortex-m4",
         ("check", "bench", "tune", "analyze", "diff", "compare"),
     ),
-    Group("See what there is", "mccompile doctor", ("targets", "ops", "doctor")),
+    Group("See what there is", "mccompile doctor", ("boards", "targets", "ops", "doctor")),
     Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),
 )
 

@@ -36,7 +36,14 @@ MODEL_OPTIONS = [
         "--target",
         default="generic",
         show_default=True,
-        help="A target's name (`mccompile targets`) or TOML file; or several, with commas between.",
+        help="A target's name (`mccompile targets`) or TOML file; or several, with commas between. See --board.",
+    ),
+    click.option(
+        "--board",
+        default="",
+        metavar="NAME",
+        help="A board or a chip by its name (`mccompile boards`), such as nucleo_f446re: sets the target, and budgets "
+        "of RAM and weights where --budget gives none.",
     ),
     click.option(
         "--prefer",
@@ -286,6 +293,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             given = Options(
                 target=values.pop("target"),
+                board=values.pop("board"),
                 prefer=values.pop("prefer"),
                 name=values.pop("name"),
                 dims=option_texts.dims(values.pop("dims")),

@@ -56,7 +56,7 @@ from .recomputing import in_strips
 from .recovery import OUTSIDE, PassFailed, recovering
 
 # What may differ between code and a blob for it.
-_NOT_RECORDED = ("name", "budget", "print_after", "dump", "trust")
+_NOT_RECORDED = ("name", "board", "budget", "print_after", "dump", "trust")
 
 
 def compile(  # noqa: A001 - what mccompile does
@@ -72,7 +72,7 @@ def settled(model: Path, options: Options) -> Options:
     if not options.budget and options.recompute == 1:
         return options
     found = _fitting(model, options)
-    return replace(options, budget={}, recompute=1.0, strips=found.package.plan.strips, **found.changes)
+    return replace(options, board="", budget={}, recompute=1.0, strips=found.package.plan.strips, **found.changes)
 
 
 def best_plans(model: Path, options: Options) -> list[Point]:
@@ -108,7 +108,7 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
         now = replace(options, **point.changes)
         further = [(words, c) for words, c in _FRUGAL if c.get("recompute", now.recompute + 1) > now.recompute]
         frugal = [(words, c) for words, c in further if replace(now, **c) != now]
-        refused(point, options.budget, frugal, attempt)
+        refused(point, options.budget, frugal, attempt, options.other_boards if options.board else None)
     return point
 
 

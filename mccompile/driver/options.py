@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from ..base.choice import check_known, chosen
 from ..base.errors import Problem, WrongUse
@@ -27,9 +28,11 @@ from ..passes.io.turn_io import IoLayout
 from ..passes.planning.inside import Looks
 from ..quantize.quantize import Recipe
 from ..targets import api as target_api
-from ..targets.api import Pool, Prefer, Target
+from ..targets.api import Pool, Prefer, Target, is_file
+from ..targets.boards.catalogue import find, larger, shown
 
 MOST_RECOMPUTED = 16
+PLAIN_TARGET = "generic"
 
 
 class RowByRow(StrEnum):
@@ -43,7 +46,8 @@ class RowByRow(StrEnum):
 class Options:
     """Everything that can be asked for besides the model. Choices may be given as strings."""
 
-    target: str = "generic"  # a name, or the path of a TOML file
+    target: str = PLAIN_TARGET  # a name, or the path of a TOML file
+    board: str = ""  # its target, and the most that a model may take of its memories, where nothing else is asked for
     prefer: Prefer | None = None  # "ram", "time", "flash" or "balanced"; none: what the target prefers
     name: str = ""  # of the model, and prefix of all C names; empty: from the file's name
     # free dimensions by name: lowest and highest size
@@ -111,7 +115,7 @@ class Options:
                 BlockActivations, self.block_activations, "block activations cannot be {!r}", "--block-activations"
             ),
         }
-        for name, value in read.items():
+        for name, value in (read | self._of_board()).items():
             object.__setattr__(self, name, value)
         check_known(self.planner, ("", *PLANNERS), "there is no planner {!r}", "--planner")
         self.delivery.check()
@@ -131,6 +135,25 @@ class Options:
         if self.recompute > 1 and self.dump_values:
             why = "tensors inside of strips never exist whole"
             raise WrongUse(Problem("--recompute does not go with --dump-values", "--recompute", why, "leave one out"))
+
+    def _of_board(self) -> dict[str, Any]:
+        """What a board sets. A target file may say more of its core; another core is refused."""
+        if not self.board:
+            return {}
+        board = find(self.board)
+        own = self.target in (PLAIN_TARGET, board.core.target)
+        if not own and not is_file(self.target):
+            what = f"--board {self.board} does not go with --target {self.target}"
+            why = f"{board.name} has a {board.core.name}, for which code is written by target {board.core.target}"
+            raise WrongUse(Problem(what, "--board", why, "leave out --target"))
+        return {"target": board.core.target if own else self.target, "budget": {**board.budget, **self.budget}}
+
+    def other_boards(self, needs: Mapping[str, int]) -> str:
+        """Where a model fits that does not fit the board."""
+        found = larger(find(self.board), needs)
+        if not found:
+            return "make the model smaller: no board of the catalogue has as much"
+        return "it fits " + ", ".join(f"--board {board.key} ({shown(board.ram)} of RAM)" for board in found[:3])
 
     def resolved_target(self) -> Target:
         target = target_api.load(self.target)

@@ -88,6 +88,7 @@ def _forms(read: Callable[[str], tuple[str, Any]]) -> Callable[[Mapping[str, Any
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "target": str,
+    "board": str,
     "dims": _mapping(_range),
     "shapes": _mapping(_sizes),
     "bounds": _mapping(_sizes),

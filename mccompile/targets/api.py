@@ -26,6 +26,7 @@ from mccompile.base.choice import chosen
 from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.near import meant
 
+from .boards.catalogue import instead_of_target, listed
 from .machine import USUAL, Machine, machine_in, read_machine
 
 _FOLDER = Path(__file__).resolve().parent
@@ -154,15 +155,22 @@ def runs_here(target: Target) -> bool:
     return any(rule.inherits == target.name and rule.fits() for rule in rules)
 
 
+def is_file(target: str) -> bool:
+    """Is it a file of the user's own, not a name?"""
+    return target.endswith(".toml") or os.sep in target
+
+
 def _find(name_or_path: str, folder: Path) -> Path:
-    if name_or_path.endswith(".toml") or os.sep in name_or_path:
+    if is_file(name_or_path):
         return folder / name_or_path
     if name_or_path not in names():
         raise WrongUse(
             Problem(
                 f"unknown target {name_or_path!r}",
                 why=f"the targets are {', '.join(names())}",
-                fix=meant(name_or_path, names(), "--target")
+                fix=instead_of_target(name_or_path)
+                or meant(name_or_path, names(), "--target")
+                or listed(name_or_path)
                 or "name one of them, or a TOML file of your own: --target ./mine.toml",
             )
         )

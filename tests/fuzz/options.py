@@ -20,6 +20,7 @@ from mccompile.passes.api import ALL
 from mccompile.passes.io.call_functions import OURS
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from mccompile.targets.api import Pool
+from mccompile.targets.boards import catalogue
 
 from . import costs, forms
 from .machines import VECTORS, Machine
@@ -140,8 +141,15 @@ def _recompute(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return float(chance.choice([1.1, 1.5, 4.0])) if chance.random() < 0.15 else 1.0
 
 
+def _board(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    """The one of the target that has most."""
+    found = [board for board in catalogue.boards().values() if board.core.target == machine.target]
+    return max(found, key=lambda board: board.ram).key if found and chance.random() < 0.05 else None
+
+
 CHOICES: Mapping[str, Draw] = {
     "target": lambda chance, subject, machine: machine.target,
+    "board": _board,
     "prefer": _sometimes(0.6, "ram", "time", "flash", "balanced"),
     "enough": _sometimes(0.1, 256, 2048, 1 << 14),
     "dims": lambda chance, subject, machine: dims(subject),

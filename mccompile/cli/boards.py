@@ -1,0 +1,60 @@
+"""The command that lists boards and chips."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ..base.errors import Problem, WrongUse
+from .commands import commands
+from .options import json_flag
+
+if TYPE_CHECKING:
+    from ..targets.boards.catalogue import Board
+
+_COLUMNS = ["board", "core", "target", "clock", "ram", "flash", ""]
+
+
+@commands.command()
+@click.argument("word", default="")
+@json_flag
+def boards(word: str, as_json: bool) -> None:
+    """List boards and chips, or those that a word finds.
+
+    WORD is a part of a name (`f446`), a chip (`nrf52840`), a family (`stm32g4`) or a core (`m33`). `--board NAME`
+    compiles, checks and measures for one of them.
+    """
+    from ..emit.summary import table
+    from ..targets.boards import catalogue
+
+    found = catalogue.search(word) if word else list(catalogue.boards().values())
+    if not found:
+        why = f"none of {len(catalogue.boards())} boards and chips is called so, nor is one like it"
+        raise WrongUse(Problem(f"no board is found by {word!r}", "", why, "try a part of the chip's name: stm32f4"))
+    if as_json:
+        click.echo(json.dumps([_as_dict(board) for board in found], indent=2))
+        return
+    click.echo("\n".join(table(_COLUMNS, list(catalogue.lines(found)), frozenset({0, 1, 2, 6}))))
+    notes = {board.core.name: board.core.note for board in found if board.core.note}
+    for core, note in notes.items() if word else ():
+        click.echo(f"{core}: {note}")
+
+
+def _as_dict(board: Board) -> dict[str, object]:
+    core = board.core
+    return {
+        "board": board.key,
+        "name": board.name,
+        "chip": board.chip,
+        "core": core.name,
+        "target": core.target or None,
+        "fpu": core.fpu,
+        "dsp": core.dsp,
+        "mhz": board.mhz or None,
+        "ram_bytes": board.ram,
+        "flash_bytes": board.flash,
+        "also": list(board.also),
+        "note": core.note,
+    }

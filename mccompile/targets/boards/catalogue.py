@@ -1,0 +1,255 @@
+"""The catalogue: what is known of a board or a chip by name, and what was meant by a name that is not in it.
+
+Invariant: every fact stands in a TOML file of this folder, which names its source; a name leads to one board, or the
+boards that it could mean have the same core and memories, or it is refused with those that it could mean. A chip
+belongs to the family whose name it begins with (`families.toml`), and a family has a core (`cores.toml`), which says
+for which target code is written.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mccompile.base.errors import Problem, WrongUse
+
+_FOLDER = Path(__file__).resolve().parent
+_NO_BOARDS = ("cores", "families")
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
+_CHIP, _STM32_PART = 8, 11  # letters that tell a chip from others; what follows those of an STM32 is its package
+_MAKER = 4  # letters that chips of one maker have in common
+_OWN = ("nucleo", "disco", "ek_", "frdm", "lpcxpresso")  # how boards of the makers of chips are called
+_SHOWN = 4  # boards that a message names
+_WORD = 3  # letters that are looked for inside of names
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core. `target` is empty where models cannot be compiled for it, and `note` says why."""
+
+    name: str
+    target: str = ""
+    fpu: bool = False
+    dsp: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board, or a chip by itself. `ram` is the largest memory in one piece that programs keep data in."""
+
+    key: str  # what --board takes
+    name: str
+    chip: str
+    core: Core
+    mhz: int  # 0: not known
+    ram: int
+    flash: int
+    also: tuple[str, ...] = ()  # other names
+
+    @property
+    def budget(self) -> dict[str, int]:
+        """What a model may take of it at most."""
+        return {"ram": self.ram, "weights": self.flash}
+
+    @property
+    def memories(self) -> tuple[Core, int, int]:
+        return self.core, self.ram, self.flash
+
+    @property
+    def names(self) -> set[str]:
+        without_maker = self.name.partition(" ")[2]
+        return {_letters(name) for name in (self.key, self.name, without_maker, *self.also)} - {""}
+
+    def has_chip(self, letters: str) -> bool:
+        """Is its chip called so, without its package or with another one?"""
+        own = _letters(self.chip)
+        if own.startswith("stm32") and letters.startswith("stm32"):
+            own, letters = own[:_STM32_PART], letters[:_STM32_PART]
+        shorter, longer = sorted((own, letters), key=len)
+        return own == letters or (len(shorter) >= _CHIP and longer.startswith(shorter))
+
+
+@cache
+def cores() -> dict[str, Core]:
+    return {key: Core(**table) for key, table in _read("cores").items()}
+
+
+@cache
+def families() -> dict[str, Core]:
+    """The core of each family of chips, by how the names of its chips begin."""
+    return {start: cores()[core] for start, core in _read("families").items()}
+
+
+@cache
+def boards() -> dict[str, Board]:
+    """All of them by name, sorted."""
+    files = (path.stem for path in _FOLDER.glob("*.toml") if path.stem not in _NO_BOARDS)
+    found = {key: _board(key, table) for file in files for key, table in _read(file).items()}
+    return dict(sorted(found.items()))
+
+
+def family(chip: str) -> tuple[str, Core] | None:
+    """The family that a chip belongs to, or that is called so."""
+    letters = _letters(chip)
+    starts = [start for start in families() if letters.startswith(start)]
+    start = max(starts, key=len, default="")
+    return (start, families()[start]) if start else None
+
+
+def find(name: str) -> Board:
+    """The board or chip of that name."""
+    found = _meant(name)
+    if not found:
+        raise _unknown(name)
+    told_apart = {board.memories: board for board in reversed(found)}
+    if len(told_apart) > 1:
+        several = list(reversed(told_apart.values()))
+        why = "; ".join(
+            f"{board.key} has {shown(board.ram)} of RAM, {shown(board.flash)} of flash" for board in several
+        )
+        fix = f"name one of them: --board {found[0].key}"
+        raise WrongUse(Problem(f"{name!r} can be {len(found)} boards or chips", "--board", why, fix))
+    if not found[0].core.target:
+        what = f"models cannot be compiled for {found[0].name}"
+        fix = "take a board with 32 bits, such as --board uno_r4_minima"
+        raise WrongUse(Problem(what, "--board", f"it runs on {found[0].core.name}: {found[0].core.note}", fix))
+    return found[0]
+
+
+def search(word: str) -> list[Board]:
+    """Those whose names, chip or core hold that word; the nearest ones where none does."""
+    return _holding(word) or _near(word)
+
+
+def instead_of_target(name: str) -> str:
+    """What to write where a board, a chip or a family is given as a target; empty where it is none of them."""
+    meant = _meant(name)
+    found = meant or _of_family(name)
+    if not found:
+        return ""
+    core = found[0].core
+    if not core.target:
+        return f"{name} runs on {core.name}: {core.note}"
+    which = "" if meant else "one of its boards, such as "
+    return f"{name} runs on {core.name}: --target {core.target}, or {which}--board {found[0].key} (sets memories too)"
+
+
+def listed(word: str) -> str:
+    """The command that lists the boards and chips that have a word in their names; empty where none has."""
+    found = _holding(word)
+    return f"`mccompile boards {word}` lists {len(found)} boards and chips with their targets" if found else ""
+
+
+def _meant(name: str) -> list[Board]:
+    """The board of that name; else those with a chip of that name, which people know best first."""
+    letters = _letters(name)
+    exact = [board for board in boards().values() if letters == _letters(board.key)]
+    found = exact or [board for board in boards().values() if letters in board.names]
+    return _known_first(found or [board for board in boards().values() if board.has_chip(letters)])
+
+
+def _of_family(name: str) -> list[Board]:
+    known = family(name)
+    return _known_first([board for board in boards().values() if known is not None and family(board.chip) == known])
+
+
+def _holding(word: str) -> list[Board]:
+    letters = _letters(word)
+    if len(letters) < _WORD:
+        return []
+    texts = {key: (*board.names, _letters(f"{board.chip} {board.core.name}")) for key, board in boards().items()}
+    return [board for key, board in boards().items() if any(letters in text for text in texts[key])]
+
+
+def _known_first(found: list[Board]) -> list[Board]:
+    """The makers' own boards come before those of others."""
+
+    def rank(board: Board) -> tuple[int, bool, str]:
+        place = next((place for place, start in enumerate(_OWN) if board.key.startswith(start)), len(_OWN))
+        return place, not board.also, board.key
+
+    return sorted(found, key=rank)
+
+
+def larger(than: Board, budget: Mapping[str, int]) -> list[Board]:
+    """Boards with so much RAM and flash, those of the same maker, of the same core, and with the least RAM first; one
+    of each size."""
+    fit = [
+        board
+        for board in boards().values()
+        if board.core.target and all(board.budget[what] >= need for what, need in budget.items())
+    ]
+
+    def distance(board: Board) -> tuple[bool, bool, int, int, str]:
+        maker = _letters(board.chip)[:_MAKER] != _letters(than.chip)[:_MAKER]
+        return maker, board.core != than.core, board.ram, board.flash, board.key
+
+    sizes: dict[tuple[int, int], Board] = {}
+    for board in sorted(fit, key=distance):
+        sizes.setdefault((board.ram, board.flash), board)
+    return list(sizes.values())
+
+
+def shown(size: int) -> str:
+    """As files write it."""
+    unit = next((unit for unit in ("M", "K") if size % _UNITS[unit] == 0), "")
+    return f"{size // _UNITS[unit]}{unit}" if unit else str(size)
+
+
+def _unknown(name: str) -> WrongUse:
+    known = family(name)
+    if known is not None:
+        start, core = known
+        why = f"the catalogue has no such board or chip; {start} is a family with {core.name}"
+        some = ", ".join(board.key for board in _of_family(name)[:_SHOWN])
+        fix = f"its boards are {some} (`mccompile boards {start}`)" if some else ""
+        alone = f"without one: --target {core.target} --budget ram=96K" if core.target else core.note
+        return WrongUse(Problem(f"unknown board {name!r}", "--board", why, "; ".join(filter(None, (fix, alone)))))
+    near = [board.key for board in _near(name)]
+    why = f"none of {len(boards())} boards and chips is called so"
+    fix = f"did you mean --board {' or --board '.join(near)}?" if near else "`mccompile boards WORD` looks for one"
+    return WrongUse(Problem(f"unknown board {name!r}", "--board", why, listed(name) or fix))
+
+
+def _near(name: str) -> list[Board]:
+    by_name = {letters: board for board in boards().values() for letters in sorted(board.names)}
+    close = get_close_matches(_letters(name), by_name, 3, 0.75)
+    return list({by_name[letters].key: by_name[letters] for letters in close}.values())
+
+
+def _letters(name: str) -> str:
+    """A name without what people write in different ways."""
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    return letters.removeprefix("at") if re.match(r"atsam[cdelrsv]", letters) else letters
+
+
+def _read(file: str) -> dict[str, Any]:
+    return tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8"))
+
+
+def _board(key: str, table: dict[str, Any]) -> Board:
+    known = family(table["chip"])
+    if known is None:
+        raise ValueError(f"no family has chip {table['chip']} of board {key}")
+    sizes = {what: _bytes(table[what]) for what in ("ram", "flash")}
+    also = tuple(table.get("also", ()))
+    return Board(key, table["name"], table["chip"], known[1], table.get("mhz", 0), **sizes, also=also)
+
+
+def _bytes(text: str) -> int:
+    return int(text[:-1]) * _UNITS[text[-1]] if text[-1] in _UNITS else int(text)
+
+
+def lines(found: list[Board]) -> Iterator[list[str]]:
+    """A row of a table for each."""
+    for board in found:
+        speed = f"{board.mhz} MHz" if board.mhz else ""
+        target = board.core.target or "none"
+        yield [board.key, board.core.name, target, speed, shown(board.ram), shown(board.flash), board.name]

@@ -1,0 +1,131 @@
+"""Boards: the catalogue is whole, names as people write them lead to one board, and a board is a target with limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mccompile.base.errors import CheckFailed, WrongUse
+from mccompile.driver import Options
+from mccompile.driver import compile as compile_model
+from mccompile.driver.compiling import settled
+from mccompile.targets import api
+from mccompile.targets.boards import catalogue
+from tests.small_models import conv, mlp, save
+
+FAMILIES = (
+    *("stm32f0", "stm32f1", "stm32f2", "stm32f3", "stm32f4", "stm32f7", "stm32g0", "stm32g4", "stm32h5", "stm32h7"),
+    *("stm32l0", "stm32l1", "stm32l4", "stm32l5", "stm32u5", "stm32wb", "stm32wl", "nrf52840", "nrf5340", "nrf54l"),
+    *("rp2040", "rp2350", "esp32", "esp32s3", "esp32c3", "esp32c6", "samd21", "samd51", "same5", "lpc55", "mimxrt10"),
+    *("ra4m1", "ra6m5", "apollo3", "apollo4", "max78", "gd32f4", "ch32v003", "ch32v203", "ch32v307", "imxrt10"),
+)
+
+
+def test_the_catalogue_is_whole() -> None:
+    found = catalogue.boards().values()
+    assert len(found) >= 120
+    targets = {board.core.target for board in found} - {""}
+    assert targets <= set(api.names())
+    for board in found:
+        assert 1 << 10 <= board.ram < 64 << 20 and 8 << 10 <= board.flash <= 64 << 20, board.key
+        assert not board.mhz or 8 <= board.mhz <= 1000, board.key
+        assert board.core.target or board.core.note
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_has_boards(family: str) -> None:
+    assert [board for board in catalogue.boards().values() if (catalogue.family(board.chip) or ("",))[0] == family]
+
+
+def test_names_of_boards_mean_one_thing() -> None:
+    for key in catalogue.boards():
+        if catalogue.boards()[key].core.target:
+            assert catalogue.find(key).memories == catalogue.boards()[key].memories, key
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "target"),
+    [
+        ("nucleo-f446re", "nucleo_f446re", "cortex-m4"),
+        ("NUCLEO F446RE", "nucleo_f446re", "cortex-m4"),
+        ("STM32F446RET6", "nucleo_f446re", "cortex-m4"),
+        ("stm32f446ret7tr", "nucleo_f446re", "cortex-m4"),
+        ("stm32g474", "nucleo_g474re", "cortex-m4"),
+        ("STM32F4-Discovery", "disco_f407vg", "cortex-m4"),
+        ("nRF52840", "nrf52840_dk", "cortex-m4"),
+        ("Raspberry Pi Pico 2", "rpipico2", "cortex-m33"),
+        ("esp32-c3", "esp32_c3_devkitm_1", "rv32imc"),
+        ("ESP32-S3", "esp32_s3_devkitc_1", "generic"),
+        ("nucleo_wl55jc", "nucleo_wl55jc", "cortex-m3"),  # its Cortex-M4 has no FPU
+        ("ek-ra8m1", "ek_ra8m1", "cortex-m55"),
+        ("teensy 4.1", "teensy41", "cortex-m7"),
+    ],
+)
+def test_names_as_people_write_them(name: str, key: str, target: str) -> None:
+    board = catalogue.find(name)
+    assert (board.key, board.core.target) == (key, target)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("stm32f446", "--board nucleo_f446re"),  # 256K or 512K of flash
+        ("stm32g4", "`mccompile boards stm32g4`"),
+        ("nukleo_f446re", "did you mean --board nucleo_f446re"),
+        ("arduino", "`mccompile boards arduino`"),
+        ("uno", "--board uno_r4_minima"),
+        ("zzz", "`mccompile boards WORD`"),
+    ],
+)
+def test_what_is_not_one_board_says_what_it_could_be(name: str, told: str) -> None:
+    with pytest.raises(WrongUse) as raised:
+        catalogue.find(name)
+    assert told in raised.value.problems[0].fix
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("stm32f4", "stm32f4 runs on Cortex-M4F: --target cortex-m4, or one of its boards, such as --board nucleo_f"),
+        ("rp2040", "--target cortex-m0, or --board pico (sets memories too)"),
+        ("nrf52840", "--target cortex-m4, or --board nrf52840_dk"),
+        ("nrf52", "`mccompile boards nrf52`"),
+        ("arduino", "`mccompile boards arduino`"),
+        ("cortex-m44", "did you mean --target cortex-m4?"),
+        ("uno", "int has 16 bits"),
+    ],
+)
+def test_a_board_given_as_a_target_leads_to_its_core(name: str, told: str) -> None:
+    with pytest.raises(WrongUse) as raised:
+        api.load(name)
+    assert told in raised.value.problems[0].fix
+
+
+def test_a_board_is_a_target_and_limits() -> None:
+    options = Options(board="nucleo_f446re", budget={"ram": 1000})
+    assert (options.target, options.budget) == ("cortex-m4", {"ram": 1000, "weights": 512 << 10})
+    with pytest.raises(WrongUse, match="does not go with --target cortex-m7"):
+        Options(board="nucleo_f446re", target="cortex-m7")
+
+
+def test_a_target_file_may_say_more_of_the_core(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('inherits = "cortex-m4"\n')
+    assert Options(board="nucleo_f446re", target=str(mine)).target == str(mine)
+
+
+def test_a_model_that_does_not_fit_says_where_it_would(tmp_path: Path) -> None:
+    model = save(conv(), tmp_path)
+    options = Options(board="stm32f030f4", budget={"ram": 100})
+    with pytest.raises(CheckFailed) as raised:
+        compile_model(model, options)
+    problem = raised.value.problems[0]
+    assert "over the budget" in problem.what and "--budget" not in problem.fix.partition("(or")[0]
+    assert "--board" in problem.fix
+
+
+def test_what_fits_is_settled_without_the_board(tmp_path: Path) -> None:
+    model = save(mlp(), tmp_path)
+    chosen = settled(model, Options(board="nucleo_f446re"))
+    assert (chosen.board, dict(chosen.budget), chosen.target) == ("", {}, "cortex-m4")
