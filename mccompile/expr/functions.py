@@ -91,7 +91,8 @@ def _truncating_div(a: Any, b: Any) -> Any:
     if np.issubdtype(np.asarray(a).dtype, np.floating):
         return a / b
     safe = np.where(b == 0, 1, b)
-    quotient = np.abs(a) // np.abs(safe) * (np.sign(a) * np.sign(safe))
+    floor = a // safe
+    quotient = floor + ((floor * safe != a) & ((np.asarray(a) < 0) != (safe < 0)))
     return np.where(b == 0, 0, quotient).astype(np.asarray(a).dtype)
 
 
@@ -146,6 +147,17 @@ def _powers_of_two() -> list[_Row]:
 
 def _power(mode: int, saturate: int) -> Called:
     return Called("mcc_power_of_two", last=(str(mode), str(saturate)))
+
+
+def _of_lanes() -> list[_Row]:
+    """The same without branches, where compilers make vectors of a loop: see mcc_lanes.h."""
+
+    def spelled(name: str) -> Called:
+        return Called(f"mcc_lane_{name}_{{T}}", "mcc_lanes.h")
+
+    divisions = (("div", _truncating_div), ("mod", np.mod), ("fmod", np.fmod))
+    rows: list[_Row] = [(f"lane_{name}", 2, "same", None, spelled(name), meant) for name, meant in divisions]
+    return [*rows, ("lane_round_even", 1, "same", spelled("round_even"), None, np.rint)]
 
 
 def _table() -> dict[str, Function]:
@@ -211,6 +223,7 @@ def _table() -> dict[str, Function]:
         ("fixed_round", 2, "round", None, Called("mcc_fixed_round"), _fixed_round),
         ("saturate_i8", 1, "bytes", None, Called("mcc_saturate_i8"), lambda a: np.clip(a, -128, 127)),
         ("saturate_u8", 1, "bytes", None, Called("mcc_saturate_u8"), lambda a: np.clip(a, 0, 255)),
+        *_of_lanes(),
         ("select", 3, "select", _CHOICE, _CHOICE, np.where),
     ]
     return {row[0]: Function(*row) for row in rows}

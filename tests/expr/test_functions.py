@@ -42,6 +42,12 @@ def test_quotients_are_cut_off_and_by_zero_are_zero() -> None:
     assert FUNCTIONS["div"].numpy(np.float32(7), np.float32(2)) == 3.5
 
 
+def test_quotients_of_the_smallest_number_are_cut_off() -> None:
+    """Its magnitude is no number of the type."""
+    smallest = np.full(3, -128, np.int8)
+    assert FUNCTIONS["div"].numpy(smallest, np.array([3, -3, 2], np.int8)).tolist() == [-42, 42, -64]
+
+
 def test_shifts_by_all_bits_or_more_are_zero() -> None:
     a, b = np.array([0x81] * 5, np.uint8), np.array([0, 1, 7, 8, 200], np.uint8)
     assert FUNCTIONS["shift_left"].numpy(a, b).tolist() == [0x81, 2, 0x80, 0, 0]

@@ -1,5 +1,6 @@
 /* The runtime's inline functions as loops over arrays, all of one type, so that numpy can call them. */
 #include "mcc_init.h"
+#include "mcc_lanes.h"
 #include "mcc_math.h"
 
 #ifdef __cplusplus
@@ -35,6 +36,14 @@ INTEGER(u8, uint8_t)
 INTEGER(u16, uint16_t)
 INTEGER(u32, uint32_t)
 INTEGER(u64, uint64_t)
+
+#define LANES(T, type) BINARY(lane_div_##T, type) BINARY(lane_mod_##T, type) BINARY(lane_fmod_##T, type)
+LANES(i8, int8_t)
+LANES(i16, int16_t)
+LANES(i32, int32_t)
+LANES(u8, uint8_t)
+LANES(u16, uint16_t)
+UNARY(lane_round_even_f32, float, float)
 
 #define MIXED(name, in, with, out)                                                                                     \
     DECLARE(name)                                                                                                      \

@@ -71,6 +71,13 @@ def test_binary(runtime: Any, function: str, name: str) -> None:
     np.testing.assert_array_equal(runtime(f"{function}_{name}", a, b), expected)
 
 
+@pytest.mark.parametrize("name", ["i8", "i16", "i32", "u8", "u16"])
+@pytest.mark.parametrize("function", ["div", "mod", "fmod"])
+def test_divisions_without_branches_are_the_same(runtime: Any, function: str, name: str) -> None:
+    a, b = _operands(TYPES[name], True)
+    np.testing.assert_array_equal(runtime(f"lane_{function}_{name}", a, b), runtime(f"{function}_{name}", a, b))
+
+
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("function", UNARY)
 def test_unary(runtime: Any, function: str, name: str) -> None:

@@ -1,0 +1,98 @@
+"""Loops over lanes: plain C of any element types in which no iteration waits for another one and nothing branches, so
+that compilers make vectors of it (mcc_lanes.h). The general form beneath kernels with vectors of their own.
+
+Invariant: every lane gets the bits that the portable kernel gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..base.dtypes import DType, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from ..base.marked import including
+from ..expr.ir import Apply, Cast, Expr, Literal, apply, rebuild, walk
+from ..targets.api import Target
+from .traffic import OPERATIONS
+
+LANES = 64  # of a loop: whole vectors of bytes on every machine
+LEAST = 16  # elements of a row
+TYPES = (bool_, u8, i8, u16, i16, u32, i32, u64, i64, f32, f64)
+_DIVISIONS = ("div", "mod", "fmod")
+_DIVIDED = (u8, i8, u16, i16, i32)  # whose quotients floats hold
+_OF_FLOATS = frozenset({
+    "add", "sub", "mul", "div", "neg", "abs", "min", "max", "sign", "floor", "ceil", "trunc", "lane_round_even",
+    "equal", "less", "less_equal", "greater", "greater_equal", "is_nan", "is_positive_inf", "is_negative_inf", "select",
+})  # fmt: skip
+_NOT_OF_INTEGERS = frozenset({"pow", "fixed_product", "fixed_round", "div", "mod", "fmod"})
+_SHORT = ("shift_right", "shift_left")
+
+
+def lanes_refusal(target: Target, expressions: Sequence[Expr], views: Sequence[DType]) -> str:
+    """Why loops over lanes do not become vectors, or nothing."""
+    if "vec" not in target.isas:
+        return "the target has no vectors"
+    nodes = [node for expr in expressions for node in walk(without_branches(expr))]
+    for dtype in (*views, *(node.dtype for node in nodes)):
+        if dtype not in TYPES:
+            return f"lanes of {dtype} are not supported"
+    return next(filter(None, map(_refusal, nodes)), "")
+
+
+def _refusal(node: Expr) -> str:
+    match node:
+        case Cast() if node.argument.dtype.is_float and node.dtype.is_integer and node.dtype in (u32, i64, u64):
+            return f"floats become {node.dtype} one by one"
+        case Cast() if node.argument.dtype in (i64, u64, u32) and node.dtype.is_float:
+            return f"{node.argument.dtype} becomes floats one by one"
+        case Apply() if node.arguments[-1].dtype.is_float:
+            return "" if node.function in _OF_FLOATS else f"{node.function} is computed one by one"
+        case Apply(function=function) if function in _SHORT:
+            wide = node.dtype in (i64, i8, i16)
+            return f"{function} of {node.dtype} is computed one by one" if wide else ""
+        case Apply() if node.function in _NOT_OF_INTEGERS and not _by_a_number(node):
+            return f"{node.function} is computed one by one"
+    return ""
+
+
+def _by_a_number(node: Apply) -> bool:
+    """Compilers multiply instead of dividing by a literal."""
+    by = node.arguments[-1]
+    return node.function in _DIVISIONS and node.dtype.bits <= 32 and isinstance(by, Literal) and by.value not in (0, -1)
+
+
+def without_branches(expr: Expr) -> Expr:
+    """The same by functions that have none."""
+
+    def changed(node: Expr) -> Expr | None:
+        if not isinstance(node, Apply):
+            return None
+        divides = node.function in _DIVISIONS and node.dtype in _DIVIDED and not _by_a_number(node)
+        if divides or (node.function == "round_even" and node.dtype is f32):
+            return apply(f"lane_{node.function}", *map(without_branches, node.arguments))
+        return None
+
+    return rebuild(expr, changed)
+
+
+def lane_pieces(count: int) -> Iterator[tuple[int, int]]:
+    """Where loops over lanes begin, and over how many they go: whole vectors as long as there are some."""
+    begin = 0
+    for step in (LEAST, LEAST // 2, 1):
+        many = (count - begin) // step * step
+        if many:
+            yield begin, many
+        begin += many
+
+
+def each_lane(count: int, body: Sequence[str]) -> list[str]:
+    return [f"{including('mcc_lanes.h')}MCC_EACH_LANE(lane, {count}) {{", *body, "}"]
+
+
+def lane_work(expressions: Sequence[Expr], dtypes: Sequence[DType], target: Target) -> float:
+    """Cycles of an element of a result, of its arithmetic alone: every number is as wide as the widest."""
+    nodes = [node for expr in expressions for node in set(walk(expr))]
+    widest = max(dtype.bits for dtype in (*dtypes, *(node.dtype for node in nodes)))
+    casts = sum(isinstance(node, Cast) for node in nodes)
+    functions = sum(OPERATIONS.get(node.function.removeprefix("lane_"), 1) for node in nodes if isinstance(node, Apply))
+    vectors = widest / 8 / max(target.vector_bytes, 1)
+    return vectors * (2 * casts + functions + len(dtypes)) / target.machine.fmas

@@ -1,0 +1,63 @@
+/* mcc_lanes.h - loops that compilers make vectors of, and functions without branches for them.
+ *
+ *     MCC_EACH_LANE(lane, count)  opens a loop over `count` elements, none of which reads what another one wrote
+ *     mcc_lane_div_T mcc_lane_mod_T mcc_lane_fmod_T    what mcc_div_T and the like give; T is i8 i16 i32 u8 u16
+ *     mcc_lane_round_even_f32(x)                          what mcc_round_even_f32 gives
+ *
+ * Machines have vectors of quotients for floats only. Those of numbers of 16 bits in f32, and of 32 bits in f64, are
+ * never rounded up to a whole number, so cutting them off is exact.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_LANES_H
+#define MCC_LANES_H
+
+#include <math.h>
+
+#include "mcc_port.h"
+
+#if defined(__clang__)
+#define MCC_LANES_APART _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define MCC_LANES_APART _Pragma("GCC ivdep")
+#else
+#define MCC_LANES_APART
+#endif
+#define MCC_EACH_LANE(lane, count) MCC_LANES_APART for (ptrdiff_t lane = 0; lane < (count); ++lane)
+
+/* Dividing by 0 or -1 is dividing by 1, and the quotient is corrected behind: no result is out of range, and no branch
+ * is made of a comparison. */
+MCC_INLINE int32_t mcc_lane_divisor(int32_t b) { return b + (b == 0) + 2 * (b == -1); }
+
+#define MCC_LANE_DIVISION(T, type, real)                                                                               \
+    MCC_INLINE type mcc_lane_div_##T(int32_t a, int32_t b)                                                             \
+    {                                                                                                                  \
+        const int32_t whole = (int32_t)((real)a / (real)mcc_lane_divisor(b));                                          \
+        return (type)((uint32_t)whole * (uint32_t)((b != 0) - 2 * (b == -1)));                                         \
+    }                                                                                                                  \
+    MCC_INLINE type mcc_lane_fmod_##T(int32_t a, int32_t b)                                                            \
+    {                                                                                                                  \
+        const int32_t by = mcc_lane_divisor(b), whole = (int32_t)((real)a / (real)by);                                 \
+        return (type)((uint32_t)a - (uint32_t)whole * (uint32_t)by);                                                   \
+    }                                                                                                                  \
+    MCC_INLINE type mcc_lane_mod_##T(int32_t a, int32_t b)                                                             \
+    {                                                                                                                  \
+        const int32_t rest = mcc_lane_fmod_##T(a, b);                                                                  \
+        return (type)(rest + (b & -((rest != 0) & ((rest ^ b) < 0))));                                                 \
+    }
+
+MCC_LANE_DIVISION(i8, int8_t, float)
+MCC_LANE_DIVISION(u8, uint8_t, float)
+MCC_LANE_DIVISION(i16, int16_t, float)
+MCC_LANE_DIVISION(u16, uint16_t, float)
+MCC_LANE_DIVISION(i32, int32_t, double)
+#undef MCC_LANE_DIVISION
+
+MCC_INLINE float mcc_lane_round_even_f32(float x)
+{
+    const float size = fabsf(x), whole = floorf(size), rest = size - whole;
+    const int odd = whole > 2.0f * floorf(0.5f * whole), up = (rest > 0.5f) | ((rest >= 0.5f) & odd);
+    return copysignf(whole + (float)up, x);
+}
+
+#endif /* MCC_LANES_H */
