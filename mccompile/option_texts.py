@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from .base.near import meant
+from .base.near import near
 from .base.own_functions import OwnFunction, own_function
 from .base.streaming import Stream
 from .doors.joining import Prepended
@@ -21,12 +21,26 @@ def _dim(text: str) -> tuple[str, tuple[int, int]]:
     name, equals, size = text.rpartition("=")
     low, _, high = size.partition("..")
     try:
-        if equals and name:
-            return name, (int(low), int(high or low))
+        found = name, (int(low), int(high or low))
     except ValueError:
-        pass
-    hint = f"; did you mean --dim {text}=1?" if text and "=" not in text else ""
-    raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH{hint}")
+        found = "", (0, 0)
+    if not equals or not found[0]:
+        raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH; did you mean --dim {_likely_dim(text)}?")
+    first, last = found[1]
+    if first < 0 or last < first:
+        why = "a size is not negative" if min(first, last) < 0 else "a range goes from the smallest size to the largest"
+        likely = f"{last}..{first}" if first > last >= 0 else "1"
+        raise ValueError(f"{text!r} is no size: {why}; did you mean --dim {name}={likely}?")
+    return found
+
+
+def _likely_dim(text: str) -> str:
+    """`8`, `batch`, `batch:8`, `batch=1-8` and the like as they are written here."""
+    parts = re.fullmatch(r"([A-Za-z_][^=:]*)?[=:]?(.*)", text)
+    assert parts is not None
+    numbers = re.findall(r"\d+", parts[2] if parts[2] else "")
+    is_range = len(numbers) == 2 and "." not in parts[2].replace("..", "")
+    return f"{parts[1] or 'batch'}={'..'.join(numbers) if is_range else numbers[0] if numbers else '1'}"
 
 
 def dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
@@ -51,7 +65,7 @@ def states(texts: tuple[str, ...]) -> dict[str, str]:
     pairs = [part.partition("=") for text in texts for part in text.split(",")]
     for output, _, before in pairs:
         if not output or not before:
-            raise ValueError(f"{output}={before} is not OUTPUT=INPUT")
+            raise ValueError(f"{output}={before} is not OUTPUT=INPUT; write --state OUTPUT=INPUT")
     return {output: before for output, _, before in pairs}
 
 
@@ -65,7 +79,8 @@ def stream(texts: tuple[str, ...]) -> Stream:
         if name == "edge":
             edge = value
         elif not name or not number:
-            hint = f"; did you mean --stream {part}=1?" if part and "=" not in part else ""
+            likely = f"INPUT={part}" if part.isdecimal() else f"{name or part or 'INPUT'}=1"
+            hint = f"; did you mean --stream {likely}?"
             raise ValueError(f"{part!r} is not INPUT=AXIS, hop=FRAMES or edge=warm{hint}")
         elif name == "hop":
             hop = int(value)
@@ -112,11 +127,19 @@ def budget(texts: tuple[str, ...]) -> dict[str, int]:
     for part in (part for text in texts for part in text.split(",")):
         what, _, size = part.partition("=")
         if what not in BUDGETS:
-            close = meant(what, BUDGETS)
-            hint = f"; {close}" if close else ""
+            hint = f"; did you mean --budget {_likely_budget(part)}?"
             raise ValueError(f"{part!r} is none of the budgets {', '.join(BUDGETS)}{hint}")
         found[what] = budget_of(what, size)
     return found
+
+
+def _likely_budget(part: str) -> str:
+    """`64K`, `RAM=64K`, `ram:64K`, `rom=64K`, `latency=5ms`."""
+    name, _, size = part.replace(":", "=").rpartition("=")
+    what = near(name, BUDGETS) if name else "ram"
+    known = what or "ram"
+    fits = _number(size, 1024) is not None
+    return f"{known}={size if fits else '2M' if known == 'instructions' else '96K'}"
 
 
 def budget_of(what: str, size: str) -> int:
@@ -124,7 +147,8 @@ def budget_of(what: str, size: str) -> int:
     number = _number(size, 1000 if what == "instructions" else 1024)
     if number is None:
         example = "2M" if what == "instructions" else "96K"
-        raise ValueError(f"{what}={size} is not {what}=SIZE, such as {what}={example}")
+        likely = f"{what}={_digits(size) or example}"
+        raise ValueError(f"'{what}={size}' is not {what}=SIZE; did you mean --budget {likely}?")
     return number
 
 
@@ -136,23 +160,50 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
         name, equals, size = what.partition("=")
         nbytes = _number(size)
         if not POOL_NAME.fullmatch(name) or (equals and nbytes is None) or (comma and speed != "fast"):
-            small = f"{name.lower()}{equals}{size}{comma}{speed.lower()}"
-            hint = f"; did you mean --mem {small}?" if small != text else ""
             form = "NAME=SIZE or NAME=SIZE,fast with a NAME of small letters and digits"
-            raise ValueError(f"{text!r} is not {form}{hint}")
+            raise ValueError(f"{text!r} is not {form}; did you mean {_likely_pools(text)}?")
         found.append(Pool(name, nbytes, 0 if comma else 1))
     names = [pool.name for pool in found]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"pool {name!r} is there twice")
+            fix = "did you mean " + " ".join(_flag_of(pool, n) for n, pool in enumerate(found)) + "?"
+            raise ValueError(f"pool {name!r} is there twice, and each has a name of its own; {fix}")
     return fastest_first(found)
 
 
+def _flag_of(pool: Pool, number: int) -> str:
+    size = "" if pool.bytes is None else f"={pool.bytes}"
+    return f"--mem {pool.name}{number + 1 if number else ''}{size}{'' if pool.speed else ',fast'}"
+
+
+def _likely_pools(text: str) -> str:
+    """`64K`, `dtcm:64K`, `DTCM=64k`, `dtcm=64K,slow`, `dtcm=64K,fast,sram=256K`: each pool by a flag of its own."""
+    found: list[str] = []
+    for word in text.lower().replace(":", "=").split(","):
+        name, equals, size = word.rpartition("=")
+        if word == "fast" and found:
+            found[-1] += ",fast"
+        elif equals or _number(word) is not None:
+            plain = re.sub(r"^[^a-z]+|[^a-z0-9]", "", name) or "sram"
+            found.append(f"--mem {plain}={size if _number(size) is not None else _digits(size) or '64k'}")
+    return " ".join(found) or "--mem sram=64K"
+
+
+def _digits(size: str) -> str:
+    """What is a size in front of a unit that is none."""
+    found = re.match(r"\d+", size)
+    return found[0] if found else ""
+
+
+_UNIT = re.compile(r"(\d+)([KM]?)(I?B)?", re.IGNORECASE | re.ASCII)
+
+
 def _number(size: str, thousand: int = 1024) -> int | None:
-    """65536, 64K or 1M as a number; None: it is none of these."""
-    unit = {"K": thousand, "M": thousand * thousand}.get(size[-1:].upper(), 1)
-    digits = size[:-1] if unit > 1 else size
-    return int(digits) * unit if digits.isdecimal() else None
+    """65536, 64K, 64KB, 64KiB or 1M as a number; None: it is none of these."""
+    parts = _UNIT.fullmatch(size)
+    if parts is None:
+        return None
+    return int(parts[1]) * {"": 1, "K": thousand, "M": thousand * thousand}[parts[2].upper()]
 
 
 def winograd(given: str | int | None) -> int | None:
@@ -167,7 +218,13 @@ def shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
     """Sizes; or, of a sequence, a list in brackets for each element."""
     name, equals, sizes = text.rpartition("=")
     if not equals or not name:
-        raise ValueError(f"{text!r} is not INPUT=SIZE,SIZE,...")
+        given, _, rest = text.replace(" ", "").partition(":")
+        unnamed = f"INPUT={given}" if re.fullmatch(r"[\d,x\[\]]+", given) else f"{given}=1"
+        likely = f"{given}={rest}" if rest else unnamed
+        raise ValueError(f"{text!r} is not INPUT=SIZE,SIZE,...; did you mean --shape {likely}?")
+    if re.fullmatch(r"\d+(x\d+)+", sizes):
+        likely = f"{name}={sizes.replace('x', ',')}"
+        raise ValueError(f"{text!r} has no commas between sizes; did you mean --shape {likely}?")
     if sizes.startswith("["):
         if not re.fullmatch(r"\[[\d, ]*\]( *,? *\[[\d, ]*\])*", sizes):
             raise ValueError(f"{text!r} is not INPUT=[SIZE,...],[SIZE,...]")
@@ -176,3 +233,7 @@ def shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
     if "" in parts:
         raise ValueError(f"{text!r} has an empty size")
     return name, tuple(int(part) if part.lstrip("-").isdigit() else part for part in parts)
+
+
+def shapes(texts: tuple[str, ...]) -> dict[str, tuple[int | str | tuple[int, ...], ...]]:
+    return dict(map(shape, texts))

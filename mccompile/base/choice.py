@@ -25,5 +25,6 @@ def check_known(value: str, known: Iterable[str], what: str, flag: str) -> None:
     """Refuses a value that is not among those known; "", if it is, stands for none of them."""
     names = [str(name) for name in known]
     if value not in names:
-        why = f"it can be {', '.join(filter(None, names))}"
-        raise WrongUse(Problem(what.format(value), flag, why, meant(value, filter(None, names), flag)))
+        there = [name for name in names if name]
+        fix = meant(value, there, flag) or f"name one of them, such as {flag} {there[0]}"
+        raise WrongUse(Problem(what.format(value), flag, f"it can be {', '.join(there)}", fix))

@@ -6,6 +6,8 @@ A subject is an operator (`Swish`, `com.acme::Blur`), a node by its name, or wha
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 
 from .dtypes import DTYPES
@@ -38,17 +40,37 @@ class OwnFunction:
         return self.subject in (f"{domain}::{operator}" if domain else operator, operator)
 
 
+def skeleton(name: str, header: str) -> str:
+    """A command for a shell: it writes the header with the function, which does not build until it computes."""
+    lines = (
+        '#include "mcc_external.h"',
+        f"static void {name}(const mcc_external *call)",
+        "{",
+        "#error write call->results[0].data, computed of call->operands[0].data and its shape",
+        "}",
+    )
+    return f"printf '%s\\n' {' '.join(shlex.quote(line) for line in lines)} > {shlex.quote(header)}"
+
+
 def own_function(text: str) -> OwnFunction:
     """`SUBJECT=FUNCTION,include=acme.h,workspace=1024`; ValueError where it is none."""
     subject, equals, rest = text.partition("=")
     name, *words = rest.split(",")
     if not subject or not equals or not name.isidentifier() or not name.isascii():
-        raise ValueError(f"{text!r} is not OPERATOR=FUNCTION, NODE=FUNCTION or TENSOR..TENSOR=FUNCTION")
+        form = "OPERATOR=FUNCTION, NODE=FUNCTION or TENSOR..TENSOR=FUNCTION"
+        raise ValueError(f"{text!r} is not {form}; did you mean --external {_likely(subject, name)}?")
     found = OwnFunction(subject, name)
     for word in words:
         what, _, value = word.partition("=")
         found = _with(found, what, value, word)
     return found
+
+
+def _likely(subject: str, name: str) -> str:
+    """An operator alone, or with a file in the place of its function."""
+    stem, dot, ending = name.rpartition(".")
+    function = re.sub(r"\W", "_", (stem if dot else name or subject).rpartition("/")[2])
+    return f"{subject or 'OPERATOR'}={function},include={name if ending == 'h' and dot else f'{function}.h'}"
 
 
 def _with(found: OwnFunction, what: str, value: str, word: str) -> OwnFunction:

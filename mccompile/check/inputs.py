@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.dims import upper
 from ..base.errors import BadFile, Problem
+from ..base.near import near_file
 from ..base.structures import Items, Maybe, Slots, Structure
 from ..frontend.original import read_values
 from ..graph.ir import Graph, Value, graphs
@@ -148,7 +149,11 @@ def stored_sets(folder: Path, names: Sequence[str], graph: Graph | None = None) 
     folders = folders or ([folder] if (folder / "input_0.pb").is_file() else [])
     if not folders:
         why = "it has no test_data_set_* folders, and no input_0.pb"
-        raise BadFile(Problem("no test data", str(folder), why, "give the folder that holds test_data_set_0"))
+        if not folder.exists():
+            why = "No such file or directory"
+        fix = near_file(folder, "*.npz", "*.npy", "test_data*") if not folder.exists() else ""
+        usual = "give an .npz file of arrays named like the inputs, or the folder that holds test_data_set_0"
+        raise BadFile(Problem("no test data", str(folder), why, fix or usual))
     return [_stored_set(path, names, graph) for path in folders]
 
 

@@ -19,7 +19,7 @@ from ..base.errors import DEBUG, Exit, MccError, MccWarning, Problem
 from . import boards, doctor, frontend, imgproc, kernel, reports, tune  # they add their commands to the others
 from .commands import commands as every_command
 from .last_stops import explained, finish, is_closed_pipe, say
-from .usage import problem_of
+from .usage import Line, problem_of
 
 __all__ = ["boards", "doctor", "frontend", "imgproc", "kernel", "main", "reports", "run", "tune"]
 
@@ -59,7 +59,7 @@ def _run(arguments: list[str]) -> int:
         say(str(error))
         return error.exit_code
     except click.ClickException as error:
-        say(problem_of(error).render())
+        say(problem_of(error, Line(arguments, every_command)).render())
         return Exit.WRONG_USE
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED

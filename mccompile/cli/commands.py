@@ -13,10 +13,21 @@ import click
 from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.near import meant
+from ..base.writing import cannot_write
 from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
-from .options import executor_option, json_flag, model_argument, model_options, reading_options, trust_flag
+from .options import (
+    executor_option,
+    json_flag,
+    model_argument,
+    model_options,
+    quantizing_options,
+    reading_options,
+    samples_option,
+    trust_flag,
+)
 from .pages import refuse_to_overwrite, write_page
+from .usage import refuse_verb
 
 if TYPE_CHECKING:
     from ..doors.api import Reading
@@ -37,9 +48,7 @@ class _Commands(click.Group):
         if args and args[0] == "help" and not Path("help").exists():
             args = [*args[1:2], "--help"]
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h", "--version"):
-            fix = meant(args[0], self.commands) if args[0].isalpha() else ""
-            if fix and not Path(args[0]).exists():
-                raise WrongUse(Problem(f"there is no command {args[0]!r}", "", "`mccompile --help` lists them", fix))
+            refuse_verb(args, self.commands)
             args = ["compile", *args]
         return super().parse_args(ctx, args)
 
@@ -188,10 +197,12 @@ def _native_hint(plan: Plan, options: Options) -> str:
 
 @commands.command()
 @model_argument
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="A folder with test_data_set_* folders.")
+@samples_option
 @json_flag
 @click.option("--seed", default=0, show_default=True, help="Seed of the random inputs.")
-@click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="Number of random input sets.")
+@click.option(
+    "--runs", default=3, show_default=True, type=click.IntRange(1), help="Sets of random inputs, or samples of --data."
+)
 @click.option("--rtol", default=1e-3, show_default=True, help="Relative tolerance of floats.")
 @click.option("--atol", default=1e-7, show_default=True, help="Absolute tolerance of floats.")
 @click.option("--cc", help="The C compiler; default: $CC, or cc.")
@@ -256,9 +267,7 @@ def check(
 
 @commands.command()
 @model_argument
-@click.option(
-    "--data", type=click.Path(path_type=Path), metavar="SAMPLES", help="An .npz or .npy file, or a folder of test data."
-)
+@samples_option
 @click.option(
     "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="What to write."
 )
@@ -283,7 +292,7 @@ def check(
     help="Write a page of the compiled result, with the noise of each tensor.",
 )
 @json_flag
-@model_options
+@quantizing_options
 def quantize(
     model: Path,
     data: Path | None,
@@ -295,7 +304,6 @@ def quantize(
     **how: Any,
 ) -> None:
     """Quantize a model to int8, and say what it costs in accuracy and saves in memory."""
-    from dataclasses import replace
 
     from ..emit.analysis import analysis_of
     from ..measure import quantization
@@ -326,8 +334,11 @@ def convert(model: Path, destination: Path, reading: Reading) -> None:
 
     refuse_to_overwrite(destination, model)
     proto = settle(read_proto(model, reading), reading.dims)
-    destination.write_bytes(checked_bytes(proto, model.parent))
-    click.echo(f"{destination}: {len(proto.graph.node)} nodes")
+    try:
+        destination.write_bytes(checked_bytes(proto, model.parent))
+        click.echo(f"{destination}: {len(proto.graph.node)} nodes")
+    except OSError as error:
+        raise cannot_write("the result", destination, error) from None
 
 
 @commands.command()
@@ -381,7 +392,7 @@ def opt(file: Path, passes: str, output: Path | None, constants: Path | None, op
         output.write_text(text, encoding="utf-8")
         write_constants(output.with_name("constants.zip"), contents)
     except OSError as error:
-        raise WrongUse(Problem("cannot write the result", str(output), error.strerror or str(error))) from None
+        raise cannot_write("the result", output, error) from None
 
 
 @commands.command()

@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from ..base.errors import Problem, WrongUse
+from ..base.writing import cannot_write
 from ..doors.audio.recipe import STYLES, Recipe
 from .commands import commands
+from .options import understood
 
 
 def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,10 +79,7 @@ def frontend(
     from ..frontend.written import checked_bytes
 
     asked = {name: value for name, value in settings.items() if value is not None}
-    try:
-        sizes = option_texts.dims(dims)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    sizes = understood("--dim", option_texts.dims, dims)
     graph = read(network, Options(dims=sizes)) if network else None
     made = front_end(style, mfcc, graph, input_name, _quantized(quantized), features_first, **asked)
     if network is not None and destination.exists() and network.exists() and destination.samefile(network):
@@ -89,7 +88,7 @@ def frontend(
     try:
         destination.write_bytes(checked_bytes(made, destination.parent))
     except OSError as error:
-        raise WrongUse(Problem("cannot write the result", str(destination), error.strerror or str(error))) from None
+        raise cannot_write("the result", destination, error) from None
     (given,), (features,) = made.graph.input, made.graph.output
     click.echo(f"{destination}: {_sizes(given)} -> {_sizes(features)}")
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from .progress import shown
+from .values import complete, is_known
 
 _NAMES, _SHORT = 24, 52  # letters of an option, and of what it does, where not all is shown
 
@@ -118,6 +119,8 @@ class Command(click.Command):
         verbose = click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, callback=_note, help=_VERBOSE)
         quiet = click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_note, help=_QUIET)
         self.params += [verbose, quiet, everything]
+        for param in filter(is_known, self.params):
+            param._custom_shell_complete = complete
 
     def invoke(self, ctx: click.Context) -> Any:
         with shown(ctx.meta.get(f"{__name__}.verbose", False), ctx.meta.get(f"{__name__}.quiet", False)):

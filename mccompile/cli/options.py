@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+Read = TypeVar("Read")
 
 
 def _choice(flag: str, values: list[str], default: str, text: str) -> Callable[[Any], Any]:
@@ -259,6 +261,14 @@ MODEL_OPTIONS = [
 ]
 
 
+def understood(flag: str, reader: Callable[[Any], Read], given: Any) -> Read:
+    """What stands behind a flag, read; what cannot be read is told with its flag."""
+    try:
+        return reader(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=flag) from None
+
+
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say how a file is read; the command gets them as one argument, `reading`."""
 
@@ -266,11 +276,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from .. import option_texts
         from ..doors.api import Reading
 
-        try:
-            dims = option_texts.dims(values.pop("dims"))
-            shapes = dict(option_texts.shape(text) for text in values.pop("shapes"))
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
+        dims = understood("--dim", option_texts.dims, values.pop("dims"))
+        shapes = understood("--shape", option_texts.shapes, values.pop("shapes"))
         signature, trust = values.pop("signature"), values.pop("trust")
         return command(reading=Reading(signature, trust, dims=dims, shapes=shapes), **values)
 
@@ -280,8 +287,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return collected
 
 
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that become `Options`; the command gets them as one argument, `options`."""
+def model_options(command: Callable[..., Any], but: str = "") -> Callable[..., Any]:
+    """Options that become `Options`; the command gets them as one argument, `options`. `but`: one that it has not."""
 
     def collected(**values: Any) -> Any:
         from .. import option_texts
@@ -290,63 +297,67 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from ..passes.io.io_forms import parse_input, parse_output
         from ..quantize.quantize import Recipe
 
-        try:
-            given = Options(
-                target=values.pop("target"),
-                board=values.pop("board"),
-                prefer=values.pop("prefer"),
-                name=values.pop("name"),
-                dims=option_texts.dims(values.pop("dims")),
-                shapes=dict(option_texts.shape(text) for text in values.pop("shapes")),
-                bounds=option_texts.bounds(values.pop("bounds")),
-                signature=values.pop("signature"),
-                prepend=option_texts.prepended(values.pop("prepend")),
-                trust=values.pop("trust"),
-                optimize=not values.pop("plain"),
-                without=frozenset(values.pop("without")),
-                planner=values.pop("planner"),
-                rows=values.pop("rows"),
-                recompute=values.pop("recompute"),
-                budget=option_texts.budget(values.pop("budget")),
-                mem=option_texts.pools(values.pop("mem")),
-                weights_section=values.pop("weights_section"),
-                winograd=option_texts.winograd(values.pop("winograd")),
-                float_error=values.pop("float_error"),
-                threads=values.pop("threads"),
-                block_activations=BlockActivations(values.pop("block_activations")),
-                weights_dtype=WeightsDtype(values.pop("weights_dtype") or ""),
-                updatable=values.pop("updatable"),
-                keep_inputs=values.pop("keep_inputs"),
-                slices=values.pop("slices"),
-                profile=values.pop("profile"),
-                dump_values=values.pop("dump_values"),
-                wrappers=tuple(dict.fromkeys(values.pop("wrappers"))),
-                single_file=values.pop("single_file"),
-                module=values.pop("module"),
-                blob=values.pop("blob"),
-                io_layout=values.pop("io_layout"),
-                external=option_texts.external(values.pop("external")),
-                state=option_texts.states(values.pop("state")),
-                stream=option_texts.stream(values.pop("stream")),
-                inputs=dict(parse_input(text) for text in values.pop("input_forms")),
-                outputs=dict(parse_output(text) for text in values.pop("output_forms")),
-                quantize=values.pop("quantize"),
-                recipe=Recipe(values.pop("calibrate")),
-                observe=values.pop("observe"),
-                kernels=values.pop("kernels"),
-                functions=option_texts.functions(values.pop("functions")),
-                tuned=values.pop("tuned"),
-                print_after=frozenset(values.pop("print_after")),
-                dump=values.pop("dump"),
-            )
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
+        given = Options(
+            target=values.pop("target"),
+            board=values.pop("board"),
+            prefer=values.pop("prefer"),
+            name=values.pop("name"),
+            dims=understood("--dim", option_texts.dims, values.pop("dims")),
+            shapes=understood("--shape", option_texts.shapes, values.pop("shapes")),
+            bounds=understood("--bound", option_texts.bounds, values.pop("bounds")),
+            signature=values.pop("signature"),
+            prepend=understood("--prepend", option_texts.prepended, values.pop("prepend")),
+            trust=values.pop("trust"),
+            optimize=not values.pop("plain"),
+            without=frozenset(values.pop("without")),
+            planner=values.pop("planner"),
+            rows=values.pop("rows"),
+            recompute=values.pop("recompute"),
+            budget=understood("--budget", option_texts.budget, values.pop("budget")),
+            mem=understood("--mem", option_texts.pools, values.pop("mem")),
+            weights_section=values.pop("weights_section"),
+            winograd=understood("--winograd", option_texts.winograd, values.pop("winograd")),
+            float_error=values.pop("float_error"),
+            threads=values.pop("threads"),
+            block_activations=BlockActivations(values.pop("block_activations")),
+            weights_dtype=WeightsDtype(values.pop("weights_dtype") or ""),
+            updatable=values.pop("updatable"),
+            keep_inputs=values.pop("keep_inputs"),
+            slices=values.pop("slices"),
+            profile=values.pop("profile"),
+            dump_values=values.pop("dump_values"),
+            wrappers=tuple(dict.fromkeys(values.pop("wrappers"))),
+            single_file=values.pop("single_file"),
+            module=values.pop("module"),
+            blob=values.pop("blob"),
+            io_layout=values.pop("io_layout"),
+            external=understood("--io", option_texts.external, values.pop("external")),
+            state=understood("--state", option_texts.states, values.pop("state")),
+            stream=understood("--stream", option_texts.stream, values.pop("stream")),
+            inputs=understood("--input", lambda texts: dict(map(parse_input, texts)), values.pop("input_forms")),
+            outputs=understood("--output", lambda texts: dict(map(parse_output, texts)), values.pop("output_forms")),
+            quantize=values.pop("quantize", None),
+            recipe=Recipe(values.pop("calibrate")),
+            observe=values.pop("observe"),
+            kernels=values.pop("kernels"),
+            functions=understood("--external", option_texts.functions, values.pop("functions")),
+            tuned=values.pop("tuned"),
+            print_after=frozenset(values.pop("print_after")),
+            dump=values.pop("dump"),
+        )
         return command(options=given, **values)
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__
     for option in reversed(MODEL_OPTIONS):
         collected = option(collected)
+    params: list[click.Parameter] = collected.__click_params__  # type: ignore[attr-defined]
+    params[:] = [param for param in params if but not in param.opts]
     return collected
+
+
+def quantizing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Those of a model for the command that quantizes itself: its samples are --data."""
+    return model_options(command, but="--quantize")
 
 
 model_argument = click.argument("model", type=click.Path(path_type=Path))
@@ -354,3 +365,9 @@ executor_option = click.option(
     "--executor", default="", metavar="dask://HOST:PORT", help="Workers of dask do the jobs; default: this machine."
 )
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+samples_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="SAMPLES",
+    help="An .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_* folders.",
+)

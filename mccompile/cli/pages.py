@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
+from ..base.writing import cannot_write
 
 
 def write_page(path: Path, analysis: Mapping[str, Any]) -> None:
@@ -16,7 +17,7 @@ def write_page(path: Path, analysis: Mapping[str, Any]) -> None:
     try:
         path.write_text(html_report(analysis), encoding="utf-8")
     except OSError as error:
-        raise WrongUse(Problem("cannot write the page", str(path), error.strerror or str(error))) from None
+        raise cannot_write("the page", path, error, "--html") from None
 
 
 def refuse_to_overwrite(destination: Path | None, *read: Path | None, option: str = "-o") -> None:

@@ -5,39 +5,226 @@ Invariant: a command that comes as a fix can be pasted.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 import click
 
-from ..base.errors import Problem
-from ..base.near import meant
+from ..base.errors import Problem, WrongUse
+from ..base.meanings import ours
+from ..base.near import meant, near
+from .values import values_of
 
-_EXAMPLES = {"DIR": "out", "FILE": "result.onnx"}  # of what metavar stands for
+_EXAMPLES = {"DIR": "out", "FILE": "result.onnx", "SAMPLES": "samples.npz"}  # of what metavar stands for
+_SHAPED = {  # what options with a grammar are told by other tools' options of one value
+    "--dim": "{word}={value}",
+    "--budget": "{known}={value}",
+    "--shape": "{named}",
+}
+_USUAL = {
+    "--dim": "1",
+    "--budget": "96K",
+    "--quantize": "samples.npz",
+    "--data": "samples.npz",
+    "--threads": "2",
+    "--html": "report.html",
+}
 
 
-def problem_of(error: click.ClickException) -> Problem:
+@dataclass(frozen=True)
+class Line:
+    """A command line as it was written."""
+
+    arguments: Sequence[str]
+    group: click.Group
+
+    @property
+    def command(self) -> click.Command:
+        """The command that is named, or `compile`."""
+        name = next((word for word in self.arguments[:1] if word in self.group.commands), "compile")
+        return self.group.commands[name]
+
+    @property
+    def path(self) -> str:
+        return f"mccompile {self.command.name}"
+
+    def behind(self, option: str) -> str:
+        """The value that stands behind an option, or in it."""
+        for n, word in enumerate(self.arguments):
+            name, equals, value = word.partition("=")
+            if name == option and equals:
+                return value
+            if word == option:
+                return next((after for after in self.arguments[n + 1 : n + 2] if not after.startswith("-")), "")
+            if len(option) == 2 and word.startswith(option) and not word.startswith("--"):
+                return word[2:]
+        return ""
+
+    def option(self, name: str) -> click.Option | None:
+        options = (param for param in self.command.params if isinstance(param, click.Option))
+        return next((param for param in options if name in (*param.opts, *param.secondary_opts)), None)
+
+
+def problem_of(error: click.ClickException, line: Line) -> Problem:
     """A refusal of click's, with a fix."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "mccompile"
+    path = line.path
     shown = f"`{path} --help` shows how"
     match error:
         case click.NoSuchOption():
-            params = context.command.params if context is not None else []
-            known = [opt for param in params for opt in (*param.opts, *param.secondary_opts) if opt.startswith("--")]
-            fix = meant(error.option_name, known) or f"`{path} --help-all` lists all options"
-            return Problem(f"there is no option {error.option_name}", path, "", fix)
+            why = f"`{path} --help-all` lists its options"
+            return Problem(f"there is no option {error.option_name}", path, why, _option_fix(error.option_name, line))
         case click.MissingParameter(param=click.Parameter() as param):
-            is_option = isinstance(param, click.Option)
-            name = param.opts[0] if is_option else str(param.metavar or param.human_readable_name)
-            wanted = f"{name} {_EXAMPLES.get(str(param.metavar), param.metavar or '')}" if is_option else name
-            return Problem(f"{name} is missing", path, "", f"add {wanted.strip()} ({shown})")
+            return _missing(param, line)
         case click.BadParameter(param=click.Option(type=click.Choice() as choice) as param):
             flag, known = param.opts[0], [str(each) for each in choice.choices]
             given = next((word for word in error.message.split("'")[1:2]), "")
-            why = f"it can be {', '.join(known)}"
-            return Problem(f"{flag} cannot be {given!r}", path, why, meant(given, known, flag) or shown)
+            fix = meant(given, known, flag) or f"name one of them, such as {flag} {known[0]}"
+            return Problem(f"{flag} cannot be {given!r}", path, f"it can be {', '.join(known)}", fix)
         case click.BadParameter(param=click.Parameter() as param):
-            return Problem(f"{param.opts[0]} cannot be as it is", path, error.message, shown)
+            return _bad(param, error.message, path)
         case click.BadParameter():
-            what, _, close = error.message.partition("; did you mean ")
-            return Problem(what, path, "", f"did you mean {close}" if close else shown)
+            return _unreadable(error, line)
+        case click.BadOptionUsage():
+            option = line.option(error.option_name)
+            value = _example(option) if option is not None else ""
+            why = (option.help or "" if option is not None else "").partition(". ")[0]
+            return Problem(f"{error.option_name} needs a value", path, why, f"such as {error.option_name} {value}")
+        case click.UsageError() if "unexpected extra argument" in error.message:
+            return _too_many(error.message, line)
         case _:
-            return Problem(error.format_message(), path if context is not None else "", "", shown)
+            return Problem(error.format_message(), path, f"`{path} --help-all` lists its options", shown)
+
+
+def _option_fix(given: str, line: Line) -> str:
+    """By meaning; then where another command has it; then by letters; else it is to be left out."""
+    options = {opt: p for p in line.command.params for opt in (*p.opts, *p.secondary_opts) if opt.startswith("-")}
+    value = line.behind(given)
+    word = f"{given}{value}".lstrip("-") if len(given) == 2 and value else given.lstrip("-")
+    spoken = [flag for flag in (*ours(given), *ours(word)) if flag in options and flag != given]
+    if given == "-O":
+        spoken, word = ["--prefer"] if "--prefer" in options else [], value
+    if spoken:
+        return _with_names(f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
+    others = [name for name, command in line.group.commands.items() if any(given in p.opts for p in command.params)]
+    if others:
+        return f"leave out {given}: {' and '.join(f'`mccompile {name}`' for name in others[:3])} have it"
+    close = meant(given, [opt for opt in options if opt.startswith("--")])
+    return close or f"leave out {given} (`{line.path} --help-all` lists all options)"
+
+
+def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
+    """A flag of ours with the value that another tool's option had, as it is written here."""
+    if isinstance(param, click.Option) and param.is_flag:
+        return flag
+    if flag == "--target":
+        from ..targets.chips import chip
+
+        known = chip(value) if value and value not in values_of(param) else None
+        return f"{flag} {known.target if known else value or 'native'}"
+    if flag in _SHAPED:
+        what = near(word, values_of(param)) or next((w for w in ours(word) if w in values_of(param)), "ram")
+        first = "batch" if word.startswith("batch") else "NAME"
+        named = (value or "INPUT=1").replace(":", "=")
+        named = named if "=" in named else f"INPUT={named}"
+        return f"{flag} " + _SHAPED[flag].format(
+            word=first, known=what, value=value or _USUAL.get(flag, "1"), named=named
+        )
+    choices = values_of(param)
+    if choices:
+        found = value if value in choices else near(value, choices) if value else ""
+        return f"{flag} {found or near(word, choices) or choices[0]}"
+    return f"{flag} {shlex.quote(value) if value else _example(param)}"
+
+
+def _example(param: click.Parameter) -> str:
+    choices = values_of(param)
+    metavar = str(param.metavar or "")
+    return choices[0] if choices else _USUAL.get(param.opts[0], _EXAMPLES.get(metavar, metavar or "VALUE"))
+
+
+def _missing(param: click.Parameter, line: Line) -> Problem:
+    path, is_option = line.path, isinstance(param, click.Option)
+    name = param.opts[0] if is_option else str(param.metavar or param.human_readable_name)
+    wanted = f"{name} {_EXAMPLES.get(str(param.metavar), param.metavar or '')}".strip() if is_option else name
+    why = (param.help or "") if isinstance(param, click.Option) else f"{path} works on it"
+    fix = f"add {wanted} (`{path} --help` shows how)"
+    if name == "-o":
+        folder = line.behind("--output")
+        extra = [word for word in line.arguments[1:] if "." not in word and not word.startswith("-")]
+        if folder and "=" not in folder:
+            fix, why = f"did you mean -o {folder}?", "--output says in which form an output is handed over"
+        elif extra and extra[-1] == line.arguments[-1] and not Path(extra[-1]).is_file() and len(line.arguments) > 1:
+            before = line.arguments[-2]
+            if not before.startswith("-"):
+                fix = f"did you mean -o {extra[-1]}?"
+    return Problem(f"{name} is missing", path, why, fix)
+
+
+def _bad(param: click.Parameter, message: str, path: str) -> Problem:
+    """A value of a wrong type, or out of range."""
+    shown = f"`{path} --help` shows how"
+    flag, default = param.opts[0], param.default
+    low = getattr(param.type, "min", None)
+    likely = default if isinstance(default, int | float) and not isinstance(default, bool) else low
+    fix = f"did you mean {flag} {likely}?" if likely is not None and likely != low else shown
+    fix = f"did you mean {flag} {low}?" if low is not None and "range" in message else fix
+    return Problem(f"{flag} cannot be as it is", path, message, fix)
+
+
+def _unreadable(error: click.BadParameter, line: Line) -> Problem:
+    """What has a grammar of its own: the message says `; did you mean` behind what it should have been."""
+    what, _, close = error.message.partition("; ")
+    flag = str(error.param_hint or "")
+    option = line.option(flag)
+    usual = f"`{line.path} --help` shows how"
+    if option is not None and option.metavar:
+        usual = f"write {flag} {option.metavar} ({usual})"
+    fix = _with_names(close or usual, line)
+    if not flag:
+        return Problem(what, line.path, "", fix)
+    given = line.behind(flag)
+    return Problem(f"{flag} cannot be {given!r}" if given else f"{flag} cannot be as it is", line.path, what, fix)
+
+
+def _with_names(fix: str, line: Line) -> str:
+    """INPUT and OUTPUT as the model names them, where it can be read at once."""
+    if "INPUT=" not in fix and "OUTPUT=" not in fix:
+        return fix
+    inputs, outputs = _ends(line)
+    for word, names in (("INPUT", inputs), ("OUTPUT", outputs)):
+        if names:
+            fix = fix.replace(f"{word}=", f"{names[0]}=")
+    return fix
+
+
+def _ends(line: Line) -> tuple[list[str], list[str]]:
+    from ..frontend.ends import ends
+
+    models = (Path(word) for word in line.arguments if word.endswith(".onnx"))
+    return next((ends(model) for model in models if model.is_file()), ([], []))
+
+
+def _too_many(message: str, line: Line) -> Problem:
+    extra = message.partition("(")[2].rstrip(")").split()
+    named = [param for param in line.command.params if isinstance(param, click.Argument)]
+    takes = " ".join(str(param.metavar or param.human_readable_name) for param in named)
+    why = f"{line.path} takes {takes or 'options only'}"
+    first = extra[0] if extra else ""
+    for flag, endings in (("--data", (".npz", ".npy")), ("--golden", ()), ("-o", (".onnx",))):
+        if line.option(flag) is not None and first.endswith(endings or "\0") and flag not in line.arguments:
+            return Problem(f"there is one argument too many: {first}", line.path, why, f"did you mean {flag} {first}?")
+    return Problem(f"there is one argument too many: {first}", line.path, why, f"leave out {first}")
+
+
+def refuse_verb(args: Sequence[str], known: Mapping[str, click.Command]) -> None:
+    """A word that is neither a command nor a file: what other tools call a command of ours, or a slip."""
+    word = args[0]
+    if not word.replace("-", "").isalnum() or word.startswith("-") or Path(word).exists():
+        return
+    fix = "did you mean --version?" if word == "version" else meant(word, known)
+    if not fix and any(Path(other).is_file() for other in args[1:2]):
+        fix = f"leave out {word}: to compile is what happens without a command"
+    if fix:
+        raise WrongUse(Problem(f"there is no command {word!r}", "mccompile", "`mccompile --help` lists them", fix))

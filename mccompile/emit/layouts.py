@@ -75,7 +75,7 @@ def layout_of(name: str, carrier: str, single_file: bool, module: bool = False) 
     """The arrangement called so, for files that it can hold."""
     if name not in layouts():
         why = f"it can be {', '.join(layouts())}"
-        fix = meant(name, layouts(), "--package")
+        fix = meant(name, layouts(), "--package") or f"name one of them, such as --package {next(iter(layouts()))}"
         raise WrongUse(Problem(f"there is no arrangement of files for {name!r}", "--package", why, fix))
     if single_file:
         raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave out --single-file"))

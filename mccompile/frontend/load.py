@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from .graphs import names_made, normal_domain
 from .implied import Assumption, assumptions, has_declared_shapes
 from .inputs import DimRanges, Inputs, InputShapes, kind_name
 from .nodes import NodeReader
-from .open_sizes import Sizes, SizesMisfit, SizesMissing, proposed
+from .open_sizes import Sizes, SizesMisfit, SizesMissing, proposed, refitted
 from .ordering import texts
 from .scope import Scope, Whole
 from .signature import STANDARD_DOMAINS, newest_opset
@@ -68,6 +68,10 @@ def load(
         return load_proto(model, path.parent, dims, shapes, path.name, bounds=bounds, own=reading.functions)
     except BadFile as error:
         declared = defaults.declared(model)
+        if not declared and dims:
+            own = reading.functions
+            free = partial(load_proto, model, path.parent, None, shapes, path.name, bounds=bounds, own=own)
+            raise refitted(error, free) from None
         if not declared:
             raise
         raise proposed(SizesMisfit(declared, path.name, error.problems[0].why), len(model.graph.node), sized) from None

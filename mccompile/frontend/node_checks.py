@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from onnx import AttributeProto, NodeProto
 
+from ..base.own_functions import skeleton
 from ..graph.ir import Invalid, Refused, Unsupported, Value
 from ..ops.api import Operator, registry
 from . import composed
@@ -65,10 +67,12 @@ def no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: 
         if reason := composed.why_not(domain, node.op_type):
             raise Unsupported(*reason)
         known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
+        function = re.sub(r"\W", "_", node.op_type)
+        asked = f"--external {node.op_type}={function},include={function}.h"
         raise Unsupported(
-            f"mccompile has no operator {node.op_type}{place}; "
-            f"--external {node.op_type}=FUNCTION lets C of yours compute it",
-            similar(node.op_type, known) or "see what is supported with `mccompile ops`",
+            f"mccompile has no operator {node.op_type}{place}; a C function of yours can compute it",
+            similar(node.op_type, known)
+            or f"write the function, then add {asked}\n{skeleton(function, f'{function}.h')}",
         )
     raise Unsupported(
         f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
 
@@ -172,6 +172,20 @@ def proposed(missing: SizesMissing, nodes: int, load: Callable[[Sizes], object])
     names += [f"--bound {shlex.quote(name)}=COUNT" for name in missing.open.sequences]
     first = f"; with {missing.open.sizes(*_TRIED[0]).flags}: {outcomes[0][0].why}" if outcomes else ""
     return UnsupportedModel(missing.problem(f"give the sizes that it was made for: {' '.join(names)}{first}"))
+
+
+def refitted(error: BadFile, free: Callable[[], object]) -> BadFile:
+    """An error of sizes that a user gave, with those that fit where some do: `free` loads without the user's."""
+    try:
+        free()
+    except UnsupportedModel as missing:
+        fix = missing.problems[0].fix
+        if fix.startswith("add ") and len(missing.problems) == 1:
+            sizes = fix.removeprefix("add ").partition(" (")[0]
+            return BadFile(*(replace(problem, fix=f"did you mean {sizes}?") for problem in error.problems))
+    except MccError:
+        pass
+    return error
 
 
 def _add(sizes: Sizes) -> str:

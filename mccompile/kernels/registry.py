@@ -54,9 +54,8 @@ class Registry(Mapping[str, Kernel]):
         files = dict(_own())
         for folder in extra:
             if not folder.is_dir():
-                raise WrongUse(
-                    Problem("no such kernel folder", str(folder), "", "give an existing folder to --kernels")
-                )
+                fix = "give an existing folder to --kernels"
+                raise WrongUse(Problem("no such kernel folder", str(folder), "it is not there", fix))
             files |= _files_in(folder)
         return Registry(files)
 

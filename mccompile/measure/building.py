@@ -11,6 +11,7 @@ from ..check.inputs import DataSet, random_sets, stored_sets
 from ..emit.package import Package
 from ..graph.ir import Graph
 from ..kinds.external import External
+from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from ..toolchain.emulate import Emulated
 from ..toolchain.run import Model
@@ -18,6 +19,9 @@ from ..toolchain.run import Model
 
 def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
     """What to run a model with. Before the graph is compiled, which changes it."""
+    if data is not None and data.suffix in (".npz", ".npy"):
+        feeds = read_samples(data, graph).first(runs).feeds
+        return [DataSet(f"{data.name} {number}", feed) for number, feed in enumerate(feeds)]
     if data is not None:
         return stored_sets(data, [value.name for value in graph.inputs], graph)
     return list(random_sets(graph, seed, runs))

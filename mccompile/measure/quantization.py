@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Problem, WrongUse
+from ..base.writing import cannot_write
 from ..check.oracle import Oracle
 from ..driver import Options, compile
 from ..emit.package import Package
@@ -131,8 +132,9 @@ def quantize(
     model: Path, result: Path, data: Path | None, options: Options, recipe: Recipe, test: Path | None = None
 ) -> Report:
     """Writes the quantized model to `result`. `test` are samples to measure with, if not those of `data`."""
-    if options.quantize is not None:
-        raise WrongUse(Problem("the model is quantized already by this command", "--quantize", "", "give --data"))
+    if options.quantize is not None:  # of a caller in Python
+        fix = "give the samples as data"
+        raise WrongUse(Problem("the model is quantized already by this call", "quantize", "samples are data", fix))
     refuse_functions(options.functions, "quantize")
     graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
     samples = read_samples(data, graph) if data else None
@@ -144,7 +146,7 @@ def quantize(
         try:
             result.write_bytes(made.file.read_bytes())
         except OSError as error:
-            raise WrongUse(Problem("cannot write the model", str(result), error.strerror or str(error))) from None
+            raise cannot_write("the model", result, error) from None
         return _measured(model, result, made, heard, options)
 
 

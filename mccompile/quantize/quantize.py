@@ -84,7 +84,9 @@ class Recipe:
             (self.samples < 1, "it takes a sample at least", "--samples 1"),
         ]
         fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, flag in wrong}
-        raise_all(WrongUse, (Problem(what, flag.split()[0], "", fixes[flag]) for is_bad, what, flag in wrong if is_bad))
+        why = "`mccompile quantize --help` says what there is"
+        found = [Problem(what, flag.split()[0], why, fixes[flag]) for is_bad, what, flag in wrong if is_bad]
+        raise_all(WrongUse, found)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -50,6 +51,9 @@ def read_samples(path: Path, graph: Graph) -> Samples:
         why = f"it has {', '.join(sorted(arrays)) or 'no arrays'}; the model takes {', '.join(sorted(names))}"
         given = ", ".join(f"{name}=..." for name in sorted(names))
         fix = f"name arrays like the inputs, as with numpy.savez({path.name!r}, {given})"
+        if len(arrays) == len(names) == 1:
+            renamed = f"numpy.savez('{path}', {next(iter(names))}=numpy.load('{path}')['{next(iter(arrays))}'])"
+            fix = f'python -c "import numpy; {renamed}"'
         raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
     if strange:
         warnings.warn(MccWarning(f"{path}: the model has no input {strange}, so that is not used"), stacklevel=2)
@@ -70,6 +74,11 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         usual = "give an .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_0"
         fix = "" if path.exists() else near_file(path, "*.npz", "*.npy")
+        if path.exists() and "allow_pickle" in why:
+            why = "it is no file of numpy's"
+        if path.suffix == ".csv" and path.exists():
+            made = f"numpy.savez('{path.with_suffix('.npz')}', numpy.loadtxt('{path}', delimiter=',', dtype='float32'))"
+            fix = f'python -c "import numpy; {made}"'
         raise BadFile(Problem("cannot read the samples", str(path), why, fix or usual)) from None
 
 
@@ -87,8 +96,17 @@ def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
     if array.ndim == len(shape) + 1 and _fits(array.shape[1:], shape):
         return list(array)
     why = f"{value.name} is {value.type}, the array has the shape {list(array.shape)}"
-    fix = "the first axis of the array counts samples"
+    fix = f"the first axis counts samples: {_turned(path, value, array.shape, shape)}"
     raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
+
+
+def _turned(path: Path, value: Value, got: Sequence[int], shape: Sequence[int | None]) -> str:
+    """How an array with its channels elsewhere is turned, or what is wanted."""
+    for axes in permutations(range(1, len(got))) if 2 < len(got) == len(shape) else ():
+        if _fits([got[axis] for axis in axes], shape[1:]):
+            turned = f"numpy.load('{path}')['{value.name}'].transpose({', '.join(map(str, (0, *axes)))})"
+            return f"turn its axes, as with numpy.savez('{path}', {value.name}={turned})"
+    return f"store {value.name} as [N, {', '.join('any' if size is None else str(size) for size in shape[1:])}]"
 
 
 def _fits(got: Sequence[int], wanted: Sequence[int | None]) -> bool:

@@ -27,6 +27,7 @@ from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.near import meant
 
 from .boards.catalogue import instead_of_target, listed
+from .chips import chip
 from .machine import USUAL, Machine, machine_in, read_machine
 
 _FOLDER = Path(__file__).resolve().parent
@@ -164,17 +165,20 @@ def _find(name_or_path: str, folder: Path) -> Path:
     if is_file(name_or_path):
         return folder / name_or_path
     if name_or_path not in names():
-        raise WrongUse(
-            Problem(
-                f"unknown target {name_or_path!r}",
-                why=f"the targets are {', '.join(names())}",
-                fix=instead_of_target(name_or_path)
-                or meant(name_or_path, names(), "--target")
-                or listed(name_or_path)
-                or "name one of them, or a TOML file of your own: --target ./mine.toml",
-            )
-        )
+        raise WrongUse(_unknown(name_or_path))
     return _FOLDER / f"{name_or_path}.toml"
+
+
+def _unknown(name: str) -> Problem:
+    """A chip or a board leads to its target, a word to the one that is written like it."""
+    board = instead_of_target(name)
+    boards = board or listed(name)
+    known = None if boards else chip(name)
+    why = f"the targets are {', '.join(names())}" if known is None else f"{name}: {known.what}"
+    close = f"did you mean --target {known.target}?" if known is not None else meant(name, names(), "--target")
+    fix = board or close or boards
+    usual = f"did you mean --target {_FALLBACK}? It runs everywhere; or write a file of your own: --target ./mine.toml"
+    return Problem(f"unknown target {name!r}", "--target", why, fix or usual)
 
 
 def _read_with_inherited(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ TABLE = """
 2 | conv.onnx -o out --blob arry | cannot be 'arry' | did you mean --blob array?
 2 | conv.onnx -o out --mem DTCM=64k | small letters | did you mean --mem dtcm=64k?
 2 | conv.onnx -o out --threads 0 | cannot be 0 threads | did you mean --threads 1?
-2 | conv.onnx -o out --threads two | not a valid integer | `mccompile compile --help`
+2 | conv.onnx -o out --threads two | not a valid integer | did you mean --threads 1?
 2 | conv.onnx -o out --float-error 0 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error 2 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error -1 | not above 0 and at most 1 | --float-error 1e-6
@@ -109,7 +109,7 @@ TABLE = """
 2 | imgproc flip --to 9x9 -o img8 | means nothing | leave out --to
 2 | imgproc warp_affine --fraction 6 -o img9 | cannot have 6 bits | did you mean --fraction 5?
 # budgets, checking and quantizing
-2 | conv.onnx -o out --budget falsh=64K | 'falsh=64K' is none of | did you mean flash?
+2 | conv.onnx -o out --budget falsh=64K | 'falsh=64K' is none of | did you mean --budget flash=64K?
 1 | conv.onnx -o out --budget weights=10 | over the budget | --budget weights=
 2 | check conv.onnx --runs 1 --cc gccc | not an executable | did you mean --cc gcc?
 2 | check conv.onnx --runs 1 --cc icx-none | not an executable | leave out --cc
@@ -121,7 +121,6 @@ TABLE = """
 2 | quantize conv.onnx -o q.onnx --weights int4 --dynamic | is for int8 activations | leave out --weights
 2 | quantize conv.onnx --weights-only 8 -o conv.onnx | would be lost | did you mean -o conv.new.onnx?
 1 | conv.onnx -o out --budget ram=100 | over the budget | --budget ram=
-3 | own.onnx -o out | unsupported operator my.Foo | `mccompile ops`
 2 | analyze conv.onnx --html conv.onnx | would be lost | did you mean --html conv.new.onnx?
 1 | check conv.onnx --runs 1 --budget flash=1000 | over the budget | --budget flash=
 1 | analyze conv.onnx --budget stack=8 | over the budget | --budget stack=
@@ -141,19 +140,37 @@ MISTAKES = tuple(mistakes())
 
 def pasted(command: str, said: str) -> str:
     """The command that the message leads to; `$` stands before one of a shell."""
-    fix = " ".join(line.strip().removeprefix("fix").strip() for line in said.partition("\n  fix")[2].splitlines())
+    lines = [line.strip().removeprefix("fix").strip() for line in said.partition("\n  fix")[2].splitlines()]
+    fix = " ".join(lines)
     words = shlex.split(command)
     if found := re.search(r"leave out (--[\w-]+)", fix):
         at = next(n for n, word in enumerate(words) if word == found[1])
         has_value = at + 1 < len(words) and not words[at + 1].startswith("-") and found[1] != "--single-file"
         del words[at : at + 1 + (has_value and found[1] != "--dynamic")]
-    elif found := re.search(r"(?:did you mean|such as) (-\S+) ([^\s?]+)", fix):
-        words[words.index(found[1]) + 1] = found[2]
+    elif found := re.search(r"there is no command .*did you mean ([^\s?]+)", said, re.DOTALL):
+        words[0] = found[1]
+    elif found := re.search(r"(?:did you mean|such as) ((--?\S+) ([^?]+))", fix):
+        wrong = re.search(r"there is no option (\S+)", said)
+        flag = found[2] if found[2] in words else wrong[1] if wrong else ""
+        at = next((n for n, word in enumerate(words) if flag and word.startswith(flag)), None)
+        if at is None:  # a value that stands alone, or behind what means something else, or nothing at all
+            end = words.index(found[3]) + 1 if found[3] in words else len(words)
+            words[end - 1 - (words[end - 2] == "--output") : end] = shlex.split(found[1])
+        elif words.count(flag) > 1:
+            words = [*words[:at], *shlex.split(found[1])]
+        else:
+            alone = at + 1 == len(words) or re.match(r"-\D", words[at + 1]) or words[at] != flag
+            alone = bool(alone)
+            words[at : at + 2 - alone] = shlex.split(found[1])
+    elif found := re.search(r"did you mean (--?[^\s?]+)\?", fix):
+        wrong = re.search(r"there is no option (\S+)", said)
+        assert wrong is not None
+        words = [found[1] if word == wrong[1] else word for word in words]
     elif found := re.search(r"did you mean ([^\s?]+)", fix):
         parts = [(n, part) for n, word in enumerate(words) for part in re.split(r"([=,])", word)]
         n, part = max(parts, key=lambda each: SequenceMatcher(None, each[1].lower(), found[1].lower()).ratio())
         words[n] = words[n].replace(part, found[1], 1)
-    elif found := re.search(r"(?:add|allow it:|overwrite it with) (--?[^(]+)", fix):
+    elif found := re.search(r"(?:add|allow it:|overwrite it with) (--?[^(]+)", lines[0]):
         words += shlex.split(found[1])
     elif found := re.search(r"`mccompile ([^`]+)`", fix):
         return found[1]

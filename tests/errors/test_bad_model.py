@@ -53,8 +53,10 @@ CASES = {
           fix    did you mean Relu or PRelu?
         error: unsupported operator my.Foo
           where  node "f" (my.Foo, opset 1) in net.onnx
-          why    mccompile has no operator Foo of domain 'my'; --external Foo=FUNCTION lets C of yours compute it
-          fix    see what is supported with `mccompile ops`
+          why    mccompile has no operator Foo of domain 'my'; a C function of yours can compute it
+          fix    write the function, then add --external Foo=Foo,include=Foo.h
+                 printf '%s\\n' '#include "mcc_external.h"' 'static void Foo(const mcc_external *call)' '{' '#error \
+write call->results[0].data, computed of call->operands[0].data and its shape' '}' > Foo.h
         """,
     ),
     "a cycle": (

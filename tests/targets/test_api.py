@@ -74,7 +74,8 @@ def test_native_is_what_the_machine_can(monkeypatch: pytest.MonkeyPatch, machine
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(WrongUse) as caught:
         api.load("cortex-m5")
-    assert str(caught.value).startswith("error: unknown target 'cortex-m5'\n  why    the targets are aarch64, aarch64-")
+    said = "error: unknown target 'cortex-m5'\n  where  --target\n  why    the targets are aarch64, aarch64-"
+    assert str(caught.value).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def check_wrappers(names: Sequence[str]) -> None:
     for name in names:
         if name not in LANGUAGES:
             why = f"there are {', '.join(LANGUAGES)}"
-            fix = meant(name, LANGUAGES, "--wrapper")
+            fix = meant(name, LANGUAGES, "--wrapper") or "name one of them, such as --wrapper cpp"
             raise WrongUse(Problem(f"there is no wrapper for {name!r}", "--wrapper", why, fix))
 
 

@@ -13,7 +13,7 @@ from ...base.constant import Constant
 from ...base.errors import Problem, WrongUse
 from ...base.names import new_name
 from ...base.near import meant, near_file
-from ...base.own_functions import OwnFunction
+from ...base.own_functions import OwnFunction, skeleton
 from ...base.provenance import Provenance
 from ...graph.ir import Fact, Graph, Node, Value, all_nodes, graphs, reads
 from ...ops.api import Operator
@@ -41,7 +41,8 @@ def call_functions(graph: Graph, asked: Sequence[OwnFunction]) -> None:
             names = {node.op.qualified_name for node in all_nodes(graph)}
             names |= {name for node in all_nodes(graph) for name in node.provenance}
             fix = meant(own.subject, names) or "name an operator, a node, or tensors: FIRST..LAST"
-            raise WrongUse(Problem(f"nothing in the model is called {own.subject!r}", "--external", "", fix))
+            why = "its operators and nodes have other names"
+            raise WrongUse(Problem(f"nothing in the model is called {own.subject!r}", "--external", why, fix))
     for own in asked:
         if own.nhwc:
             _turn(graph, own)
@@ -204,4 +205,5 @@ def _check_header(own: OwnFunction) -> None:
         path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise WrongUse(Problem(f"cannot read {own.include}", where, why, near_file(path, "*.h", "*.c"))) from None
+        fix = near_file(path, "*.h", "*.c") or skeleton(own.name, own.include)
+        raise WrongUse(Problem(f"cannot read {own.include}", where, why, fix)) from None

@@ -76,7 +76,7 @@ class OutputForm:
 
 def parse_input(text: str) -> tuple[str, InputForm]:
     """`NAME=u8,nhwc,mean=123.7:116.3:103.5,scale=1/58`; `std` divides."""
-    name, words = _split(text)
+    name, words = _split(text, "input")
     form: dict[str, Any] = {}
     for word in words:
         what, _, numbers = word.partition("=")
@@ -102,7 +102,7 @@ def parse_input(text: str) -> tuple[str, InputForm]:
 
 def parse_output(text: str) -> tuple[str, OutputForm]:
     """`NAME=argmax,u8`, `NAME=raw` or `NAME=scale=0.004,zero=-128`."""
-    name, words = _split(text)
+    name, words = _split(text, "output")
     form: dict[str, Any] = {}
     for word in words:
         what, _, numbers = word.partition("=")
@@ -117,10 +117,11 @@ def parse_output(text: str) -> tuple[str, OutputForm]:
     return name, OutputForm(**form)
 
 
-def _split(text: str) -> tuple[str, list[str]]:
+def _split(text: str, option: str) -> tuple[str, list[str]]:
     name, equals, words = text.partition("=")
     if not name or not equals or not words:
-        raise ValueError(f"{text!r} is not NAME=FORM,FORM,...")
+        given = words or name if name != text or "." not in text else "u8"
+        raise ValueError(f"{text!r} is not NAME=FORM,FORM,...; did you mean --{option} {option.upper()}={given}?")
     return name, words.split(",")
 
 
@@ -218,7 +219,7 @@ def give_forms(graph: Graph, inputs: Mapping[str, InputForm], outputs: Mapping[s
         for name in asked:
             if name not in known or name in {*graph.states, *graph.states.values()}:
                 why = f"the model has {', '.join(map(repr, known))}"
-                fix = meant(name, known)
+                fix = meant(name, known) or f"did you mean {known[0]}?"
                 raise WrongUse(Problem(f"no {what} named {name!r}", graph.name, why, fix))
     ins = [(value, inputs[value.name]) for value in graph.inputs if value.name in inputs]
     outs = [(value, outputs[value.name]) for value in graph.outputs if value.name in outputs]

@@ -1,0 +1,115 @@
+"""What users of other tools call things that are called otherwise here: options, commands, values. The only such table.
+
+Invariant: each word leads to words of ours, the likeliest first; `near` takes the first that is known where it stands.
+A word of several parts is looked for as a whole, then without what is said in front of it (`max-ram`, `ram`).
+"""
+
+from __future__ import annotations
+
+_LINES = """
+# commands
+run test verify validate evaluate eval predict infer inference simulate emulate = check
+build make generate gen codegen emit deploy translate aot = compile
+export import onnx torch2onnx tf2onnx = convert compile
+optimize optimise simplify = compile
+benchmark profile time measure perf latency speed = bench
+inspect info show summary describe visualize visualise report stats memory layers = analyze
+list devices boards platforms chips = targets
+operators supported support = ops
+calibrate ptq = quantize
+check-install env system = doctor
+view dashboard page = studio analyze
+# options
+out outdir out-dir output-dir output-folder dest destination dir out-file output-file outfile = -o --output
+board mcu chip device platform cpu mcpu arch march mtriple triple soc core machine = --target
+optimize optimise opt optimization optimisation opt-level goal objective optimize-for optimise-for favor = --prefer
+lang language bindings = --wrapper
+format project ecosystem template layout-of-files export = --package
+overwrite yes y f replace clobber no-clobber = --force
+debug log-level log verbosity vv trace = --verbose
+silent no-log = --quiet
+batch batch-size batchsize dims dimension free-dim override-batch = --dim
+input-shape input-shapes shapes inputs-shape override-input-shape = --shape
+ram sram memory memory-limit heap arena-size flash rom stack limit max = --budget
+pool memories memory-pool region = --mem
+tolerance tol eps epsilon delta rel-tol reltol precision = --rtol --weights-dtype
+abs-tol abstol atol = --atol
+inputs input-data test-data dataset samples data-dir dataset-dir feed npz = --data --quantize
+representative-dataset calibration calibration-data calibration-dataset calib = --data --quantize
+quantise quantized quantised quantization int8 i8 ptq full-integer = --quantize --data
+quantize = --data
+bits nbits weight-bits wbits dtype weight-type = --weights --weights-dtype
+fp16 half float16 f16 bf16 bfloat16 weights-type float-type = --weights-dtype
+jobs j num-threads nthreads cores workers = --threads
+custom-op custom-ops custom plugin plugins op-library = --external
+nhwc nchw channels-last io-format data-layout data-format layout = --io-layout
+c++ cpp cxx rust js javascript typescript = --wrapper
+zephyr arduino esp-idf espidf cmsis-pack platformio cmake cargo npm = --package
+exclude disable skip no-pass = --without
+page report open browser web = --html
+markdown md pr = --markdown
+compiler gcc clang toolchain = --cc
+iterations repeat repeats reps loops n-runs num-runs iters count times = --runs
+sample-rate samplerate sr fs = --rate
+n-mels num-mels mel-bins num-mel-bins nmels = --mels
+n-fft nfft fft-size fft-length = --fft
+hop-length hop-size stride frame-step = --hop
+win-length window-size frame-length win = --window
+n-mfcc num-mfcc mfcc-coefficients = --coefficients
+fmin f-min low-freq = --low
+fmax f-max high-freq = --high
+# values
+speed fast faster fastest performance perf latency cycles o3 o2 ofast throughput 3 2 = time instructions balanced
+size small smaller smallest code codesize code-size os oz rom s z binary = flash weights
+memory mem sram heap peak arena dram = ram
+default auto both 1 o1 = balanced
+latency cycles time inst = instructions time
+rust rs crate = cargo rust
+js javascript node nodejs web typescript wasm = npm javascript
+c++ cxx c++17 = cpp
+c plain gcc makefile = make cpp
+python micropython-c mpy = micropython
+cmsis keil uvision mdk = cmsis-pack
+espidf esp idf esp32 = esp-idf
+pio platform-io = platformio
+west zephyr-rtos = zephyr
+uint8 byte = u8
+int8 = i8 int8
+uint16 = u16
+int16 = i16
+int32 int = i32
+fp32 float32 float = f32
+fp16 half float16 = f16
+bfloat16 = bf16
+channels-last channels_last hwc = nhwc
+nchw channels-first channels_first chw default = onnx
+rgb888 rgb24 = rgb
+grey grayscale greyscale = gray
+kl kl-divergence mse = entropy
+min-max max absmax = minmax
+4 q4 int4x = int4
+2 3 trit = ternary
+8 q8 = int8
+"""
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for line in _LINES.strip().splitlines():
+        words, equals, ours = line.partition(" = ")
+        for word in words.split() if equals else ():
+            found[word] = (*found.get(word, ()), *ours.split())
+    return found
+
+
+MEANINGS = _table()
+_IN_FRONT = ("max-", "min-", "no-", "use-", "with-", "enable-", "set-", "to-", "n-", "num-")
+
+
+def ours(word: str) -> tuple[str, ...]:
+    """What is meant by a word, as it is called here; none where the table does not have it."""
+    plain = word.lower().lstrip("-").replace("_", "-")
+    for front in ("", *_IN_FRONT):
+        if plain.startswith(front) and plain[len(front) :] in MEANINGS:
+            return MEANINGS[plain[len(front) :]]
+    return ()

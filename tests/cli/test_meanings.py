@@ -1,0 +1,148 @@
+"""What users of other tools write: each is told what, where, why, and a fix that works when it is pasted."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mccompile import cli
+from mccompile.base import meanings
+from mccompile.cli.commands import commands
+from mccompile.cli.values import values_of
+from mccompile.targets import api
+from mccompile.targets.chips import chip
+from tests.cli.test_mistakes import Mistake, files, pasted
+
+__all__ = ["files"]
+
+# Exit code, command, what is wrong, and the fix.
+TABLE = """
+2 | conv.onnx -o out --optimize time | --optimize | --prefer time
+2 | conv.onnx -o out --optimise size | --optimise | --prefer flash
+2 | conv.onnx -o out -O3 | -O | --prefer time
+2 | conv.onnx -o out -Os | -O | --prefer flash
+2 | check conv.onnx --runs 1 --tolerance 1e-3 | --tolerance | --rtol 1e-3
+2 | conv.onnx -o out --quantise s.npz | --quantise | --quantize s.npz
+2 | conv.onnx -o out --fp16 | --fp16 | --weights-dtype f16
+2 | conv.onnx --output out | -o is missing | -o out
+2 | conv.onnx --output-dir out | --output-dir | -o out
+2 | conv.onnx out | -o is missing | -o out
+2 | run conv.onnx | no command 'run' | check
+2 | build conv.onnx -o out | no command 'build' | compile
+2 | benchmark conv.onnx | no command 'benchmark' | bench
+2 | validate conv.onnx | no command 'validate' | check
+2 | info conv.onnx | no command 'info' | analyze
+2 | list | no command 'list' | targets
+2 | version | no command 'version' | --version
+2 | conv.onnx -o out --target nucleo-h743zi | unknown target | --target cortex-m7
+2 | conv.onnx -o out --target esp32s3 | Xtensa | --target generic
+2 | conv.onnx -o out --target raspberrypi | unknown target | `mccompile boards raspberrypi`
+2 | conv.onnx -o out --mcu stm32u575 | --mcu | --target cortex-m33
+2 | conv.onnx -o out --march native | --march | --target native
+2 | conv.onnx -o out --lang rust | --lang | --wrapper rust
+2 | conv.onnx -o out --format zephyr | --format | --package zephyr
+2 | conv.onnx -o out --package rust --target native | arrangement | --package cargo
+2 | free.onnx -o out --batch 1 | --batch | --dim batch=1
+2 | free.onnx -o out --dim 1 | NAME=SIZE or NAME=LOW..HIGH | --dim batch=1
+2 | free.onnx -o out --dim batch=1-8 | 'batch=1-8' | --dim batch=1..8
+2 | free.onnx -o out --dim batch=8..1 | smallest size | --dim batch=1..8
+2 | free.onnx -o out --dim batch=-1 | not negative | --dim batch=1
+2 | free.onnx -o out --dim batch=0 | a run would do nothing | --dim batch=1
+2 | free.onnx -o out --shape 1,4 | INPUT=SIZE | --shape x=1,4
+2 | free.onnx -o out --input-shape x:1,4 | --input-shape | --shape x=1,4
+2 | free.onnx -o out --shape x=1x4 | no commas | --shape x=1,4
+4 | fits.onnx -o out --dim b=7 | do not broadcast | --dim b=1
+2 | conv.onnx -o out --ram 64K | --ram | --budget ram=64K
+2 | conv.onnx -o out --budget 64K | none of the budgets | --budget ram=64K
+2 | conv.onnx -o out --budget rom=64K | none of the budgets | --budget flash=64K
+2 | conv.onnx -o out --mem dtcm=64K,sram=256K | NAME=SIZE | --mem dtcm=64k --mem sram=256k
+2 | conv.onnx -o out --mem dtcm:64K | NAME=SIZE | --mem dtcm=64k
+2 | conv.onnx -o out --mem a=1K --mem a=2K | there twice | --mem a=1024 --mem a2=2048
+4 | conv.onnx -o out --quantize named.npz | it has foo | numpy.savez
+2 | quantize conv.onnx -o q.onnx --dataset s.npz | --dataset | --data s.npz
+2 | quantize conv.onnx -o q.onnx --quantize s.npz | --quantize | --data s.npz
+2 | quantize conv.onnx -o q.onnx s.npz | one argument too many | --data s.npz
+2 | conv.onnx -o out --quantize | needs a value | samples.npz
+2 | bench conv.onnx --html p.html | --html | leave out --html
+2 | conv.onnx -o out --opset 12 | --opset | leave out --opset
+2 | conv.onnx -o out --overwrite | --overwrite | --force
+2 | conv.onnx -o out -j 2 | -j | --threads 2
+2 | conv.onnx -o out --nhwc | --nhwc | --io-layout nhwc
+2 | conv.onnx -o out --c++ | --c++ | --wrapper cpp
+2 | conv.onnx -o out --prefer speed | cannot prefer | --prefer time
+2 | conv.onnx -o out --prefer size | cannot prefer | --prefer flash
+2 | conv.onnx -o out --input u8 | NAME=FORM | --input x=u8
+2 | conv.onnx -o out --input x=uint8 | 'uint8' is none of | u8
+2 | check conv.onnx --runs 0 | not in the range | --runs 1
+2 | check conv.onnx --seed abc | not a valid integer | --seed 0
+2 | convert conv.onnx -o models | cannot write | -o models/result.onnx
+2 | convert conv.onnx -o new/a.onnx | cannot write | mkdir -p new
+2 | analyze conv.onnx --html models | cannot write | --html models/report.html
+2 | frontend -o f.onnx --sample-rate 16000 | --sample-rate | --rate 16000
+2 | frontend -o f.onnx --n-mels 32 | --n-mels | --mels 32
+3 | own.onnx -o out | a C function of yours | --external Foo=Foo,include=Foo.h
+2 | own.onnx -o out --external Foo | OPERATOR=FUNCTION | --external Foo=Foo,include=Foo.h
+2 | own.onnx -o out --external Foo=Foo,include=Foo2.h | cannot read Foo2.h | > Foo2.h
+"""
+
+MISTAKES = tuple(
+    Mistake(command, int(code), tuple(says))
+    for code, command, *says in (line.split(" | ") for line in TABLE.strip().splitlines())
+)
+_FITS = "g (float[b,4] x) => (float[b,4] y) <float[14,4] w={" + ",".join(["1"] * 56) + "}> { y = Add(x, w) }"
+
+
+@pytest.fixture(scope="module")
+def more(files: Path) -> Path:
+    import numpy as np
+    from onnx import parser
+
+    made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {_FITS}')
+    (files / "fits.onnx").write_bytes(made.SerializeToString())
+    np.savez(files / "named.npz", foo=np.random.default_rng(0).random((8, 2, 6, 6), np.float32))
+    return files
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.command)
+def test_what_other_tools_call_it_leads_to_ours(
+    mistake: Mistake, more: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(more)
+    assert cli.run(shlex.split(mistake.command)) == mistake.code
+    said = capsys.readouterr().err
+    assert all(f"\n  {part}" in said for part in ("where  ", "why    ", "fix    ")), said
+    assert all(part in said for part in mistake.says), said
+    command = pasted(mistake.command, said)
+    assert command != mistake.command
+    if "samples.npz" not in command and not command.startswith("$ "):
+        code = cli.run(shlex.split(command))
+        said = capsys.readouterr().err
+        assert code == 0 or "cannot read Foo.h" in said, (command, said)
+
+
+@pytest.mark.parametrize("word", sorted(meanings.MEANINGS))
+def test_each_meaning_leads_to_what_is_there(word: str) -> None:
+    there = set(commands.commands)
+    for command in commands.commands.values():
+        for param in command.params:
+            there.update(param.opts)
+            there.update(values_of(param))
+    there |= {"u8", "u16", "i8", "i16", "i32", "f32", "rgb", "gray", "--markdown", "studio", "balanced"}
+    assert any(ours in there for ours in meanings.ours(word)), word
+
+
+def test_chips_lead_to_targets() -> None:
+    for name in ("stm32f407", "nucleo-f446re", "esp32-c3", "rp2040", "nRF52840", "cortex-m85", "cortex-a53", "x86_64"):
+        found = chip(name)
+        assert found is not None and found.target in api.names(), name
+    assert chip("nativ") is None
+
+
+def test_shells_complete_values() -> None:
+    words = {"COMP_WORDS": "mccompile compile m.onnx --target cortex-m4,cortex-m3", "COMP_CWORD": "4"}
+    asked = {**words, "_MCCOMPILE_COMPLETE": "bash_complete"}
+    found = CliRunner().invoke(commands, [], env=asked, prog_name="mccompile")
+    assert "plain,cortex-m4,cortex-m33" in found.output.splitlines()
