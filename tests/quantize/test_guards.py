@@ -48,7 +48,7 @@ def test_data_of_something_else_is_refused(
 
 
 def test_arrays_under_other_names_are_refused(pictures: np.ndarray, tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match=r"it has foo; the model takes image(.|\n)*image=\.\.\."):
+    with pytest.raises(BadFile, match=r"it has foo; the model takes image(.|\n)*image="):
         quantized(tmp_path, foo=pictures)
 
 
