@@ -25,7 +25,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-bare test-lowest test-embedded doors lint golden zoo onnx-suite exporters fuzz fuzz-init \
+.PHONY: help demo test test-bare test-lowest test-embedded importers lint golden zoo onnx-suite exporters fuzz fuzz-init \
         sweep stories size spills tuned bench race mutants docs wheel clean
 
 help: ## show this list
@@ -57,8 +57,8 @@ test-embedded: $(TESTS) ## run own models on all emulated targets, examples, eve
 	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO)) & \
 	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO)); counted=$$?; wait $$! && exit $$counted
 
-doors: $(TESTS) ## test what reads models of other tools, each in an environment with only its extra (ARGS="pytorch")
-	$(PY) -m tests.doors.environments --jobs $(JOBS) $(ARGS)
+importers: $(TESTS) ## test what reads models of other tools, each in an environment with only its extra (ARGS="pytorch")
+	$(PY) -m tests.importers.environments --jobs $(JOBS) $(ARGS)
 
 lint: $(TESTS) ## ruff and mypy --strict
 	$(PY) -m ruff check .

@@ -22,7 +22,7 @@ from mccompile.memory.interval import Block, lower_bound, naive_size
 from mccompile.memory.planners import PLANNERS
 from mccompile.passes.api import GRAPH, PROGRAM
 from mccompile.passes.lower import lower
-from mccompile.passes.memory.lives import blocks_of, lives_of, unshared
+from mccompile.passes.memory.liveness import blocks_of, liveness, unshared
 from mccompile.pipeline import chosen
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "memory.md"
@@ -39,7 +39,7 @@ def blocks(model: Path, rows: RowByRow) -> tuple[list[Block], int]:
     manager.run(GRAPH, graph, graph_passes)
     program = lower(graph)
     manager.run(PROGRAM, program, program_passes)
-    lives = lives_of(program)
+    lives = liveness(program)
     return blocks_of(lives, target.align)[0], naive_size(unshared(program, lives, target.align))
 
 

@@ -21,10 +21,10 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from .base.dtypes import of_array
 from .base.errors import MccError
 from .base.structures import Interface
-from .doors import states
 from .driver import Options, compile_graph
 from .frontend.bounds import EVERYTHING
 from .frontend.load import is_open, load_proto, read_proto
+from .importers import states
 from .toolchain.build import DEFAULT_FLAGS
 from .toolchain.lists import packed, unpacked
 from .toolchain.run import Model

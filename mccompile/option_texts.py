@@ -12,7 +12,7 @@ from pathlib import Path
 from .base.near import near
 from .base.own_functions import OwnFunction, own_function
 from .base.streaming import Stream
-from .doors.joining import Prepended
+from .importers.joining import Prepended
 from .passes.api import ALL
 from .targets.api import POOL_NAME, Pool, fastest_first
 

@@ -7,48 +7,48 @@ from .passes.graph.assign_layout import assign_layout
 from .passes.graph.block_products import block_products
 from .passes.graph.clean_up import clean_up
 from .passes.graph.drop_channels.drop_channels import drop_channels
+from .passes.graph.eliminate_common_subexpressions import eliminate_common_subexpressions
 from .passes.graph.eliminate_dead import eliminate_dead
 from .passes.graph.fold_constants import fold_constants, fold_dequantized
 from .passes.graph.fuse_batchnorm import fuse_batchnorm
 from .passes.graph.fuse_pad import fuse_pad
+from .passes.graph.gather_onehot_products import gather_onehot_products
 from .passes.graph.gather_quantized import gather_quantized
-from .passes.graph.look_up_rows import look_up_rows
 from .passes.graph.lower_qdq.lower_qdq import lower_qdq
 from .passes.graph.merge_parallel.merge_parallel import merge_parallel
 from .passes.graph.move_factors import move_factors
 from .passes.graph.move_reshape import move_reshape
 from .passes.graph.move_resize import move_resize
 from .passes.graph.recognise_idioms.recognise_idioms import recognise_idioms
-from .passes.graph.share_common import share_common
 from .passes.graph.simplify_algebra import simplify_algebra
-from .passes.graph.split_columns.split_columns import split_columns
+from .passes.graph.tile_columns.tile_columns import tile_columns
 from .passes.graph.widen_floats import widen_floats
-from .passes.program.absorb_products import absorb_products
 from .passes.program.band_products import band_products
-from .passes.program.bind_storage import bind_storage
 from .passes.program.block_channels import block_channels
-from .passes.program.block_rows import block_rows
-from .passes.program.byte_weights import byte_weights
+from .passes.program.bufferize import bufferize
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
+from .passes.program.copy_column_tiles import copy_column_tiles
+from .passes.program.copy_partial_states import copy_partial_states
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
-from .passes.program.fetch_rows import fetch_rows
-from .passes.program.few_bits import few_bits
-from .passes.program.form_rows import form_rows
+from .passes.program.fetch_input_rows import fetch_input_rows
 from .passes.program.fuse import fuse
 from .passes.program.fuse_attention import fuse_attention
 from .passes.program.fuse_bottlenecks import fuse_bottlenecks
+from .passes.program.fuse_line_buffers import fuse_line_buffers
+from .passes.program.fuse_recurrent_inputs import fuse_recurrent_inputs
+from .passes.program.keep_int8_weights import keep_int8_weights
 from .passes.program.known_numbers import known_numbers
 from .passes.program.limit_errors.limit_errors import limit_errors
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
 from .passes.program.pack_constants import pack_constants
-from .passes.program.part_states import part_states
+from .passes.program.pack_low_bit_weights import pack_low_bit_weights
 from .passes.program.place_outside import place_outside
 from .passes.program.planar_windows import planar_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
 from .passes.program.split_phases import split_phases
-from .passes.program.spread_columns import spread_columns
+from .passes.program.tile_product_rows import tile_product_rows
 from .passes.program.trim_windows import trim_windows
 from .passes.program.window_transforms import window_transforms
 
@@ -57,13 +57,13 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("fold_constants", fold_constants),
     GraphPass("widen_floats", widen_floats),
     GraphPass("simplify_algebra", simplify_algebra),
-    GraphPass("share_common", share_common),
+    GraphPass("eliminate_common_subexpressions", eliminate_common_subexpressions),
     GraphPass("lower_qdq", lower_qdq),
     GraphPass("block_products", block_products),
     GraphPass("gather_quantized", gather_quantized),
     GraphPass("fold_dequantized", fold_dequantized),
     GraphPass("recognise_idioms", recognise_idioms),
-    GraphPass("look_up_rows", look_up_rows),
+    GraphPass("gather_onehot_products", gather_onehot_products),
     GraphPass("move_factors", move_factors),
     GraphPass("move_reshape", move_reshape),
     GraphPass("move_resize", move_resize),
@@ -71,7 +71,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("fuse_batchnorm", fuse_batchnorm),
     GraphPass("drop_channels", drop_channels),
     GraphPass("merge_parallel", merge_parallel),
-    GraphPass("split_columns", split_columns),
+    GraphPass("tile_columns", tile_columns),
     GraphPass("assign_layout", assign_layout),
     GraphPass("clean_up", clean_up),
 )
@@ -83,16 +83,16 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("planar_windows", planar_windows),
     ProgramPass("fuse_attention", fuse_attention),
     ProgramPass("window_transforms", window_transforms),
-    ProgramPass("absorb_products", absorb_products),
+    ProgramPass("fuse_recurrent_inputs", fuse_recurrent_inputs),
     ProgramPass("band_products", band_products),
-    ProgramPass("block_rows", block_rows),
-    ProgramPass("part_states", part_states),
-    ProgramPass("fetch_rows", fetch_rows, optional=False),
+    ProgramPass("tile_product_rows", tile_product_rows),
+    ProgramPass("copy_partial_states", copy_partial_states),
+    ProgramPass("fetch_input_rows", fetch_input_rows, optional=False),
     ProgramPass("place_outside", place_outside, optional=False),
     ProgramPass("split_phases", split_phases),
-    ProgramPass("spread_columns", spread_columns),
-    ProgramPass("byte_weights", byte_weights),
-    ProgramPass("few_bits", few_bits),
+    ProgramPass("copy_column_tiles", copy_column_tiles),
+    ProgramPass("keep_int8_weights", keep_int8_weights),
+    ProgramPass("pack_low_bit_weights", pack_low_bit_weights),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
     ProgramPass("trim_windows", trim_windows),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
@@ -101,9 +101,9 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
-    ProgramPass("form_rows", form_rows),
+    ProgramPass("fuse_line_buffers", fuse_line_buffers),
     ProgramPass("share_work", share_work),
-    ProgramPass("bind_storage", bind_storage),
+    ProgramPass("bufferize", bufferize),
     ProgramPass("pack_constants", pack_constants, optional=False),
 )
 

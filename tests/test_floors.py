@@ -1,4 +1,4 @@
-"""The house stands: imports go strictly down, and each third-party package comes in through its own doors only.
+"""The house stands: imports go strictly down, and each third-party package comes in through its own importers only.
 
 Every import counts: relative ones, those inside functions or under TYPE_CHECKING, and `import_module("literal")`.
 """
@@ -38,7 +38,7 @@ FLOORS = {
     "ops": 5,
     "plan": 5,
     "kernels": 4,
-    "doors": 3,
+    "importers": 3,
     "program": 3,
     "graph": 2,
     "kinds": 2,
@@ -49,21 +49,21 @@ FLOORS = {
     "base": 0,
 }
 SEEN_BY_KERNELS_TEMPLATES = {"codegen", "kernels", "kinds", "expr", "base"}
-DOORS = {  # third-party package -> the only modules or packages that may import it
-    "onnx": ("mccompile.frontend", "mccompile.doors", "mccompile.backend"),
+ALLOWED = {  # third-party package -> the only modules or packages that may import it
+    "onnx": ("mccompile.frontend", "mccompile.importers", "mccompile.backend"),
     "google": ("mccompile.frontend",),  # protobuf, which onnx brings along: its errors while reading a file
-    "tflite": ("mccompile.doors.tflite.flat",),  # which flatbuffers comes with
-    "torch": ("mccompile.doors.pytorch",),
-    "onnxscript": ("mccompile.doors.pytorch",),
-    "keras": ("mccompile.doors.keras",),
-    "joblib": ("mccompile.doors.pickled",),
-    "skl2onnx": ("mccompile.doors.scikit_learn",),
-    "sklearn": ("mccompile.doors.scikit_learn",),
-    "skops": ("mccompile.doors.scikit_learn",),
-    "onnxmltools": ("mccompile.doors.lightgbm", "mccompile.doors.scikit_learn", "mccompile.doors.xgboost"),
-    "lightgbm": ("mccompile.doors.lightgbm", "mccompile.doors.scikit_learn"),
-    "xgboost": ("mccompile.doors.xgboost", "mccompile.doors.scikit_learn"),
-    "catboost": ("mccompile.doors.catboost",),
+    "tflite": ("mccompile.importers.tflite.flat",),  # which flatbuffers comes with
+    "torch": ("mccompile.importers.pytorch",),
+    "onnxscript": ("mccompile.importers.pytorch",),
+    "keras": ("mccompile.importers.keras",),
+    "joblib": ("mccompile.importers.pickled",),
+    "skl2onnx": ("mccompile.importers.scikit_learn",),
+    "sklearn": ("mccompile.importers.scikit_learn",),
+    "skops": ("mccompile.importers.scikit_learn",),
+    "onnxmltools": ("mccompile.importers.lightgbm", "mccompile.importers.scikit_learn", "mccompile.importers.xgboost"),
+    "lightgbm": ("mccompile.importers.lightgbm", "mccompile.importers.scikit_learn"),
+    "xgboost": ("mccompile.importers.xgboost", "mccompile.importers.scikit_learn"),
+    "catboost": ("mccompile.importers.catboost",),
     "ai_edge_litert": ("mccompile.check.litert",),
     "jinja2": ("mccompile.emit.render",),
     "click": ("mccompile.cli",),
@@ -131,9 +131,9 @@ def complaints(source: str, module: str, is_package: bool = False) -> list[str]:
                 found.append(f"{module} (floor {floor}) imports {target} (floor {FLOORS[other]})")
         elif top == "kernels_templates":
             found.append(f"{module} imports {target}: kernels are found by folder, never imported by name")
-        elif top in DOORS:
-            if not any(module == door or module.startswith(f"{door}.") for door in DOORS[top]):
-                found.append(f"{module} imports {target}: its doors are {', '.join(DOORS[top])}")
+        elif top in ALLOWED:
+            if not any(module == allowed or module.startswith(f"{allowed}.") for allowed in ALLOWED[top]):
+                found.append(f"{module} imports {target}: only these may: {', '.join(ALLOWED[top])}")
         elif top not in sys.stdlib_module_names:
             found.append(f"{module} imports {target}, which is not among the dependencies")
     return found
@@ -162,7 +162,7 @@ def test_imports_go_down_and_third_parties_use_their_doors() -> None:
         ("mccompile.graph.ir", "import onnx.helper"),
         ("mccompile.emit.model", "import jinja2"),
         ("mccompile.check.compare", "import torch"),
-        ("mccompile.doors.keras", "import pandas"),
+        ("mccompile.importers.keras", "import pandas"),
         ("mccompile.cli", "from mccompile.backend import run"),
         ("mccompile.kernels.registry", "import kernels_templates.conv"),
         ("mccompile.kernels.api", "from mccompile.codegen import loops"),

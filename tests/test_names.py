@@ -22,7 +22,7 @@ ONNX = {schema.name for schema in onnx.defs.get_all_schemas()}
 NAMED: dict[str, tuple[str, Callable[[str], bool]]] = {
     "apply": ("a scalar function", lambda name: name in FUNCTIONS),
     "Made": ("operators of a pattern", lambda names: set(names.split()) <= OPERATORS),
-    "body.op": ("an operator to be written out", lambda name: name in ONNX | OPERATORS | WRITTEN_OUT),
+    "body.op": ("an operator of a decomposition", lambda name: name in ONNX | OPERATORS | WRITTEN_OUT),
 }
 
 

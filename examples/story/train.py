@@ -7,7 +7,7 @@
     pip install numpy onnx
     OMP_NUM_THREADS=1 python examples/story/train.py      # some minutes
 
-Everything is numpy, slopes are written out by hand. Weights are kept as floats while training; in the second half each
+Everything is numpy, gradients are written by hand. Weights are kept as floats while training; in the second half each
 step rounds them to 4 bits, and the slopes of the rounded ones change the floats.
 """
 

@@ -1,7 +1,7 @@
 """Depthwise convolution in vectors along channels, for operands that lie channels-last: tiles of rows x columns of
 results.
 
-All taps are written out. Products that would lie left or right of the image do not occur in the tiles at its edges.
+All taps are unrolled. Products that would lie left or right of the image do not occur in the tiles at its edges.
 Above and below, rows are computed one at a time with only those taps that lie inside, or, where that would be most of
 the image, in tiles of their own as well.
 """
@@ -46,7 +46,7 @@ from mccompile.kinds.conv import Conv
 NOT_CUT, BY_CHANNELS, BY_ROWS = range(3)  # how the work is cut for several workers
 OF_OTHERS = 1.1  # what it costs to read channels of all rows, which convolutions over channels have made row by row
 NARROW = 8  # columns: an image of so many is taken in one tile
-MOST_PRODUCTS = 5000  # written out in one function
+MOST_PRODUCTS = 5000  # unrolled in one function
 LINES = 60  # of products that stand together
 
 
@@ -82,7 +82,7 @@ class Column:
 class Row:
     header: str
     lines: tuple[str, ...]
-    taps: str  # a loop over the taps of a column that lie inside the image, or nothing: all of them are written out
+    taps: str  # a loop over the taps of a column that lie inside the image, or nothing: all of them are unrolled
     scope: tuple[str, ...]
     columns: tuple[Column, ...]
 
@@ -262,7 +262,7 @@ class _Layout:
         return [*runs, Run(rest, 1, self.rows.out - rest, True, True)] if rest < self.rows.out else runs
 
     def products(self, high: int, wide: int) -> int:
-        """How many are written out."""
+        """How many are unrolled."""
         columns = sum(run.count for run in _across(self.columns, wide))
         height = sum(1 if run.bounded else run.count * self.rows.kernel for run in self.row_runs(high))
         return columns * height * self.columns.kernel

@@ -36,7 +36,7 @@ from mccompile.expr.ir import apply, literal, operand
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, viewed
 from mccompile.kinds.conv import Conv
 
-MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are written out one by one
+MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are unrolled
 
 
 class ChannelsLastTile(Kernel):

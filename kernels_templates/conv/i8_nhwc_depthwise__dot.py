@@ -42,7 +42,7 @@ from mccompile.expr.ir import Apply, Cast, apply, cast, literal
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
 
-MOST_PRODUCTS = 200  # of a tile, each written out for four vectors
+MOST_PRODUCTS = 200  # of a tile, each unrolled for four vectors
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How much a model may make the compiler do: a few hundred bytes of a file can ask for any amount of work or memory.
 
-Invariant: what grows faster than the file (functions written out, constants computed, tables) is counted before it is
+Invariant: what grows faster than the file (functions inlined, constants computed, tables) is counted before it is
 made, and what is over the budget is refused by a message that names the node. What only makes a model smaller or
 quicker (rows played through, phases, trials) is counted too, and left out where it takes more: the model compiles
 without.
@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Budgets:
-    nodes: int = 100_000  # written out of functions
+    nodes: int = 100_000  # inlined from functions
     depth: int = 100  # of functions and bodies inside each other
     tensor: int = (1 << 40) - 1  # bytes of one tensor: more than any network takes
-    dense: int = 1 << 30  # bytes of a sparse tensor, written out
+    dense: int = 1 << 30  # bytes of a sparse tensor made dense
     folded: int = 1 << 28  # bytes of constants computed from others ...
     folded_per_byte: int = 32  # ... besides so many for each byte of constants in the file
     table: int = 1 << 20  # entries of a table that follows from attributes, such as the positions of Resize

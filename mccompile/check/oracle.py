@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import CheckFailed, Problem
-from ..doors.api import AS_IT_IS, Reading
 from ..frontend.original import Original, nudged
+from ..importers.api import AS_IT_IS, Reading
 from ..judge.rules import Graph, NoWitness
 from ..judge.run import judge
 from .litert import Litert, speaks_for

@@ -30,9 +30,9 @@ from .pages import refuse_to_overwrite, write_page
 from .usage import refuse_verb
 
 if TYPE_CHECKING:
-    from ..doors.api import Reading
     from ..driver import Options
     from ..emit.package import Package
+    from ..importers.api import Reading
     from ..plan.ir import Plan
 
 
@@ -328,9 +328,9 @@ def convert(model: Path, destination: Path, reading: Reading) -> None:
 
     Inputs and outputs keep names, types and layouts; integers stand between QuantizeLinear and DequantizeLinear.
     """
-    from ..doors.defaults import settle
     from ..frontend.load import read_proto
     from ..frontend.written import checked_bytes
+    from ..importers.defaults import settle
 
     refuse_to_overwrite(destination, model)
     proto = settle(read_proto(model, reading), reading.dims)
@@ -406,14 +406,14 @@ def ops(name: str | None) -> None:
     from ..ops.api import registry
 
     if name is None:
-        rows = [[title, ", ".join(map(str, n)) or "written out as others"] for title, n in supported().items()]
+        rows = [[title, ", ".join(map(str, n)) or "by decomposition"] for title, n in supported().items()]
         click.echo("\n".join(table(["operator", "versions"], rows, frozenset({0, 1}))))
         return
     known = {_qualified(cls): cls for cls in registry().values()}
     title = _titled(name, [*known, *supported()])
     found = known.get(title)
     if found is None and title in supported():
-        click.echo(f"{title}  written out as other operators while a model is read")
+        click.echo(f"{title}  decomposed into other operators while a model is read")
         return
     if found is None:
         fix = meant(name, [*known, *supported()]) or "`mccompile ops` lists those that are"

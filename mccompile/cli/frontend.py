@@ -11,7 +11,7 @@ import click
 
 from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
-from ..doors.audio.recipe import STYLES, Recipe
+from ..importers.audio.recipe import STYLES, Recipe
 from .commands import commands
 from .options import understood
 

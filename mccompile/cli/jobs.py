@@ -28,15 +28,15 @@ def is_project(model: Path) -> bool:
 
 def _is_of_a_tool(path: Path) -> bool:
     """Other tools save models as JSON too."""
-    from ..doors.api import Source
-    from ..doors.registry import door_of
     from ..frontend.foreign import recognised
+    from ..importers.api import Source
+    from ..importers.registry import importer_of
 
     try:
         data = path.read_bytes()
     except OSError:
         return False
-    return door_of(Source(path, data)) is not None or recognised(path, data) is not None
+    return importer_of(Source(path, data)) is not None or recognised(path, data) is not None
 
 
 def jobs_of(model: Path, options: Options) -> list[tuple[Path, Options]]:

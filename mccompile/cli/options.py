@@ -274,7 +274,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     def collected(**values: Any) -> Any:
         from .. import option_texts
-        from ..doors.api import Reading
+        from ..importers.api import Reading
 
         dims = understood("--dim", option_texts.dims, values.pop("dims"))
         shapes = understood("--shape", option_texts.shapes, values.pop("shapes"))

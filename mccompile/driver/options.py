@@ -16,11 +16,11 @@ from ..base.errors import Problem, WrongUse
 from ..base.own_functions import OwnFunction
 from ..base.streaming import Stream
 from ..base.strips import Strips
-from ..doors.api import Reading
-from ..doors.joining import Prepended
 from ..emit.blob import Carrier, Delivery
 from ..emit.module import refuse_with
 from ..emit.wrappers.registry import check_wrappers
+from ..importers.api import Reading
+from ..importers.joining import Prepended
 from ..memory.planners import PLANNERS
 from ..passes.api import BlockActivations, Memory, WeightsDtype
 from ..passes.io.io_forms import InputForm, OutputForm
@@ -179,7 +179,7 @@ class Options:
 
     def memory(self, target: Target) -> Memory:
         """What may be done with tensors in memory, on a resolved target."""
-        blocks = self.rows == RowByRow.AUTO and "form_rows" not in self.without
+        blocks = self.rows == RowByRow.AUTO and "fuse_line_buffers" not in self.without
         rows = blocks and target.prefer == Prefer.RAM
         balanced = (self.prefer or target_api.load(self.target).prefer) == Prefer.BALANCED
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)

@@ -2,7 +2,7 @@
 
 Ways lead from cut to cut: in strips, with or without bottlenecks as single calls (which may be all that a way does), or
 as before. For a size of the arena, the shortest path has the fewest
-multiply-accumulates of those whose ways need no more than that. What strips need is what split_columns expects; other
+multiply-accumulates of those whose ways need no more than that. What strips need is what tile_columns expects; other
 ways need nothing, until a plan is made that has its peak there. So plans are made one after the other, each of the
 smallest path that is known, and the smallest plan is taken.
 """

@@ -1,6 +1,6 @@
 """What values attributes may have, by their names, which mean the same for every operator.
 
-Invariant: an operator's class and what writes it out are asked only about nodes that passed here, so counts and sizes
+Invariant: an operator's class and its decomposition are asked only about nodes that passed here, so counts and sizes
 are positive, and switches are 0 or 1: for other numbers, runtimes and ONNX's own inference disagree. Names that mean
 something else for each operator (mode, axis) are checked by it.
 """

@@ -1,4 +1,4 @@
-"""Operators without a class of their own, written out as other operators: the quantized ones of ONNX, and those of
+"""Operators without a class of their own, decomposed into other operators: the quantized ones of ONNX, and those of
 onnxruntime's own domain that exporters and its quantizer emit.
 
 Invariant: what stands here is the definition of the operator, in the order of rounding that onnxruntime has where that
@@ -380,7 +380,7 @@ _SEARCHES = ("Sampling", "WhisperBeamSearch")
 
 
 def why_not(domain: str, name: str) -> tuple[str, str] | None:
-    """Why an operator is not written out, and what helps."""
+    """Why an operator is not decomposed, and what helps."""
     if domain == CONTRIB and name in _SEARCHES:
         fix = "export the decoder as a model of its own, with its past as inputs, and choose tokens in your program"
         return f"{name} runs a whole decoder for every token, until the tokens say that it is enough", fix
@@ -391,7 +391,7 @@ def why_not(domain: str, name: str) -> tuple[str, str] | None:
 
 
 def names() -> frozenset[tuple[str, str]]:
-    """Domain and name of every operator that can be written out."""
+    """Domain and name of every operator that has a decomposition."""
     return frozenset(_WRITERS)
 
 

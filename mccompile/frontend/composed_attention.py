@@ -1,4 +1,4 @@
-"""The attention operators of onnxruntime's domain, written out: the projections of one matrix as products and a
+"""The attention operators of onnxruntime's domain, decomposed: the projections of one matrix as products and a
 softmax, separate operands as ONNX's Attention."""
 
 from __future__ import annotations

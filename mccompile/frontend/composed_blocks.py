@@ -1,4 +1,4 @@
-"""onnxruntime's operators over weights that are packed in blocks of few bits, each with a scale, written out.
+"""onnxruntime's operators over weights that are packed in blocks of few bits, each with a scale, decomposed.
 
 Invariant: what packed numbers mean (a scale, a zero point, a table) stays operators.
 """

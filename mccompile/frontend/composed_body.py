@@ -1,4 +1,4 @@
-"""A function in the making: what operators without a class of their own are written out in; see composed.py."""
+"""A function in the making: what operators without a class of their own are decomposed into; see composed.py."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Body:
     @opset.setter
     def opset(self, opset: int) -> None:
         if opset > defs.onnx_opset_version():
-            why = f"it is written out with operators of opset {opset}, which onnx {onnx.__version__} does not have"
+            why = f"its decomposition needs operators of opset {opset}, which onnx {onnx.__version__} does not have"
             raise Unsupported(why, "pip install --upgrade onnx")
         self._opset = opset
 

@@ -1,5 +1,5 @@
 """Operators that early exporters wrote into ONNX's domain before the standard had them, or that it took out again:
-those of Caffe2 and CoreML's converter, which onnxruntime still runs, written out.
+those of Caffe2 and CoreML's converter, which onnxruntime still runs, decomposed.
 
 Invariant: attributes that are left out have the defaults that onnxruntime has.
 """
@@ -142,7 +142,7 @@ def _upsample(body: Body) -> None:
     body.give(0, body.op("Resize", body.operand(0), "", scales, **more))
 
 
-# The name, what writes it out, and the opset that has an operator of that name by itself.
+# The name, its decomposition, and the opset that has an operator of that name by itself.
 _EARLY: tuple[tuple[str, Callable[[Body], None], int], ...] = (
     ("Affine", _affine, 0),
     ("ConstantFill", _constant_fill, 0),

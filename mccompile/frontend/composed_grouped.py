@@ -1,4 +1,4 @@
-"""onnxruntime's GroupQueryAttention, written out: several heads of queries share one of keys and values, which lie in a
+"""onnxruntime's GroupQueryAttention, decomposed: several heads of queries share one of keys and values, which lie in a
 cache that the new ones are written into.
 
 Invariant: the cache is as long as `past_key` or the total length, whatever is more; a batch whose `seqlens_k` says that

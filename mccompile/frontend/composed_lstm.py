@@ -1,4 +1,4 @@
-"""onnxruntime's LSTM whose weights are bytes, written out as a Scan; see composed.py.
+"""onnxruntime's LSTM whose weights are bytes, decomposed into a Scan; see composed.py.
 
 Invariant: what is multiplied with weights is made bytes as DynamicQuantizeLinear does it: the whole input at once, and
 the hidden state of the whole batch anew in every step.

@@ -31,7 +31,7 @@ def writes(name: str, *examples: str, domain: str = CONTRIB) -> Callable[[Writer
             raise InternalError(f"{domain}::{name} has no example")
         if (domain, name) in _KNOWN:
             other = _KNOWN[domain, name].write
-            raise InternalError(f"{domain}::{name} is written out twice: {other.__module__} does it already")
+            raise InternalError(f"{domain}::{name} has two decompositions: {other.__module__} does it already")
         _KNOWN[domain, name] = Contributed(write, examples)
         return write
 

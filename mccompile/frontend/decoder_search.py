@@ -1,5 +1,5 @@
-"""Searches of onnxruntime, which run a decoder for every token: written out as a run over the tokens that are given and
-a Loop over those that follow.
+"""Searches of onnxruntime, which run a decoder for every token: decomposed into a run over the tokens that are given
+and a Loop over those that follow.
 
 The decoder is a graph: tokens, positions, mask and the keys and values of each layer go in, scores and longer keys and
 values come out. In the Loop they grow, which growing_loops.py writes as buffers.

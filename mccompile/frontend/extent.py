@@ -1,4 +1,4 @@
-"""How much a model's functions write out, and how deep they go, known before any is written out.
+"""How many nodes inlining a model's functions makes, and how deep they go, known before any is inlined.
 
 Invariant: linear in the size of the file, without recursion, whatever the functions say.
 """
@@ -18,7 +18,7 @@ from .scope import FunctionKey
 
 @dataclass(frozen=True)
 class Extent:
-    nodes: int  # that are written out
+    nodes: int  # after inlining
     depth: int  # of functions and bodies
 
 
@@ -26,7 +26,7 @@ Call = tuple[NodeProto, int]  # a node, and how many bodies are around it
 
 
 def over_budget(graph: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> tuple[NodeProto, Refused] | None:
-    """The first node of a graph that writes out too much, and why; None where all is within the budget."""
+    """The first node of a graph that becomes too many, and why; None where all is within the budget."""
     if not functions:
         return None
     try:
@@ -42,7 +42,7 @@ def over_budget(graph: GraphProto, functions: Mapping[FunctionKey, FunctionProto
         total += extent.nodes
         if extent.depth + around > most.depth:
             why = f"functions and bodies are {extent.depth + around} deep there, {most.depth} are the most"
-            return node, Unsupported(why, "export the model with its inner functions written out")
+            return node, Unsupported(why, "export the model with its inner functions inlined")
         if total > most.nodes:
             why = f"functions that call functions become {total} nodes up to there, {most.nodes} are the most"
             return node, Unsupported(why, "export the model with fewer calls in functions")

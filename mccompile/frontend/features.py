@@ -9,9 +9,9 @@ from onnx import ModelProto
 
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
-from ..doors.audio.recipe import Recipe, recipe
-from ..doors.audio.write import Form, model
 from ..graph.ir import Graph, Value
+from ..importers.audio.recipe import Recipe, recipe
+from ..importers.audio.write import Form, model
 from ..ops.quantize import DequantizeLinear
 from ..ops.reshape import SameElements
 from ..ops.transpose import Transpose

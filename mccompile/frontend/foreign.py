@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..doors import pickles, registry
+from ..importers import pickles, registry
 
 _HEAD = 1 << 16  # bytes in which formats show themselves
 
@@ -108,9 +108,10 @@ def _of_name(path: Path) -> Foreign | None:
     suffix = path.suffix.lower()
     if path.name == "saved_model.pb":
         return _SAVED_MODEL
-    door = next((door for door in registry.DOORS if suffix in door.suffixes), None)
-    said = Foreign(f"called {door.what}, but does not begin as one", "export or copy it again") if door else None
-    return said or _SUFFIXES.get(suffix)
+    importer = next((importer for importer in registry.IMPORTERS if suffix in importer.suffixes), None)
+    if importer:
+        return Foreign(f"called {importer.what}, but does not begin as one", "export or copy it again")
+    return _SUFFIXES.get(suffix)
 
 
 def _of_content(data: bytes) -> Foreign | None:

@@ -13,7 +13,7 @@ from ..base.structures import Items, Maybe, Slots, Structure
 from ..graph.ir import Invalid, Value
 from .signature import Signature
 
-CallAttributes = Mapping[str, AttributeProto]  # of the function call that is being written out; empty outside of one
+CallAttributes = Mapping[str, AttributeProto]  # of the function call that is being inlined; empty outside of one
 
 
 def attributes_of(node: NodeProto, call: CallAttributes) -> list[AttributeProto]:

@@ -22,10 +22,10 @@ from ..base.names import readable
 from ..base.near import near_file
 from ..base.own_functions import OwnFunction
 from ..base.structures import Interface, leaves, named
-from ..doors import defaults, registry, states
-from ..doors.api import AS_IT_IS, Reading, Source
-from ..doors.joining import joined
 from ..graph.ir import Graph, Invalid, Refused, Value
+from ..importers import defaults, registry, states
+from ..importers.api import AS_IT_IS, Reading, Source
+from ..importers.joining import joined
 from .bounds import Bounds, Limits
 from .contradictions import said_types
 from .declarations import declared_shapes

@@ -1,4 +1,4 @@
-"""Nodes of a file into nodes of a graph: operators found and typed, functions written out in place, regions kept.
+"""Nodes of a file into nodes of a graph: operators found and typed, functions inlined, regions kept.
 
 Invariant: a node is added to the graph only when its operator is supported and its types are known; otherwise the
 reason is collected and its results count as broken, so whatever reads them is checked as far as it goes without them.
@@ -63,7 +63,7 @@ class NodeReader(GraphReader):
     # -- nodes
 
     def check_extent(self, graph: GraphProto, scope: Scope) -> None:
-        """Stops where functions would write out more than is within the budget."""
+        """Stops where inlined functions would have more nodes than the budget allows."""
         found = over_budget(graph, self.functions)
         if found is not None:
             node, refused = found
@@ -243,7 +243,7 @@ class NodeReader(GraphReader):
         return scope.find(name) in (Missing.BROKEN, None)
 
     def _branch(self, node: NodeProto, chosen: bool, scope: Scope) -> Sequence[Found]:
-        """Only the branch that is taken, written out in place of an If whose condition is known."""
+        """Only the branch that is taken, inlined in place of an If whose condition is known."""
         self.facts_used[f"the condition of {scope.origin(node)} is {str(chosen).lower()}"] = None
         wanted = "then_branch" if chosen else "else_branch"
         graph = next(a.g for a in attributes_of(node, scope.attributes) if a.name == wanted)
@@ -393,7 +393,7 @@ class NodeReader(GraphReader):
     def _composed(
         self, domain: str, node: NodeProto, sig: Signature | None, inputs: Sequence[Found | None], scope: Scope
     ) -> Sequence[Found]:
-        """An operator that this compiler writes out as others."""
+        """An operator that this compiler decomposes."""
         if any(self._is_broken(name, scope) for name in node.input if name):
             return [Missing.BROKEN] * len(node.output)
         values = [value if isinstance(value, Value) else None for value in inputs]

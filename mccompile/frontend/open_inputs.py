@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..doors import states
-from ..doors.api import AS_IT_IS, Reading
+from ..importers import states
+from ..importers.api import AS_IT_IS, Reading
 from .bounds import Bounds
 from .inputs import DimRanges
 from .load import is_open, read_proto

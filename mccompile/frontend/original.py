@@ -27,9 +27,9 @@ from onnx import (
 
 from ..base.errors import BadFile, CheckFailed, Problem
 from ..base.structures import Maybe
-from ..doors import states
-from ..doors.api import AS_IT_IS, Reading
-from ..doors.tflite.convert import is_tflite
+from ..importers import states
+from ..importers.api import AS_IT_IS, Reading
+from ..importers.tflite.convert import is_tflite
 from ..judge.rules import Graph
 from .judged import judged
 from .load import contents, read_proto

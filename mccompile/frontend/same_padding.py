@@ -1,5 +1,5 @@
 """Windows with `auto_pad` SAME and a stride over sizes that are known only at run time: how much is padded follows from
-them, so the padding is written out as a Pad in front of a window without any.
+them, so the padding becomes a Pad in front of a window without any.
 
 Invariant: the result has ceil(size / stride) elements along each axis, as with sizes that are known.
 """

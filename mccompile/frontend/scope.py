@@ -32,10 +32,10 @@ class Scope:
     opsets: Mapping[str, int]
     outer: Scope | None = None
     values: dict[str, Found] = field(default_factory=dict)
-    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)  # of the function call being written out
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)  # of the function call being inlined
     prefix: str = ""  # before the names of values made here
     provenance: str = ""  # before the names of nodes; ending in "/", or the whole of it
-    functions: tuple[FunctionKey, ...] = ()  # being written out, outermost first
+    functions: tuple[FunctionKey, ...] = ()  # being inlined, outermost first
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # that the file declares, by name
     said: Mapping[str, Said] = field(default_factory=dict)  # the types that it declares, as far as it does
 

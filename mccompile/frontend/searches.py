@@ -1,4 +1,4 @@
-"""The searches that are written out: GreedySearch and BeamSearch of onnxruntime."""
+"""The searches that are decomposed: GreedySearch and BeamSearch of onnxruntime."""
 
 from __future__ import annotations
 

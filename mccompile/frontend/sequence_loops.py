@@ -1,6 +1,6 @@
 """Loops that carry sequences or optional values.
 
-Where the number of trips is known and small the trips are written out, so that positions and sizes stay known. Any
+Where the number of trips is known and small the loop is unrolled, so that positions and sizes stay known. Any
 other loop carries slots; how much room they need follows from what a trip adds and how many trips there can be, or is
 said by the user. Invariant: a run that would need more room ends with a status.
 """
@@ -81,7 +81,7 @@ class _Loop:
             name = made[name].input[0]
         return bool(name == self.graph.input[1].name)
 
-    # -- trips written out
+    # -- unrolled trips
 
     def written_out(self, trips: int) -> Sequence[Found] | None:
         states = list(self.states)

@@ -1,4 +1,4 @@
-"""Operators over sequences and optional values, written out as operators over the tensors that these are made of.
+"""Operators over sequences and optional values, decomposed into operators over the tensors that these are made of.
 
 Invariant: what is known while the model is read stays a list of tensors and costs nothing; only a position, a length or
 a size that is known at run time makes a sequence into slots (base/structures.py).

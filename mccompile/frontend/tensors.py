@@ -51,13 +51,13 @@ def tensor_constant(tensor: TensorProto, folder: Path | None) -> Constant:
 
 
 def dense_constant_of(sparse: SparseTensorProto, folder: Path | None) -> Constant:
-    """A sparse tensor, written out."""
+    """A sparse tensor, made dense."""
     values, indices = tensor_constant(sparse.values, folder), tensor_constant(sparse.indices, folder)
     type = TensorType(values.type.dtype, _shape(sparse.dims))
     if not indices.type.dtype.is_integer:
         raise Invalid(f"its indices are {indices.type}, not integers")
     if type.max_bytes > budgets().dense:
-        why = f"written out as {type} it takes {type.max_bytes} bytes, {budgets().dense} are the most"
+        why = f"as a dense {type} it takes {type.max_bytes} bytes, {budgets().dense} are the most"
         raise Unsupported(why, "make it smaller, or an input of the model")
     index = indices.array
     if index.ndim == 1:

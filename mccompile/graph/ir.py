@@ -4,7 +4,7 @@ Invariants (checked by verify.py): `graph.nodes` is in topological order; a valu
 an input or a constant; `value.uses` holds every (node, position) that reads it, in this graph and in regions inside it;
 types are what the operators' `infer` says.
 
-`Op` is abstract here: floor 4 has one class per operator, with its attributes as typed fields. Operators are kept in
+`Op` is abstract here: `ops/` has one class per operator, with its attributes as typed fields. Operators are kept in
 the form of the newest opset; reading a file brings older forms to it.
 """
 

@@ -20,9 +20,9 @@ from ..base.dtypes import string
 from ..base.errors import BadFile, CheckFailed, MccError, Problem, WrongUse
 from ..check.compare import Comparison
 from ..check.oracle import Oracle
-from ..doors.api import Reading
 from ..emit.summary import table
 from ..frontend.original import Original
+from ..importers.api import Reading
 from ..targets import api as target_api
 from ..toolchain.dump import VALUE, Record, Run, read_dump
 from ..toolchain.emulate import Emulated

@@ -18,9 +18,9 @@ import numpy as np
 from ..base.streaming import WARM, Stream, Streamed
 from ..check.compare import Comparison
 from ..check.oracle import Oracle
-from ..doors.api import Reading
 from ..frontend.save import write
 from ..graph.ir import Graph
+from ..importers.api import Reading
 from ..passes.stream.rewrite import rewritten
 from ..toolchain.emulate import Emulated
 from ..toolchain.run import Model

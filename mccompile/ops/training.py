@@ -72,7 +72,7 @@ class Gradient(Operator):
     def infer(self, site: Site) -> list[Fact]:
         raise Unsupported(
             f"it is the derivative of {self.y!r}, a part of training; only what a network computes is compiled",
-            "export the network without it, or with the derivative written out as operators",
+            "export the network without it, or with the derivative as operators",
         )
 
 

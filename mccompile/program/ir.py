@@ -4,8 +4,8 @@ A buffer is memory of its own with a dense natural shape; a view is a window on 
 elements. Transpose, slice, split, broadcast and reshape are views from lowering on and cost nothing until a kernel asks
 for dense operands.
 
-Invariants (checked by verify.py): until `bind_storage` has run every buffer has one writer; a buffer is written before
-it is read; constants are never written; types fit the kinds. What a call may overwrite is decided by `bind_storage`
+Invariants (checked by verify.py): until `bufferize` has run every buffer has one writer; a buffer is written before
+it is read; constants are never written; types fit the kinds. What a call may overwrite is decided by `bufferize`
 alone: it joins buffers by giving one an `Overlap` on another.
 """
 
@@ -261,7 +261,7 @@ class If:
 class Carry:
     """What a trip of a loop hands to the next one, in two buffers of one type that change places after every trip: a
     trip reads `now` and writes `next`. Before the loop `now` holds the first value; after it `last` holds what the last
-    trip wrote, or the first value if there was none (it is copied, unless bind_storage lays `last` over the right one
+    trip wrote, or the first value if there was none (it is copied, unless bufferize lays `last` over the right one
     of the two)."""
 
     now: Buffer

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
-from ..doors import registry
-from ..doors.api import Given
 from ..driver import Options
 from ..driver import compile as compile_file
 from ..emit.package import Package
+from ..importers import registry
+from ..importers.api import Given
 from ..measure.budgets import hold
 from ..measure.correctness import Verdict
 from ..measure.correctness import check as check_file

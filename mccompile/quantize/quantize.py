@@ -27,11 +27,11 @@ from ..frontend.save import write
 from ..graph.ir import Graph, Value
 from ..kernels.registry import Registry
 from ..passes.api import GRAPH, Context, GraphPass, PassManager
+from ..passes.graph.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ..passes.graph.eliminate_dead import eliminate_dead
 from ..passes.graph.fold_constants import fold_constants
 from ..passes.graph.fuse_batchnorm import fuse_batchnorm
 from ..passes.graph.fuse_pad import fuse_pad
-from ..passes.graph.share_common import share_common
 from ..passes.graph.simplify_algebra import simplify_algebra
 from ..targets import api as targets
 from . import through_onnxruntime
@@ -50,7 +50,7 @@ _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
     GraphPass("simplify_algebra", simplify_algebra),
-    GraphPass("share_common", share_common),
+    GraphPass("eliminate_common_subexpressions", eliminate_common_subexpressions),
     GraphPass("fuse_pad", fuse_pad),
 )
 

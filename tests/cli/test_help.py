@@ -12,7 +12,7 @@ from mccompile import cli
 from mccompile.cli.commands import commands
 from mccompile.cli.help import COMMANDS, FEATURES, OPTIONS, Group
 from mccompile.cli.options import MODEL_OPTIONS, model_options
-from mccompile.doors.audio.recipe import Recipe
+from mccompile.importers.audio.recipe import Recipe
 
 SCREEN = 40
 EVERY = commands.commands

@@ -15,7 +15,7 @@ from mccompile.driver import Options, compile
 from mccompile.emit.summary import summary
 from mccompile.measure.correctness import check
 from mccompile.toolchain.run import Model
-from tests.passes.graph.split_columns.test_split_columns import network, package
+from tests.passes.graph.tile_columns.test_tile_columns import network, package
 from tests.small_models import save
 
 MOST = 1.3

@@ -224,7 +224,7 @@ def _as_trt(net: Net, x: str | np.ndarray, kind: int) -> str:
 
 
 def _as_fake(net: Net, x: str | np.ndarray, kind: int) -> str:
-    """A fake quantizer written out: x / s, round, clip, times s."""
+    """A fake quantizer, decomposed: x / s, round, clip, times s."""
     scale = f(0.05 if kind == 0 else 1 / 127)
     whole = net.op("Round", net.op("Div", x, scale))
     return net.op("Mul", net.op("Clip", whole, f(-128), f(127)), scale)

@@ -1,4 +1,4 @@
-"""Operators that are written out as others, against onnxruntime."""
+"""Operators that are decomposed into others, against onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that write out too much are refused before anything is written out."""
+"""Functions whose inlining makes too many nodes are refused before anything is inlined."""
 
 from __future__ import annotations
 

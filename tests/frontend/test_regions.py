@@ -20,9 +20,9 @@ from mccompile.kernels.registry import Registry
 from mccompile.ops import api
 from mccompile.ops.api import OnnxNode, Operator
 from mccompile.passes.api import Context
+from mccompile.passes.graph.eliminate_common_subexpressions import eliminate_common_subexpressions
 from mccompile.passes.graph.eliminate_dead import eliminate_dead
 from mccompile.passes.graph.fold_constants import fold_constants
-from mccompile.passes.graph.share_common import share_common
 from mccompile.passes.graph.simplify_algebra import simplify_algebra
 from mccompile.targets import api as targets
 
@@ -115,7 +115,7 @@ def test_branches_are_written_back(condition: bool, result: list[float]) -> None
     graph = graph_of(CHOICE)
     feeds = {"x": np.array([-1, 2], np.float32), "c": np.array(condition)}
     assert run_graph(graph, feeds)[0].tolist() == result
-    for run in (eliminate_dead, fold_constants, simplify_algebra, share_common):
+    for run in (eliminate_dead, fold_constants, simplify_algebra, eliminate_common_subexpressions):
         run(graph, context)
         verify(graph)
         assert run_graph(graph, feeds)[0].tolist() == result

@@ -41,7 +41,7 @@ def sparse(indices: np.ndarray, *shape: int) -> SparseTensorProto:
         (np.array([0]), (-2,), "negative dimension"),
         (np.array([[0, 0, 0]]), (2,), "do not fit"),
         (np.array([3]), (2**40,), "4398046511104 bytes"),
-        (np.array([3]), (2**40, 2**40), "written out as"),
+        (np.array([3]), (2**40, 2**40), "as a dense"),
     ],
 )
 def test_a_sparse_tensor_that_cannot_be(indices: np.ndarray, shape: tuple[int, ...], why: str) -> None:

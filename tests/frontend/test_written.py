@@ -20,7 +20,7 @@ def test_a_valid_model_with_open_sizes_is_written_as_it_is() -> None:
     assert checked_bytes(model, Path()) == model.SerializeToString()
 
 
-def test_what_a_door_made_wrong_is_refused() -> None:
+def test_what_an_importer_made_wrong_is_refused() -> None:
     model = parser.parse_model(HEAD + SORTED)
     model.graph.node[0].output[0] = ""
     with pytest.raises(UnsupportedModel, match="no valid ONNX model"):

@@ -12,7 +12,7 @@ from mccompile.frontend.contributed import contributed
 from mccompile.frontend.supported import supported, title
 from tests.fuzz import official, options
 from tests.fuzz.builder import Builder
-from tests.fuzz.operators.registry import EXEMPT, INTERNAL, entries
+from tests.fuzz.operators.registry import EXEMPT, entries
 
 TRIES = 60
 
@@ -20,7 +20,7 @@ TRIES = 60
 def test_every_operator_is_in_some_choice() -> None:
     examples = {title(*key) for key in contributed()}  # tests/frontend/test_contributed.py runs them
     known = {*entries(), *official.OPERATORS, *EXEMPT, *examples}
-    assert [name for name in supported() if name not in known and not name.startswith(INTERNAL)] == []
+    assert [name for name in supported() if name not in known] == []
 
 
 def test_no_choice_is_of_an_operator_that_is_not_there() -> None:

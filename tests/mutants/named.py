@@ -26,7 +26,7 @@ class Named:
 _REGISTRY = ("mccompile/kernels/registry.py", ("tests/kernels/test_registry.py",))
 _IN_PLACE = (
     "mccompile/passes/memory/in_place.py",
-    ("tests/passes/program/test_bind_storage.py", "tests/passes/memory/test_sharing.py"),
+    ("tests/passes/program/test_bufferize.py", "tests/passes/memory/test_sharing.py"),
 )
 _CONV = ("mccompile/kinds/conv.py", ("tests/kinds",))
 _QUANT = ("runtime_c/include/mcc_quant.h", ("tests/runtime_c/test_quant.py",))

@@ -35,7 +35,7 @@ SUBJECTS = (
         (
             "tests/passes/memory/test_accesses.py",
             "tests/passes/memory/test_in_place.py",
-            "tests/passes/program/test_bind_storage.py",
+            "tests/passes/program/test_bufferize.py",
             "tests/passes/memory/test_sharing.py",
             "tests/passes/planning/test_plan_memory.py",
         ),

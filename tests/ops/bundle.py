@@ -22,7 +22,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as states
 from mccompile import backend
 
 # No node of a bundle needs another: no order or sharing is to be found, and looking for one takes most of the time.
-_SEARCHES = frozenset({"order_calls", "form_rows", "bind_storage"})
+_SEARCHES = frozenset({"order_calls", "fuse_line_buffers", "bufferize"})
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from tests.fuzz.options import dims
 
 PASSES = (
     *("fold_constants", "simplify_algebra", "recognise_idioms", "lower_qdq", "assign_layout"),
-    *("fuse", "trim_windows", "choose_kernels", "order_calls", "bind_storage"),
+    *("fuse", "trim_windows", "choose_kernels", "order_calls", "bufferize"),
 )
 LEFT_OUT = {"report.json"}  # names the pass, so it differs
 

@@ -136,7 +136,7 @@ class VectorConv(ConvTaps):
         return any(self.edge_runs(at, 1) for at in range(self.points.out))
 
     def edge_taps(self, size: TileSize) -> int:
-        """How many are written out."""
+        """How many are unrolled."""
         return sum(len(self.edge_runs(first, count)) for first, count, _, edge in self.cover(size) if edge)
 
     def context(self, size: TileSize, cut: int, names: list[str]) -> dict[str, Any]:

@@ -175,7 +175,7 @@ class ConvTaps:
 
     def edge_runs(self, first: int, count: int) -> list[tuple[int, int, tuple[int, ...]]]:
         """Taps of a tile at an edge, and the points for which they lie inside the image: first tap, how many follow
-        each other with the same points. A few are written out one by one, many are a loop."""
+        each other with the same points. A few are unrolled, many are a loop."""
         axis = self.points
         runs: list[tuple[int, int, tuple[int, ...]]] = []
         for tap in range(axis.kernel):

@@ -320,7 +320,7 @@ class Pass:
 
 
 def is_long(passes: Sequence[Pass], points: int, vectors: int, cut: bool = False) -> bool:
-    """Is so much of a tile written out that its parts may be functions? Sums of 32-bit floats that are cut into runs
+    """Is so much of a tile unrolled that its parts may be functions? Sums of 32-bit floats that are cut into runs
     are declared, and added to their totals, in each pass."""
     each = vectors + 3 if vectors > 1 else 1
     taps = [taps for each in passes for taps in each.taps]
@@ -366,7 +366,7 @@ class Tile:
 
     @property
     def long(self) -> bool:
-        """Is so much written out that its parts may be functions?"""
+        """Is so much unrolled that its parts may be functions?"""
         return is_long(self.passes, self.points, self.vectors, self.cut)
 
     @property

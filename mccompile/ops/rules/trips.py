@@ -1,7 +1,7 @@
 """A region that runs again and again, written as a loop of the program.
 
 What a trip hands to the next one lies in two buffers that change places (`Carry`); what is cut along an axis, and
-results that are collected, are slices at an address with the loop's counter. A loop of one trip is written out.
+results that are collected, are slices at an address with the loop's counter. A loop of one trip is unrolled.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 All spellings become one (ops/block_matmul.py): MatMul or Gemm of anything and DequantizeLinear of a constant matrix, as
 it is or transposed, with scales and zero points for the whole matrix, for each column of the product or for blocks
-along its sums. Integers of 8 bits that have no blocks stay with what follows: see byte_weights.
+along its sums. Integers of 8 bits that have no blocks stay with what follows: see keep_int8_weights.
 
 Where the model lets a runtime round the other operand to int8 (RoundingDequantizeLinear), or --block-activations asks
 for it, the operator says so.

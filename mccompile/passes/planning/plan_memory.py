@@ -2,7 +2,7 @@
 
 Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model
 inputs: from before the first call) to the last that reads it (model outputs: beyond the last). Buffers that overlap by
-decision of bind_storage are one block with a part for each, so the planner slides them together.
+decision of bufferize are one block with a part for each, so the planner slides them together.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from ...program.ir import (
     walk,
 )
 from ...targets.api import Pool, Prefer, Target
-from ..memory.lives import Span, blocks_of, lives_of, unshared
+from ..memory.liveness import Span, blocks_of, liveness, unshared
 from ..memory.pools import share_pools
 from ..memory.sharing import sharing_problems
 from .function_sizes import instance, share_functions
@@ -95,7 +95,7 @@ def plan_memory(
 ) -> Plan:
     """`planner` gives every block its offset; with `keep_inputs` nothing is laid over the model's inputs. `pools` are
     the memories there are, the fastest first; none: one arena. `show`: steps say what they leave in memory."""
-    lives = lives_of(program, keep_inputs)
+    lives = liveness(program, keep_inputs)
     blocks, owners = blocks_of(lives, target.align)
     pools = pools or (Pool("", None, 0),)
     arenas: list[Arena] = []

@@ -2,8 +2,8 @@
 what lies between them exists at a time.
 
 A channel of the pool needs nothing but the same channel of the convolution, so nothing is computed twice. The results
-are joined, which bind_storage has them written in place for. Which pairs, and how many blocks, driver/recomputing.py
-decides, and split_columns notes it.
+are joined, which bufferize has them written in place for. Which pairs, and how many blocks, driver/recomputing.py
+decides, and tile_columns notes it.
 
 Invariant: every element is computed as before, from the same operands in the same order.
 """

@@ -1,7 +1,7 @@
 """fuse_bottlenecks: a 1x1 convolution, one over each channel alone and a 1x1 convolution become one call, which keeps
 only what lies under a window of what is between them, and computes rows under several windows several times.
 
-Which ones, driver/recomputing.py decides, and split_columns notes it.
+Which ones, driver/recomputing.py decides, and tile_columns notes it.
 
 Invariant: every element is computed as before; sums are integers, so their order does not matter.
 """

@@ -1,7 +1,7 @@
 """order_calls: the topological order of calls with the smallest peak of live bytes. Regions keep their place in the
 line as one item.
 
-Runs before anything is decided about memory, and again in bind_storage, when the parts of concats have their places.
+Runs before anything is decided about memory, and again in bufferize, when the parts of concats have their places.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _around(buffer: Buffer) -> list[Buffer]:
 
 
 def _node(item: Item, numbers: dict[Buffer, int], context: Context, after: set[int]) -> Node:
-    """What bind_storage will be able to do for this item, and its workspace."""
+    """What bufferize will be able to do for this item, and its workspace."""
     if not isinstance(item, Call):
         return Node(tuple(sorted(after)))
     needs = context.registry[item.kernel].match(item, context.target)

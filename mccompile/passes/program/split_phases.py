@@ -3,7 +3,7 @@
 With stride s, results o, o + s, o + 2s ... along an axis meet the same taps at neighbouring inputs: such a phase is a
 convolution of stride 1 with every so-manieth tap. The phases along all axes are computed one after the other, each by
 the best kernel for convolutions that the target has, and take turns in the result (`Concat.in_turns`), where
-bind_storage has them written in place. So all that is known about convolutions (SIMD, Winograd's method, int8
+bufferize has them written in place. So all that is known about convolutions (SIMD, Winograd's method, int8
 dot products, 16-bit floats, threads) serves transposed ones as well, and nothing is multiplied with the zeros
 between inputs.
 
@@ -113,7 +113,7 @@ def _effort(calls: Sequence[Call], context: Context) -> float:
 
 def split(call: Call, kind: ConvTranspose, names: Names, joined: bool, in_place: bool = False) -> list[Call]:
     """Convolutions that make the result of a call, phase by phase; those along the last axis in one if `joined`. They
-    write to the result itself if `in_place`, which no pass before bind_storage may leave so. None where that cannot be
+    write to the result itself if `in_place`, which no pass before bufferize may leave so. None where that cannot be
     said."""
     w = call.ins[1]
     if w.buffer.role != CONSTANT or not all(v.is_static for v in (*call.ins, *call.outs)) or 0 in call.outs[0].shape:

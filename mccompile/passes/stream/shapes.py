@@ -165,7 +165,7 @@ def pad(at: Around) -> Step | None:
 
 @moves(Concat)
 def concat(at: Around) -> Step | None:
-    """Beside each other; or constants around what moves, as padding is written out."""
+    """Beside each other; or constants around what moves, as padding becomes."""
     op = at.node.op
     assert isinstance(op, Concat)
     moving = [(place, motion) for place, motion in enumerate(at.motions) if motion is not None]

@@ -61,7 +61,7 @@ def quantized(g: Builder, op: str) -> Value | None:
 def between(g: Builder, op: str) -> Value | None:
     """Operators between DequantizeLinear and QuantizeLinear, as quantizers leave them; or weights of few bits."""
     if g.opset >= 21 and g.maybe(0.2):
-        return _few_bits(g)
+        return _pack_low_bit_weights(g)
     q = g.any(("uint8", "int8"), (2, 4))
     x = dequantize(g, q)
     if x is None:
@@ -96,7 +96,7 @@ def _part(g: Builder, x: Value) -> Value | None:
     return g.node("Slice", [x, *ins], exact=True)
 
 
-def _few_bits(g: Builder) -> Value | None:
+def _pack_low_bit_weights(g: Builder) -> Value | None:
     """A product with a matrix whose blocks have scales of their own, or its columns; or rows of a table, which may be
     multiplied by the table again."""
     if g.maybe(0.3):

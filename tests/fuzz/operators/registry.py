@@ -98,4 +98,3 @@ EXEMPT = {
         if key[0] != "com.microsoft"
     },
 }
-INTERNAL = "mccompile::"  # made by passes: no model has them

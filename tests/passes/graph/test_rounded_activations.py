@@ -31,7 +31,7 @@ def model_in(folder: Path, accuracy_level: int | None) -> Path:
         [node], "g", [x], [y], [numpy_helper.from_array(packed, "w"), numpy_helper.from_array(scales, "s")]
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    path = folder / "few_bits.onnx"
+    path = folder / "pack_low_bit_weights.onnx"
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
     return path
 

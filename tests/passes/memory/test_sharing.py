@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mccompile.kernels.registry import Registry
-from mccompile.passes.memory.lives import blocks_of, lives_of
+from mccompile.passes.memory.liveness import blocks_of, liveness
 from mccompile.passes.memory.sharing import sharing_problems
 from mccompile.program.text import read
 from mccompile.targets import api as targets
@@ -21,7 +21,7 @@ def problems(text: str, keep_inputs: bool = False, **places: int) -> list[str]:
     lines = [line.strip() for line in text.replace("NEG", "Map(expr=@neg(x0.f32))").splitlines()]
     program = read("\n".join(line + (f" {MAP}" if line.startswith("call Map") else "") for line in lines), {})
     target = targets.load("generic")
-    blocks, owners = blocks_of(lives_of(program, keep_inputs), target.align)
+    blocks, owners = blocks_of(liveness(program, keep_inputs), target.align)
     starts = [4096 * (1 + number) for number in range(len(blocks))]
     found = {buffer: ("arena", starts[block] + shift) for buffer, (block, shift) in owners.items()}
     found |= {buffer: ("arena", places[buffer.name]) for buffer in found if buffer.name in places}

@@ -10,7 +10,7 @@ from mccompile.base.strips import Strips
 from mccompile.measure.correctness import build
 from mccompile.targets import api as targets
 from tests.passes.graph import exact_qdq
-from tests.passes.graph.split_columns.test_split_columns import package, results
+from tests.passes.graph.tile_columns.test_tile_columns import package, results
 from tests.passes.qdq_graphs import Net, some_integers
 
 

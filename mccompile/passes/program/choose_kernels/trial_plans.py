@@ -19,8 +19,8 @@ from ....program.clone import clone
 from ....program.ir import Call, Program, Rows, walk
 from ...api import Context
 from ...planning.estimate import total
-from ..bind_storage import best_choice, blocks_after
-from ..form_rows import form_rows
+from ..bufferize import best_choice, blocks_after
+from ..fuse_line_buffers import fuse_line_buffers
 from ..order_calls import order_calls
 from ..select_kernels import select_kernels
 from ..share_work import share_work
@@ -69,7 +69,7 @@ class TrialPlans:
     def trial(self, picks: Sequence[int]) -> Trial:
         program, context = clone(self.program), self.context
         opened = self.give(program, picks)
-        for step in (select_kernels, order_calls, form_rows, share_work):
+        for step in (select_kernels, order_calls, fuse_line_buffers, share_work):
             step(program, context)
         blocks = blocks_after(program, context, best_choice(program, context, thorough=False))
         running = _running(program, peak(blocks).time)
@@ -82,7 +82,7 @@ def _calls(program: Program) -> list[Call]:
 
 
 def _running(program: Program, time: int) -> list[Call]:
-    """The calls of the item that runs at a time of lives_of, which counts from 1."""
+    """The calls of the item that runs at a time of liveness, which counts from 1."""
     item = next((item for number, item in enumerate(walk(program.body), 1) if number == time), None)
     if isinstance(item, Rows):
         return [stage.call for stage in item.stages]

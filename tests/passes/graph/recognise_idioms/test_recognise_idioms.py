@@ -13,9 +13,9 @@ from mccompile.frontend.load import load_proto
 from mccompile.graph.ir import Graph
 from mccompile.graph.verify import verify
 from mccompile.passes.api import Context
+from mccompile.passes.graph.eliminate_common_subexpressions import eliminate_common_subexpressions
 from mccompile.passes.graph.eliminate_dead import eliminate_dead
 from mccompile.passes.graph.recognise_idioms.recognise_idioms import recognise_idioms
-from mccompile.passes.graph.share_common import share_common
 from mccompile.passes.lower import lower
 from tests.passes.program.interpreter import outputs
 
@@ -46,7 +46,7 @@ def graph_of(body: str, x: str = "2,3,8", y: str = "2,3,8") -> Graph:
 
 
 def operators(graph: Graph, context: Context) -> str:
-    share_common(graph, context)
+    eliminate_common_subexpressions(graph, context)
     recognise_idioms(graph, context)
     eliminate_dead(graph, context)
     verify(graph, "recognise_idioms")

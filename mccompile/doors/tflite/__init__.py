@@ -1,1 +1,0 @@
-"""TensorFlow Lite files: read without TensorFlow, written out as ONNX operators."""

@@ -1,1 +1,0 @@
-"""split_columns: parts of the graph are computed in strips of columns, one after the other."""

@@ -1,0 +1,111 @@
+"""When each buffer of the arena is alive, and the blocks that a planner has to place.
+
+Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model
+inputs: from before the first call) to the last that reads it (model outputs, and what strings may point into: beyond
+the last). Buffers that overlap
+by decision of bufferize are one block with a part for each, so the planner slides them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...memory.interval import Block, Part, glue
+from ...program.ir import (
+    CONSTANT,
+    EXTERNAL,
+    LASTING,
+    STREAM,
+    Buffer,
+    Program,
+    View,
+    loop_spans,
+    reads,
+    root,
+    scratches,
+    walk,
+    writes,
+)
+
+
+@dataclass
+class Span:
+    start: int
+    end: int  # exclusive
+
+
+def liveness(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
+    """Time 0 is before the first call, when the inputs are filled."""
+    spans: dict[Buffer, Span] = {buffer: Span(0, 1) for _, buffer in program.inputs if buffer.role != EXTERNAL}
+
+    def touch(buffer: Buffer, time: int) -> None:
+        if buffer.role in (CONSTANT, STREAM) or root(buffer)[0].role == EXTERNAL:
+            return
+        span = spans.setdefault(buffer, Span(time, time + 1))
+        span.end = max(span.end, time + 1)
+
+    time = 0
+    for item in walk(program.body):
+        time += 1
+        views: Iterable[View] = (*reads(item), *writes(item))
+        for view in views:
+            touch(view.buffer, time)
+        for scratch in scratches(item):
+            touch(scratch, time)
+    for buffer in [view.buffer for _, view in program.outputs] + [b for b in spans if b.role == LASTING]:
+        touch(buffer, time + 1)
+    for buffer in program.lasting_inputs(keep_inputs):
+        touch(buffer, time + 1)
+    _hold(program, spans)
+    for buffer in [buffer for buffer in spans if buffer.overlap and buffer.overlap.part]:
+        base = buffer
+        while base.overlap and base.overlap.part:  # a part holds its bytes as long as anybody needs the whole
+            base = base.overlap.base
+            if base in spans:
+                spans[buffer].end = max(spans[buffer].end, spans[base].end)
+    return spans
+
+
+def _hold(program: Program, spans: dict[Buffer, Span]) -> None:
+    """What lasts longer than a trip of a loop is alive in all of them: what is read there and made before, what is made
+    there and read after, and what is handed on."""
+    for loop in loop_spans(program):
+        start, end = loop.start + 1, loop.end + 2  # time 0 is before the first call; ends are exclusive
+        inside = {view.buffer for item in walk([loop.loop]) for view in (*reads(item), *writes(item))}
+        carried = {buffer for carry in loop.loop.carries for buffer in (carry.now, carry.next)}
+        for buffer in inside:
+            span = spans.get(buffer)
+            if span is None:
+                continue
+            if span.start < start or buffer in carried:
+                span.end = max(span.end, end)
+            if span.end > end or buffer in carried:
+                span.start = min(span.start, start)
+
+
+def unshared(program: Program, buffers: Iterable[Buffer], align: int) -> list[Block]:
+    """Blocks of buffers that share with nobody; of rings the tensors that would be there without them."""
+    rings = {view.buffer: view.type.max_bytes for call in program.calls() for view in call.outs if view.lines}
+    return [Block(b.name, (Part(0, 1, 0, rings.get(b, b.max_bytes)),), max(align, b.storage.align)) for b in buffers]
+
+
+def blocks_of(lives: dict[Buffer, Span], align: int) -> tuple[list[Block], dict[Buffer, tuple[int, int]]]:
+    """One block per root, and for every buffer its block and its distance from the block's address."""
+    groups: dict[Buffer, list[Buffer]] = {}
+    for buffer in lives:
+        groups.setdefault(root(buffer)[0], []).append(buffer)
+    blocks: list[Block] = []
+    owners: dict[Buffer, tuple[int, int]] = {}
+    for base, members in groups.items():
+        parts = []
+        for member in members:
+            shift = root(member)[1]
+            span = lives[member]
+            parts.append(Part(span.start, span.end, shift, shift + member.max_bytes))
+        needed = max([align, *(m.storage.align for m in members)])
+        block, moved = glue(base.name, parts, needed)
+        for member in members:
+            owners[member] = (len(blocks), root(member)[1] + moved)
+        blocks.append(block)
+    return blocks, owners
