@@ -15,9 +15,9 @@ from contextlib import suppress
 
 import pytest
 
+from mccompile.base.errors import STRICT
 from mccompile.check import oracle
-from mccompile.driver.recovery import STRICT
-from mccompile.frontend import contradictions, node_checks
+from mccompile.frontend import contradictions
 from mccompile.measure import speed
 from mccompile.toolchain import build
 from tests import bare
@@ -25,7 +25,6 @@ from tests import bare
 if os.environ.get(bare.BARE):
     bare.hide()  # before modules of tests look for tools
 contradictions.ALWAYS = True
-node_checks.STRICT = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""

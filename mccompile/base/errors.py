@@ -6,11 +6,17 @@ its text is complete (the CLI adds nothing). Anything else that escapes is a bug
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
 DEBUG = "MCCOMPILE_DEBUG"  # an environment variable: tracebacks of errors that are bugs
+STRICT = "MCCOMPILE_STRICT"  # another one: what users get in spite of a bug is an error, as the project's tests want
+
+
+def is_strict() -> bool:
+    return bool(os.environ.get(STRICT))
 
 
 class Exit(IntEnum):

@@ -17,10 +17,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from ..base.errors import DEBUG, MccError
+from ..base.errors import DEBUG, MccError, is_strict
 from ..passes.api import LeftOut
 
-STRICT = "MCCOMPILE_STRICT"  # an environment variable: failures of passes are errors, as the project's own tests want
 OUTSIDE = (MccError, MemoryError, OSError, RecursionError)
 
 Made = TypeVar("Made")
@@ -43,14 +42,14 @@ def recovering(attempt: Callable[[tuple[LeftOut, ...]], Made], optional: Sequenc
             made = attempt(left)
             return made if len(left) < 2 else attempt(_fewest(attempt, left))
         except PassFailed as failed:
-            if os.environ.get(STRICT):
+            if is_strict():
                 raise failed.cause from None
             name, cause = failed.name, failed.cause
         except OUTSIDE:
             raise
         except Exception as error:
             names = [name for name in optional if name not in {each.name for each in left}]
-            name = "" if os.environ.get(STRICT) else _at_fault(attempt, left, names)
+            name = "" if is_strict() else _at_fault(attempt, left, names)
             if not name:
                 raise
             cause = error

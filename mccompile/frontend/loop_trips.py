@@ -16,8 +16,8 @@ from .declarations import declared_ranks
 from .reference import EvaluationFailed, evaluator
 
 _EXACT = frozenset({
-    "Add", "And", "Cast", "Constant", "Equal", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual",
-    "Max", "Min", "Mul", "Not", "Or", "Reshape", "Squeeze", "Sub", "Unsqueeze", "Where", "Xor",
+    "Add", "And", "Cast", "CastLike", "Constant", "Equal", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less",
+    "LessOrEqual", "Max", "Min", "Mul", "Not", "Or", "Reshape", "Squeeze", "Sub", "Unsqueeze", "Where", "Xor",
 })  # fmt: skip
 _MOST_TRIPS, _MOST_NODES, _MOST_ELEMENTS = 10_000, 50, 100
 

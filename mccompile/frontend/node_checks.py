@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from onnx import AttributeProto, NodeProto
 
+from ..base.errors import is_strict
 from ..base.own_functions import skeleton
 from ..graph.ir import Invalid, Refused, Unsupported, Value
 from ..ops.api import Operator, registry
@@ -16,14 +17,13 @@ from .signature import STANDARD_DOMAINS, Signature, check_types, similar
 
 # what reading a node ends in whose operands or attributes are not as its operator asks for, where no rule says so
 MISFITS = (ArithmeticError, LookupError, TypeError, ValueError)
-STRICT = False  # tests see what no rule foresaw as the bug that it is
 
 
 def refusal(error: Exception) -> Refused:
     """Why a node is refused, also where no rule foresaw it."""
     if isinstance(error, Refused):
         return error
-    if STRICT:
+    if is_strict():  # tests see what no rule foresaw as the bug that it is
         raise error
     why = f"its operands and attributes do not fit together: {type(error).__name__}: {error}"
     return Invalid(why, "correct the model; if other runtimes run it, please report it")

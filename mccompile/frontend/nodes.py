@@ -7,41 +7,39 @@ reason is collected and its results count as broken, so whatever reads them is c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 from ..base.own_functions import OwnFunction
-from ..graph.ir import Fact, Graph, Invalid, Node, Refused, Site, Unsupported, Value
-from ..ops.api import OnnxNode, Operator, find, resolve
+from ..graph.ir import Invalid, Node, Refused, Site, Unsupported, Value
+from ..ops.api import OnnxNode, find, resolve
 from ..ops.constant import constant_value
-from ..ops.control_flow import Impossible, RanksDiffer
+from ..ops.control_flow import RanksDiffer
 from ..ops.rules.trips import Changes, Grows
 from ..ops.rules.window import PadsFollow
 from . import composed, growing_loops, peeled_loops, searches, sequences
 from .attribute_values import check_values
 from .bounds import Limits
-from .contradictions import Results, said_types
-from .declarations import backwards, declared_ranks, declared_shapes
-from .evaluate import constant_of
+from .contradictions import Results
+from .declarations import backwards
 from .extent import over_budget
 from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
-from .graphs import GraphReader, normal_domain
-from .loop_trips import exact_trips, without_condition
+from .graphs import normal_domain
 from .node_checks import MISFITS, check_branches, check_new, check_operands, is_graph, no_class, refusal
 from .onnxruntime_forms import check_onnxruntime_form
-from .ordering import names_read, node_name
+from .ordering import names_read
 from .own_functions import asked_for, external, operand_types
-from .scope import Found, Missing, Scope, Whole, is_structure
+from .regions import RegionReader
+from .scope import Found, Missing, Scope, is_structure
 from .sequence_loops import loop
 from .signature import CONSUMED, STANDARD_DOMAINS, Signature, check_form, signature, without_consumed
 from .tensors import attribute_value
 
 
-class NodeReader(GraphReader):
+class NodeReader(RegionReader):
     def __init__(
         self,
         file: str,
@@ -54,9 +52,6 @@ class NodeReader(GraphReader):
         self.functions = {(normal_domain(f.domain), f.name, f.overload): f for f in functions}
         self.results_made = Results()
         self.own: Sequence[OwnFunction] = ()  # that compute operators which nothing here knows
-        self.chosen: Mapping[str, int] = {}  # the branch of an If that has to be taken, since only its rank can be used
-        self.declared_branches: dict[str, int] = {}  # the one whose rank the file declares, where ranks differ
-        self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
         self.assumed: dict[str, None] = {}  # where the file does not say it
         self.unsaid: Mapping[str, int] = {}  # versions of domains that it does not name
 
@@ -151,7 +146,8 @@ class NodeReader(GraphReader):
         if not broken:
             check_operands(sig, operands)
             if (domain, node.op_type) == ("", "Loop"):
-                node, operands = self._counted(node, operands, scope)
+                node, counted = self._counted(node, operands, scope)
+                operands[: len(counted)] = counted
         name = scope.origin(node)
         wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
 
@@ -163,6 +159,8 @@ class NodeReader(GraphReader):
         onnx_node.results, onnx_node.limits = self.declared_results(node.output, scope)
         bounds = {n: self.limits.of_value(node.input[n]).most(0) for n in cls.bounded if n < len(node.input)}
         onnx_node.most = {number: most for number, most in bounds.items() if most is not None}
+        if (domain, node.op_type) == ("", "Loop"):
+            onnx_node.steps = self.steps(next(a.g for a in given if is_graph(a)), scope)
         regions = self._regions(node, None if broken else (cls, onnx_node), scope)
         if broken or regions is None:
             return [Missing.BROKEN] * len(node.output)
@@ -209,151 +207,6 @@ class NodeReader(GraphReader):
         scope.graph.add(Node(op, operands, results, (scope.origin(node),)))
         return [value or Missing.ABSENT for value in results]
 
-    def _condition(self, operands: Sequence[Found | None]) -> bool | None:
-        """What the condition of an If is, where that follows from constants."""
-        constant = constant_of(operands[0], self._computed) if isinstance(operands[0], Value) else None
-        return bool(constant.array.reshape(-1)[0]) if constant is not None and constant.array.size == 1 else None
-
-    def _counted(
-        self, node: NodeProto, operands: list[Value | None], scope: Scope
-    ) -> tuple[NodeProto, list[Value | None]]:
-        """A loop that ends by its condition as one that counts, where it is known how often it runs."""
-
-        def known(value: Found | None) -> np.ndarray | None:
-            constant = constant_of(value, self._computed) if isinstance(value, Value) else None
-            return None if constant is None else constant.array
-
-        place = next((n for n, a in enumerate(node.attribute) if is_graph(a) and not a.ref_attr_name), None)
-        if place is None or len(operands) < 2:
-            return node, operands
-        body, constants = node.attribute[place].g, [known(value) for value in operands]
-        present = [value is not None for value in operands]
-        trips = exact_trips(body, scope.opsets[""], constants, present, lambda name: known(scope.find(name)))
-        if trips is None:
-            return node, operands
-        origin = scope.origin(node)
-        self.facts_used[f"{origin} runs {trips} times"] = None
-        copy = NodeProto()
-        copy.CopyFrom(node)
-        copy.attribute[place].g.CopyFrom(without_condition(body))
-        counted = [self.constant(np.array(value), scope, origin) for value in (np.int64(trips), np.bool_(True))]
-        return copy, [*counted, *operands[2:]]
-
-    def _is_broken(self, name: str, scope: Scope) -> bool:
-        return scope.find(name) in (Missing.BROKEN, None)
-
-    def _branch(self, node: NodeProto, chosen: bool, scope: Scope) -> Sequence[Found]:
-        """Only the branch that is taken, inlined in place of an If whose condition is known."""
-        self.facts_used[f"the condition of {scope.origin(node)} is {str(chosen).lower()}"] = None
-        wanted = "then_branch" if chosen else "else_branch"
-        graph = next(a.g for a in attributes_of(node, scope.attributes) if a.name == wanted)
-        shapes = declared_shapes(graph, {})
-        said = said_types(graph)
-        inner = replace(scope, outer=scope, values={}, prefix=f"{scope.origin(node)}/", shapes=shapes, said=said)
-        self.constants(graph, inner)
-        self.nodes(graph.node, inner)
-        if len(graph.output) < len(node.output):
-            raise Invalid(f"it has {len(node.output)} results, its {wanted} gives {len(graph.output)}")
-        results: list[Found] = []
-        for output, name in zip(graph.output, node.output, strict=False):
-            value = inner.find(output.name)
-            if value is None:
-                raise Invalid(f"its {wanted} gives {output.name!r}, which nothing makes")
-            if isinstance(value, Value) and name and value in inner.values.values() and value not in results:
-                value.name = self.unique(name, scope)
-            results.append(value)
-        return results
-
-    def _regions(
-        self, node: NodeProto, operator: tuple[type[Operator], OnnxNode] | None, scope: Scope
-    ) -> tuple[tuple[Graph, ...], list[Whole] | None] | None:
-        """The node's regions, and what they give where that is not only tensors; None where one could not be read.
-        Without an operator they are searched only."""
-        graphs = [(a.name, a.g) for a in attributes_of(node, scope.attributes) if is_graph(a)]
-        scopes: list[Scope] = []
-        results: list[list[Whole] | None] = []
-        around = self.findings
-        apart: list[Findings] = []
-        # then_branch before else_branch; every other operator has one region
-        graphs.sort(key=lambda entry: entry[0], reverse=True)
-        if operator is not None:
-            operator[1].ranks = [declared_ranks(graph) for _, graph in graphs]
-        for number, (name, graph) in enumerate(graphs):
-            facts = operator[0].region_inputs(operator[1], number) if operator else None
-            self.findings = Findings(around.sized)
-            apart.append(self.findings)
-            scopes.append(self.region(graph, scope, f"{scope.origin(node)}/{name}/", facts, operator is None))
-            results.append(self.results(graph, scopes[-1]))
-            self.findings = around
-        wholes: list[Whole] | None = None
-        if any(map(is_structure, (value for result in results for value in result or ()))):
-            wholes = self._alike(node, scopes, results)
-        found: list[Graph | None] = []
-        for (_, graph), inner, result in zip(graphs, scopes, results, strict=True):
-            if result is not None:
-                self.bind([output.name for output in graph.output], result, inner)
-            found.append(inner.graph if result is not None else None)
-        if operator is not None and operator[0] is resolve("", "If"):
-            self._replace_impossible(node, found, apart, scope)
-        for findings in apart:
-            around.take(findings)
-        whole = [graph for graph in found if graph is not None]
-        return (tuple(whole), wholes) if len(whole) == len(found) else None
-
-    def _alike(self, node: NodeProto, scopes: list[Scope], results: list[list[Whole] | None]) -> list[Whole]:
-        """Makes sequences and the like, which two branches give, of one form."""
-        if node.op_type != "If":
-            raise Unsupported("its body gives a sequence", "collect tensors of one shape")
-        whole = [result for result in results if result is not None]
-        if len(whole) < 2 or len(whole[0]) != len(whole[1]):
-            return whole[0]
-        writers = [self.writer(scope, scope.provenance + node_name(node)) for scope in scopes]
-        for position, pair in enumerate(zip(*whole, strict=True)):
-            whole[0][position], whole[1][position] = sequences.alike(writers, pair)
-        return whole[0]
-
-    def _replace_impossible(
-        self, node: NodeProto, branches: list[Graph | None], apart: list[Findings], scope: Scope
-    ) -> None:
-        """A branch whose sizes do not fit ends the run with an error, if the other one is right: exporters leave
-        branches in a model that are never taken for its sizes."""
-        for number, findings in enumerate(apart):
-            other = branches[1 - number]
-            if branches[number] is None and other is not None and findings.first_reason and findings.only_misfits:
-                branches[number] = self._impossible(node, other, findings.first_reason, scope)
-                apart[number] = Findings(self.findings.sized)
-        then, otherwise = branches
-        if then is None or otherwise is None:
-            return
-        origin = scope.origin(node)
-        if origin in self.chosen:
-            taken, other = (then, otherwise) if self.chosen[origin] == 0 else (otherwise, then)
-            for inner in reversed(list(other.nodes)):
-                other.remove(inner)
-            why = f"the results of {origin} are used with the ranks that its other branch gives"
-            branches[1 - self.chosen[origin]] = self._impossible(node, taken, why, scope)
-            return
-        ranks = [
-            (None if said is None or said.shape is None else len(said.shape), a.type.rank, b.type.rank)
-            for said, a, b in zip(map(scope.said.get, node.output), then.outputs, otherwise.outputs, strict=False)
-            if a.type.rank != b.type.rank
-        ]
-        fitting = [branch for branch in (0, 1) if all(rank[0] == rank[1 + branch] for rank in ranks)]
-        if ranks and fitting:
-            self.declared_branches[origin] = fitting[0]
-
-    def _impossible(self, node: NodeProto, other: Graph, why: str, scope: Scope) -> Graph:
-        """What stands for a branch that cannot run; its results are like those of the other."""
-        graph = Graph("impossible")
-        types = [value.type for value in other.outputs]
-        op = Impossible(why, tuple(t.dtype for t in types), tuple(t.shape for t in types))
-        results = [
-            Value(self.unique(f"{value.name}/impossible", scope, True), Fact(value.type)) for value in other.outputs
-        ]
-        graph.add(Node(op, [], results, (scope.origin(node),)))
-        graph.outputs += results
-        return graph
-
     # -- sequences and optional values
 
     def _structured(
@@ -370,6 +223,8 @@ class NodeReader(GraphReader):
             writer = self.writer(scope, scope.origin(node))
             return [*sequences.WRITERS[node.op_type](writer, attributes, operands)]
         if node.op_type == "Loop":
+            node, counted = self._counted(node, operands, scope)
+            operands[: len(counted)] = counted
             (graph,) = (a.g for a in attributes_of(node, scope.attributes) if is_graph(a))
             return loop(self, node, graph, operands, scope) or [Missing.BROKEN] * len(node.output)
         if node.op_type == "SequenceMap":

@@ -18,7 +18,7 @@ from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Limit, Unsupported, Value
 from ..ops.api import OnnxNode, resolve
 from .declarations import declared_ranks, declared_shapes
-from .graphs import GraphReader
+from .regions import RegionReader
 from .scope import Found, Scope, Whole
 from .sequences import sequence
 from .slots import Sequence_, Writer, as_slots, room_of
@@ -28,7 +28,7 @@ _ATTEMPTS = 8  # to find how large elements become
 
 
 def loop(
-    reader: GraphReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
+    reader: RegionReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
 ) -> Sequence[Found] | None:
     """The results; None where the body could not be read, and why has been said."""
     return _Loop(reader, node, graph, operands, scope).run()
@@ -36,7 +36,7 @@ def loop(
 
 class _Loop:
     def __init__(
-        self, reader: GraphReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
+        self, reader: RegionReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
     ) -> None:
         self.reader, self.node, self.graph, self.scope = reader, node, graph, scope
         self.origin = scope.origin(node)
@@ -126,7 +126,7 @@ class _Loop:
         flat = [value for state in first for value in leaves(state)]
         cls = resolve("", "Loop")
         call = self.call(flat)
-        inner = self.body(call, [_facts(state) for state in first])
+        inner = self.body([_facts(state) for state in first])
         results = self.reader.results(self.graph, inner)
         if results is None:
             return None
@@ -145,10 +145,17 @@ class _Loop:
         operands = [self.trips, self.condition, *states]
         return OnnxNode(self.origin, 0, {}, operands, 0, self.writer.constant, ranks=[self.ranks], most=self.most_trips)
 
-    def body(self, call: OnnxNode, states: Sequence[Fact | Structure[Fact]]) -> Scope:
+    def body(self, states: Sequence[Fact | Structure[Fact]]) -> Scope:
+        """The body for such states; of tensors among them it is known how they count."""
+        tensors = {number: state for number, state in enumerate(self.states) if isinstance(state, Value)}
+        call = self.call([*tensors.values()])
+        steps = self.reader.steps(self.graph, self.scope)
+        call.steps = {2 + place: steps[2 + number] for place, number in enumerate(tensors) if 2 + number in steps}
         facts = resolve("", "Loop").region_inputs(call, 0)
         assert facts is not None
-        return self.reader.region(self.graph, self.scope, f"{self.origin}/body/", [*facts[:2], *states])
+        known = dict(zip(tensors, facts[2:], strict=True))
+        given = [known.get(number, state) for number, state in enumerate(states)]
+        return self.reader.region(self.graph, self.scope, f"{self.origin}/body/", [*facts[:2], *given])
 
     def rooms(self) -> dict[int, tuple[Room, int]] | None:
         """For each carried sequence how large its slots have to be, and how many more of them a trip takes. Found by
@@ -156,10 +163,9 @@ class _Loop:
         self.optional = {number for number, state in enumerate(self.states) if isinstance(state, Maybe)}
         listed = [number for number, state in enumerate(self.states) if _is_list(state)]
         rooms = {number: room_of(_content(self.states[number])) for number in listed}
-        call = self.call([])
         for _ in range(_ATTEMPTS):
             states = [self.guess(number, rooms.get(number)) for number in range(len(self.states))]
-            inner = self.body(call, states)
+            inner = self.body(states)
             results = self.reader.results(self.graph, inner)
             _take_apart(inner.graph)
             if results is None:

@@ -49,6 +49,7 @@ class OnnxNode:
     results: tuple[TensorType | None, ...] = ()  # what the model declares of their shapes
     limits: tuple[Limit, ...] = ()  # what the user says of sizes of the results,
     most: Mapping[int, int] = dataclasses.field(default_factory=dict)  # and of the values of `bounded` operands
+    steps: Mapping[int, int] = dataclasses.field(default_factory=dict)  # what a trip adds to operands that count
 
     def rank(self, region: int, position: int) -> int | None:
         """What the file declares of the rank of an input of a region."""

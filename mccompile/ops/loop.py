@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, maximum, minimum, symbol, upper
+from ..base.dims import Dim, Symbolic, bounds, maximum, minimum, symbol, upper
 from ..base.dtypes import bool_, i64
 from ..base.tensor import TensorType
 from ..graph.ir import Graph, Limit
@@ -36,7 +36,12 @@ class Loop(Operator):
         trips = _known_trips(Site(tuple(operands), node.outputs))
         counter, condition = (_one(node, index, position) for position in range(2))
         first = _counter_fact(node.name, _most_trips(node) if trips is None else upper(trips), counter)
-        states = [Fact(fact.type) for fact in operands[2:] if fact is not None]
+        own = single(first.value)
+        states = [
+            _carried(fact, None if own is None else own * node.steps.get(number, 0))
+            for number, fact in enumerate(operands)
+            if number > 1 and fact is not None
+        ]
         return [first, Fact(TensorType(bool_, condition)), *states]
 
     def infer(self, site: Site) -> list[Fact]:
@@ -130,6 +135,16 @@ def _one(node: OnnxNode, region: int, position: int) -> tuple[int, ...]:
         what = "condition" if position else "counter"
         raise Invalid(f"its body declares the {what} with rank {rank}, and it is a scalar or a vector of one element")
     return (1,) * rank
+
+
+def _carried(fact: Fact, added: Dim | None) -> Fact:
+    """What is known of a carried value in a trip, where so much has been added to it."""
+    start = single(fact.value)
+    if added is None or not isinstance(added, Symbolic) or start is None or not fact.type.dtype.is_integer:
+        return Fact(fact.type)
+    value = np.empty(fact.type.static_shape, dtype=object)
+    value[...] = start + added
+    return Fact(fact.type, value)
 
 
 def _counter_fact(node: str, trips: int | None, shape: tuple[int, ...]) -> Fact:

@@ -12,9 +12,8 @@ import pytest
 from onnx import ModelProto
 
 from mccompile import cli, pipeline
-from mccompile.base.errors import InternalError, Problem, UnsupportedModel
+from mccompile.base.errors import STRICT, InternalError, Problem, UnsupportedModel
 from mccompile.driver import Options, compile_graph, compiling
-from mccompile.driver.recovery import STRICT
 from mccompile.frontend.load import load_proto
 from mccompile.graph import text
 from mccompile.graph.ir import Graph

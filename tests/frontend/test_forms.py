@@ -8,8 +8,7 @@ import pytest
 from onnx import ModelProto, helper, parser
 
 import mccompile.frontend.onnxruntime_forms as forms
-from mccompile.base.errors import BadFile, UnsupportedModel
-from mccompile.frontend import node_checks
+from mccompile.base.errors import STRICT, BadFile, UnsupportedModel
 from mccompile.frontend.load import load_proto
 from mccompile.ops.api import resolve
 from tests.frontend.onnxruntime_forms import written
@@ -84,7 +83,7 @@ def test_what_the_schema_does_not_allow_is_refused(name: str) -> None:
 
 def test_what_no_rule_foresaw_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests and the fuzzers see the traceback, users a refusal that says where."""
-    monkeypatch.setattr(node_checks, "STRICT", False)
+    monkeypatch.delenv(STRICT)
     monkeypatch.setattr(resolve("", "Abs"), "infer", lambda self, site: [()[0]])
     with pytest.raises(BadFile, match=r'(?s)node "y" \(Abs.*do not fit together: IndexError: tuple index'):
         load_proto(model("(float[2] x) => (y) { y = Abs(x) }"))

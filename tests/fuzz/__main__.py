@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mccompile.base.errors import STRICT
 from mccompile.driver import Options, compile_graph
-from mccompile.driver.recovery import STRICT
 from mccompile.frontend.load import load_proto
 
 from . import machines, official, options, oracle, programs, shrink, subject, trial, ways

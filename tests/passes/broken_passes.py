@@ -21,10 +21,9 @@ from unittest import mock
 import numpy as np
 
 from mccompile import pipeline
-from mccompile.base.errors import InternalError, MccError
+from mccompile.base.errors import STRICT, InternalError, MccError
 from mccompile.base.tensor import TensorType
 from mccompile.driver import Options, compile_graph
-from mccompile.driver.recovery import STRICT
 from mccompile.emit.package import Package
 from mccompile.frontend.load import load_proto
 from mccompile.graph.ir import Fact, Graph, Value

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mccompile.base.errors import STRICT
 from mccompile.driver import Options
-from mccompile.driver.recovery import STRICT
 from tests.fuzz import machines, oracle, trial
 from tests.fuzz.machines import Build, Machine
 from tests.fuzz.trial import Trial
