@@ -24,7 +24,7 @@ from mccompile.base.errors import STRICT
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 
-from . import machines, official, options, oracle, programs, shrink, subject, trial, ways
+from . import machines, official, options, oracle, programs, shrink, strays, subject, trial, ways
 from .machines import Machine
 from .operators.registry import entries
 from .report import Figures, Outcome, text
@@ -45,6 +45,7 @@ class Source:
     seed: int
     machines: tuple[Machine, ...]
     having: frozenset[str] = frozenset()  # operators, one of which each graph has; none: any graph
+    strays: float = strays.SHARE  # of the graphs, given values that are not finite and the like
 
 
 def main() -> int:
@@ -58,11 +59,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--targets", default="", help="only these, with commas between")
     parser.add_argument("--having", default="", help="only graphs with one of these operators, with commas between")
+    parser.add_argument("--strays", type=float, default=strays.SHARE, help="share of graphs given NaN and the like")
     parser.add_argument("--shrink", type=float, default=20.0, help="seconds for each failure")
     parser.add_argument("--out", type=Path, help="where failures are written as well")
     arguments = parser.parse_args()
     there = machines.available(tuple(_listed(arguments.targets)))
-    source = Source(arguments.seed, there, frozenset(_listed(arguments.having)))
+    source = Source(arguments.seed, there, frozenset(_listed(arguments.having)), arguments.strays)
     if arguments.subject is not None:
         return _one(source, arguments.subject, arguments.shrink)
     with tempfile.TemporaryDirectory(prefix="fuzz-kept-") as folder:
@@ -237,6 +239,7 @@ def trials_of(source: Source, number: int) -> list[Trial]:
     wanted = oracle.wanted(made, runs)
     if not wanted.is_known:
         wanted = baseline(seed, number, made, runs, wanted)
+    strange = strays.drawn(made, runs, [seed, number], source.strays) if wanted.is_known else None
     chance = np.random.default_rng([seed, number, 3])
     weights = np.array([machine.weight for machine in there])
     found = []
@@ -247,6 +250,8 @@ def trials_of(source: Source, number: int) -> list[Trial]:
         if one.hand_over(runs):
             one.wanted = oracle.wanted(made, one.runs)
         one = one if chance.random() > RENEWED else with_other_weights(one)
+        if strange is not None and one.fed is None and one.renewed is None:
+            one = with_strays(one, strange)
         found.append(in_some_way(one, np.random.default_rng([seed, number, 5, variant])))
     return found
 
@@ -265,6 +270,14 @@ def with_other_weights(made: Trial) -> Trial:
         return made
     wanted = oracle.wanted(other, made.runs)
     return replace(made, renewed=other, wanted=wanted) if wanted.is_known else made
+
+
+def with_strays(made: Trial, strange: strays.Strays) -> Trial:
+    """The same program, given values that are not finite and the like."""
+    if strange.kind == strays.SMALL and made.build.machine.target in strays.FLUSHING:
+        return made
+    seen = {"subject": strange.subject, "runs": strange.runs, "wanted": strange.wanted}
+    return replace(made, **seen, strays=strange)
 
 
 def baseline(

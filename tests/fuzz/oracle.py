@@ -274,8 +274,10 @@ def _nudged(array: np.ndarray, chance: np.random.Generator, least: float = 0.0) 
     if array.dtype.name not in EXACT_BITS:
         return array
     step = max(least, {"float32": 1e-6, "float64": 1e-7, "float16": 1e-3, "bfloat16": 8e-3}[array.dtype.name])
-    moves = chance.uniform(-step, step, array.shape)
-    return np.asarray(array.astype(np.float64) * (1 + moves) + moves * 1e-2).astype(array.dtype)
+    moves, wide = chance.uniform(-step, step, array.shape), array.astype(np.float64)
+    tiny = (wide != 0) & (np.abs(wide) < float(np.finfo(np.float32).tiny))  # denormals stay some
+    with np.errstate(over="ignore"):
+        return np.asarray(wide * (1 + moves) + np.where(tiny, 0.0, moves * 1e-2)).astype(array.dtype)
 
 
 def explains(got: np.ndarray, want: np.ndarray, others: Sequence[np.ndarray]) -> bool:

@@ -108,9 +108,18 @@ def text(trial: Trial) -> str:
         lines.append(f"written and built by {trial.way}: --target {trial.asked}")
     if trial.renewed is not None:
         lines.append("run with the blob of other weights: `subject.trained_anew`")
+    if trial.strays is not None:
+        lines.append(f"strays: {trial.strays.kind} values{' in a weight' * trial.strays.in_weights}, {_strewn(trial)}")
     if subject.free:
         lines.append(f"sizes: {dict(subject.free)}")
     return "\n".join([*lines, as_text(subject.model)])
+
+
+def _strewn(trial: Trial) -> str:
+    """What a program is given, where that is little."""
+    runs = [{name: array.tolist() for name, array in run.items()} for run in trial.runs]
+    told = str(runs)
+    return told if len(told) < 2000 else "which --subject gives again"
 
 
 def as_text(model: ModelProto) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from mccompile.driver import Options
 
 from . import oracle, trial
 from .evaluate import captured
-from .subject import Subject, trained_anew
+from .subject import Arrays, Subject, trained_anew
 from .trial import Trial
 
 
@@ -34,12 +34,15 @@ def shrunk(failing: Trial, folder: Path, seconds: float) -> Trial:
 
 def _fails_alike(candidate: Trial, failing: Trial, folder: Path) -> bool:
     try:
-        candidate.hand_over(candidate.subject.runs([candidate.seed, candidate.number]))
+        runs = candidate.subject.runs([candidate.seed, candidate.number])
+        candidate.hand_over(runs)
         if failing.renewed is not None:
             candidate.renewed = trained_anew(candidate.subject, candidate.seed, candidate.number)
             if candidate.renewed is None:
                 return False
         candidate.wanted = oracle.wanted(candidate.renewed or candidate.subject, candidate.runs)
+        if failing.strays and not _strewn(candidate, runs):
+            return False
         if failing.verdict and failing.verdict.kind == trial.WRONG and not candidate.wanted.is_known:
             return False
         trial.run([candidate], folder)
@@ -47,6 +50,15 @@ def _fails_alike(candidate: Trial, failing: Trial, folder: Path) -> bool:
         return False
     assert candidate.verdict is not None and failing.verdict is not None
     return candidate.verdict.kind == failing.verdict.kind
+
+
+def _strewn(candidate: Trial, runs: Sequence[Arrays]) -> bool:
+    """Puts strays where they are drawn for what is left."""
+    assert candidate.strays is not None
+    again = candidate.strays.again(candidate.subject, runs, [candidate.seed, candidate.number])
+    if again is not None:
+        candidate.runs, candidate.wanted = again.runs, again.wanted
+    return again is not None
 
 
 def _smaller(best: Trial) -> Iterator[Trial]:

@@ -25,8 +25,9 @@ from mccompile.frontend.load import load_proto
 from mccompile.measure import windows
 from mccompile.toolchain.model_report import read_report
 
-from . import costs, forms, machines, oracle, ways
+from . import costs, forms, machines, oracle, strays, ways
 from .programs import HANG, NO_BUILD, SANITIZER, Batch, Failure, Item
+from .strays import Strays
 from .subject import Arrays, Subject
 
 OK, NEAR, REFUSED, WRONG, CRASH, SKIPPED = "ok", "near", "refused", "wrong", "crash", "skipped"
@@ -63,6 +64,7 @@ class Trial:
     way: str = ""  # it is written and built in
     asked: str = ""  # for --target, in that way
     fed: forms.Fed | None = None  # what it is given instead of `runs`, which is what the model sees
+    strays: Strays | None = None  # what it is given besides ordinary values
     inexact: bool = False  # the model sees other numbers than those that nothing has to round
 
     def compile(self, folder: Path, prefix: str) -> None:
@@ -175,6 +177,7 @@ class Trial:
         notes += ["other weights"] if self.renewed is not None else []
         notes += [self.way] if self.way else []
         notes += ["forms"] if self.fed is not None else []
+        notes += [f"strays ({self.strays.kind})"] if self.strays else []
         notes += ["C++"] if self.options.wrappers else []
         verdict = Verdict(OK)
         for number, run in enumerate(first):
@@ -192,6 +195,8 @@ class Trial:
         if name in self.orders:
             got = got.transpose(np.argsort(self.orders[name]))
         answers = [self._given(name, want) for want in answers]
+        if self.strays:
+            return self._of_strays(name, number, got, answers)
         in_floats = self.subject.source == "qdq" and not self.options.optimize  # as the model is written
         rounds = self._rounds
         exact = name in self.subject.exact and not (self.winograd or in_floats or self.inexact or rounds)
@@ -208,6 +213,22 @@ class Trial:
             if any(agrees) or any(oracle.explains(got, want, others) for want in answers):
                 return Verdict(NEAR, f"{name} of run {number}: {said[0]}")
         return Verdict(WRONG, f"{name} of run {number}: {' / '.join(said)}")
+
+
+    def _of_strays(self, name: str, number: int, got: np.ndarray, answers: Sequence[np.ndarray]) -> Verdict:
+        """Beside what may come of values that are not finite, and the like."""
+        assert self.strays is not None
+        if self.winograd or self._rounds:  # whole tiles are reached there, or rows
+            return Verdict(OK)
+        more = 0.05 if self.options.weights_dtype else 0.0
+        said = strays.differs(got, answers, self.strays.kind, more)
+        if not said:
+            return Verdict(OK)
+        moved = oracle.moved(self.subject, self.runs, name, number, self.options.weights_dtype or "")
+        others = [*moved, *oracle.in_doubles(self.subject, self.runs, name, number)]
+        others = [self._given(name, each).astype(got.dtype) for each in others]
+        explained = not strays.differs(got, [*answers, *others], self.strays.kind, more)
+        return Verdict(NEAR if explained else WRONG, f"{name} of run {number}: {said}")
 
 
 def _with_room(array: np.ndarray, shape: Sequence[int | str]) -> np.ndarray:
