@@ -150,8 +150,8 @@ def _loaded(name: str, dtype: DType, index: str) -> str:
 
 
 def divided(first: int, second: int, last: int) -> Case:
-    """An operand is the same along the middle axis."""
-    kind, shape = Map(apply("div", operand(0, u8), operand(1, u8))), (first, second, last)
+    """An operand is the same along the middle axis. Shorter rows are not served."""
+    kind, shape = Map(apply("div", operand(0, u8), operand(1, u8))), (first, second, last + LEAST // 2 - 1)
     return replace(Case.of_one_type(f"{first}_{second}_{last}", kind, (shape, shape), shape, u8), repeated={1: (1,)})
 
 
