@@ -42,6 +42,8 @@ FLUSHING = ("cortex-m55",)  # in vectors denormals are 0 there
 OPEN = frozenset(
     {"Hardmax", "TopK", "Mod", "DeformConv", "GridSample", "MaxUnpool", "NonMaxSuppression", "Unique", "OneHot"}
 ) | {name for name, entry in entries().items() if entry.family in ("quantized", "learned", "chance", "microsoft")}
+# Maxima of a window keep NaN (DESIGN.md), which references drop; tests/kernels/test_not_finite.py asks for it.
+OPEN |= {"MaxPool", "MaxRoiPool", "GlobalMaxPool"}
 # Products with a factor that is 0 may be left out (DESIGN.md), so fewer elements may be reached.
 FEWER = frozenset({"Resize", "RoiAlign", "DFT", "STFT", "AffineGrid", "MelWeightMatrix"})
 WITH_ZEROS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"})  # where weights hold zeros
