@@ -90,6 +90,8 @@ class Lanes(Kernel):
         apart = sum(steps[-1] not in (0, 1) for steps in loops.strides)
         vectors = lane_work(call.kind.expressions(), [view.buffer.dtype for view in views], target)
         single = row % (LEAST // 2) * (len(views) + 2) / machine.issue
+        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
+            vectors *= LANES
         cycles = row * (vectors + apart / machine.stores) + single + 2 * AROUND / machine.issue
         count = static(call.outs[0].type.count)
         return Cost(max(count // row * cycles, traffic(views, target, innermost(call))), code=400)
