@@ -49,7 +49,7 @@ def _as_dict(board: Board) -> dict[str, object]:
         "name": board.name,
         "chip": board.chip,
         "core": core.name,
-        "target": core.target or None,
+        "target": core.target,
         "fpu": core.fpu,
         "dsp": core.dsp,
         "mhz": board.mhz or None,

@@ -119,9 +119,10 @@ def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
     if isinstance(param, click.Option) and param.is_flag:
         return flag
     if flag == "--target":
-        from ..targets.chips import chip
+        from ..targets.boards.catalogue import core_of
+        from ..targets.processors import named_processor
 
-        known = chip(value) if value and value not in values_of(param) else None
+        known = (core_of(value) or named_processor(value)) if value and value not in values_of(param) else None
         return f"{flag} {known.target if known else value or 'native'}"
     if flag in _SHAPED:
         what = near(word, values_of(param)) or next((w for w in ours(word) if w in values_of(param)), "ram")

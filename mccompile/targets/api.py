@@ -27,8 +27,8 @@ from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.near import meant
 
 from .boards.catalogue import instead_of_target, listed
-from .chips import chip
 from .machine import USUAL, Machine, machine_in, read_machine
+from .processors import named_processor
 
 _FOLDER = Path(__file__).resolve().parent
 _NATIVE = "native"
@@ -173,7 +173,7 @@ def _unknown(name: str) -> Problem:
     """A chip or a board leads to its target, a word to the one that is written like it."""
     board = instead_of_target(name)
     boards = board or listed(name)
-    known = None if boards else chip(name)
+    known = None if boards else named_processor(name)
     why = f"the targets are {', '.join(names())}" if known is None else f"{name}: {known.what}"
     close = f"did you mean --target {known.target}?" if known is not None else meant(name, names(), "--target")
     fix = board or close or boards

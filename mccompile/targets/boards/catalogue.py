@@ -31,12 +31,13 @@ _WORD = 3  # letters that are looked for inside of names
 
 @dataclass(frozen=True)
 class Core:
-    """A core. `target` is empty where models cannot be compiled for it, and `note` says why."""
+    """A core, and the target whose code runs there."""
 
     name: str
-    target: str = ""
+    target: str
     fpu: bool = False
     dsp: bool = False
+    constants_in_ram: bool = False  # start-up code copies them from flash, which pointers do not reach
     note: str = ""
 
 
@@ -56,7 +57,7 @@ class Board:
     @property
     def budget(self) -> dict[str, int]:
         """What a model may take of it at most."""
-        return {"ram": self.ram, "weights": self.flash}
+        return {"ram": self.ram, "weights": self.ram if self.core.constants_in_ram else self.flash}
 
     @property
     def memories(self) -> tuple[Core, int, int]:
@@ -116,10 +117,6 @@ def find(name: str) -> Board:
         )
         fix = f"name one of them: --board {found[0].key}"
         raise WrongUse(Problem(f"{name!r} can be {len(found)} boards or chips", "--board", why, fix))
-    if not found[0].core.target:
-        what = f"models cannot be compiled for {found[0].name}"
-        fix = "take a board with 32 bits, such as --board uno_r4_minima"
-        raise WrongUse(Problem(what, "--board", f"it runs on {found[0].core.name}: {found[0].core.note}", fix))
     return found[0]
 
 
@@ -128,17 +125,21 @@ def search(word: str) -> list[Board]:
     return _holding(word) or _near(word)
 
 
+def core_of(name: str) -> Core | None:
+    """The core of a board, a chip or a family."""
+    meant, known = _meant(name), family(name)
+    return meant[0].core if meant else known[1] if known else None
+
+
 def instead_of_target(name: str) -> str:
     """What to write where a board, a chip or a family is given as a target; empty where it is none of them."""
-    meant = _meant(name)
-    found = meant or _of_family(name)
-    if not found:
+    meant, core = _meant(name), core_of(name)
+    if core is None:
         return ""
-    core = found[0].core
-    if not core.target:
-        return f"{name} runs on {core.name}: {core.note}"
+    found = meant or _of_family(name)
     which = "" if meant else "one of its boards, such as "
-    return f"{name} runs on {core.name}: --target {core.target}, or {which}--board {found[0].key} (sets memories too)"
+    board = f", or {which}--board {found[0].key} (sets memories too)" if found else ""
+    return f"{name} runs on {core.name}: --target {core.target}{board}"
 
 
 def listed(word: str) -> str:
@@ -181,11 +182,7 @@ def _known_first(found: list[Board]) -> list[Board]:
 def larger(than: Board, budget: Mapping[str, int]) -> list[Board]:
     """Boards with so much RAM and flash, those of the same maker, of the same core, and with the least RAM first; one
     of each size."""
-    fit = [
-        board
-        for board in boards().values()
-        if board.core.target and all(board.budget[what] >= need for what, need in budget.items())
-    ]
+    fit = [board for board in boards().values() if all(board.budget[what] >= need for what, need in budget.items())]
 
     def distance(board: Board) -> tuple[bool, bool, int, int, str]:
         maker = _letters(board.chip)[:_MAKER] != _letters(than.chip)[:_MAKER]
@@ -210,7 +207,7 @@ def _unknown(name: str) -> WrongUse:
         why = f"the catalogue has no such board or chip; {start} is a family with {core.name}"
         some = ", ".join(board.key for board in _of_family(name)[:_SHOWN])
         fix = f"its boards are {some} (`mccompile boards {start}`)" if some else ""
-        alone = f"without one: --target {core.target} --budget ram=96K" if core.target else core.note
+        alone = f"without one: --target {core.target} --budget ram=96K"
         return WrongUse(Problem(f"unknown board {name!r}", "--board", why, "; ".join(filter(None, (fix, alone)))))
     near = [board.key for board in _near(name)]
     why = f"none of {len(boards())} boards and chips is called so"
@@ -251,5 +248,4 @@ def lines(found: list[Board]) -> Iterator[list[str]]:
     """A row of a table for each."""
     for board in found:
         speed = f"{board.mhz} MHz" if board.mhz else ""
-        target = board.core.target or "none"
-        yield [board.key, board.core.name, target, speed, shown(board.ram), shown(board.flash), board.name]
+        yield [board.key, board.core.name, board.core.target, speed, shown(board.ram), shown(board.flash), board.name]

@@ -1,0 +1,70 @@
+"""Cores, computers and accelerators by the names that people know: which target is theirs. Microcontrollers and their
+boards are in the catalogue (`boards/`), which is asked first.
+
+Invariant: the first line that a name begins with says it; where no target has kernels for a core, that is `generic`,
+and what is said of it tells so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_M0, _M3, _M4, _M7, _M33, _M55 = (f"cortex-m{n}" for n in (0, 3, 4, 7, 33, 55))
+_PORTABLE = "portable C runs there; no kernels are written for"
+
+# (names begin with, target, what is there); separators are left out of names
+_TABLE = (
+    (r"stm32mp1", "armv7a", "an Arm Cortex-A7"),
+    (r"stm32mp2", "aarch64", "an Arm Cortex-A35"),
+    (r"(raspberrypi|raspi|rpi|raspberry)(zero2|3|4|5|400|cm4|$)", "aarch64", "Arm cores of 64 bits"),
+    (r"(raspberrypi|raspi|rpi|raspberry)", "armv7a", "Arm cores; of 32 bits in older ones"),
+    (
+        r"jetson|orin|xavier|nano$|rk35|rk33|imx8|imx9|beagleplay|snapdragon|android|pixel|graviton|armv8|arm64|neon64",
+        "aarch64",
+        "Arm cores of 64 bits",
+    ),
+    (r"apple|m[12]$|m[1-9]pro|macos|osx|darwin|mac$|iphone|ios", "aarch64", "Arm cores of 64 bits"),
+    (r"(cortex)?a(35|53|55|57|65|7[0-9]|510|520|715|720)|cortexx", "aarch64", "an Arm core of 64 bits"),
+    (r"(cortex)?a(5|7|8|9|12|15|17)$|armv7|armhf|arm32|neon|beaglebone|zynq|imx6|imx7", "armv7a", "Arm of 32 bits"),
+    (r"(cortex)?r\d", "generic", f"{_PORTABLE} Cortex-R"),
+    (r"(arm)?(cortex|c)?m0(plus|\+)?$|(arm)?(cortex|c)m1$", _M0, "an Armv6-M core"),
+    (r"(arm)?(cortex|c)?m23", "cortex-m23", "an Armv8-M core"),
+    (r"(arm)?(cortex|c)?m3$|armv7m", _M3, "an Armv7-M core"),
+    (r"(arm)?(cortex|c)?m4f?$|armv7em", _M4, "an Armv7E-M core"),
+    (r"(arm)?(cortex|c)?m7f?$", _M7, "an Armv7E-M core"),
+    (r"(arm)?(cortex|c)?m3[35](p|f)?$|armv8m", _M33, "an Armv8-M core"),
+    (r"(arm)?(cortex|c)?m(52|55|85)$|armv81m|helium|mve", _M55, "an Armv8.1-M core with Helium"),
+    (r"xtensa|lx[67]", "generic", f"{_PORTABLE} Xtensa; --package esp-idf arranges it"),
+    (r"corstone300|corstone310|mps3|ethosu|armethos|alif", _M55, "a Cortex-M55 or M85; its accelerator is not used"),
+    (r"riscvv|rvv|rva23|rv64gcv", "riscv64v", "a RISC-V core of 64 bits with vectors"),
+    (r"rv64|riscv64|riscv|risc", "riscv64", "a RISC-V core of 64 bits"),
+    (r"rv32|riscv32|ibex", "rv32imc", "a RISC-V core of 32 bits"),
+    (r"(cortexm?|arm)$", _M4, "one of the Cortex-M: --target names the core"),
+    (r"avx512|skylakex|x8664v4|zen[45]|icelake|sapphire", "x86-64-v4", "x86-64 with AVX-512"),
+    (
+        r"avx|avx2|haswell|x8664v3|zen|amd64|x8664|x64|x86$|skylake|intel|amd|pc$|core2?i",
+        "x86-64-v3",
+        "x86-64 with AVX2; --target native is this machine",
+    ),
+    (r"wasm|web|browser|node|emscripten|wasi", "wasm32", "WebAssembly with SIMD"),
+    (r"host|local|this|native|cpu|desktop|laptop|machine|linux|windows|x86", "native", "this machine"),
+    (r"any|all|c99|c$|portable|default|avr|mips|powerpc|ppc|tricore", "generic", "portable C is what runs there"),
+    (
+        r"gpu|cuda|tensorrt|opencl|vulkan|metal|npu|tpu|edgetpu|hailo|fpga|dsp|hexagon",
+        "native",
+        "accelerators are not used: C runs on processors",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Processor:
+    target: str
+    what: str  # what is there, in words
+
+
+def named_processor(name: str) -> Processor | None:
+    """The target of a core, a computer or an accelerator."""
+    plain = re.sub(r"[\s_.\-/]", "", name.lower())
+    return next((Processor(target, what) for begins, target, what in _TABLE if re.match(begins, plain)), None)
