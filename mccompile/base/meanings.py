@@ -18,7 +18,7 @@ list devices boards platforms chips = targets
 operators supported support = ops
 calibrate ptq = quantize
 check-install env system = doctor
-view dashboard page = studio analyze
+view dashboard page = analyze
 # options
 out outdir out-dir output-dir output-folder dest destination dir out-file output-file outfile = -o --output
 board mcu chip device platform cpu mcpu arch march mtriple triple soc core machine = --target

@@ -179,11 +179,11 @@ def blob(model: Path, folder: Path, name: str, force: bool, trust: bool) -> None
 
 
 def _native_hint(plan: Plan, options: Options) -> str:
-    """What compiling for this very machine would bring."""
+    """What compiling for this very machine would bring, where it may be what is meant."""
     from ..kernels.registry import Registry
     from ..targets import api
 
-    if plan.target != "generic":
+    if plan.target != "generic" or options.board:
         return ""
     native = api.load("native")
     registry = Registry.load(options.kernels)

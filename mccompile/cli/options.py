@@ -350,7 +350,7 @@ def model_options(command: Callable[..., Any], but: str = "") -> Callable[..., A
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__
     for option in reversed(MODEL_OPTIONS):
         collected = option(collected)
-    params: list[click.Parameter] = collected.__click_params__  # type: ignore[attr-defined]
+    params: list[click.Parameter] = vars(collected)["__click_params__"]
     params[:] = [param for param in params if but not in param.opts]
     return collected
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ops.api import registry
+from ..ops.api import OWN, registry
 from . import composed, searches, sequences
-
-OWN = "mccompile"
 
 
 def supported() -> Mapping[str, tuple[int, ...]]:
     """The versions of each operator's meaning; none where it is decomposed. What passes make (domain `mccompile`) is in
     no file, so it is not here."""
+    classes = {key: cls for key, cls in registry().items() if cls.domain != OWN and not cls.refused}
     names = [*composed.names(), *searches.NAMES, *(("", name) for name in sequences.WRITERS)]
     found: dict[str, tuple[int, ...]] = {title(domain, name): () for domain, name in names}
-    found |= {title(domain, name): cls.versions for (domain, name), cls in registry().items() if domain != OWN}
+    found |= {title(domain, name): cls.versions for (domain, name), cls in classes.items()}
     return dict(sorted(found.items()))
 
 

@@ -65,6 +65,7 @@ class Gradient(Operator):
 
     domain = DOMAIN
     versions = (1,)
+    refused = True
     xs: tuple[str, ...]
     y: str
     zs: tuple[str, ...] = ()

@@ -132,7 +132,7 @@ def test_each_meaning_leads_to_what_is_there(word: str) -> None:
         for param in command.params:
             there.update(param.opts)
             there.update(values_of(param))
-    there |= {"u8", "u16", "i8", "i16", "i32", "f32", "rgb", "gray", "--markdown", "studio", "balanced"}
+    there |= {"u8", "u16", "i8", "i16", "i32", "f32", "rgb", "gray", "--markdown", "balanced"}
     assert any(ours in there for ours in meanings.ours(word)), word
 
 

@@ -87,7 +87,6 @@ def drawn(g: Builder) -> Entry:
 # Operators that no graph gets, and why.
 EXEMPT = {
     "ai.onnx.ml::ZipMap": "its result is no tensor; tests/ops/test_ml.py",
-    "ai.onnx.preview.training::Gradient": "needs a graph to differentiate; ONNX's own cases (make onnx-suite)",
     "com.microsoft::QLinearReduceMean": "onnxruntime does not run it any more, and nobody else does",
     "com.microsoft::DecoderMaskedMultiHeadAttention": "tests/frontend/test_composed_buffered.py",
     "com.microsoft::EmbedLayerNormalization": "tests/frontend/test_composed_blocks.py",
