@@ -6,11 +6,12 @@ Invariant: a step is what the body adds, whatever the loop's condition and trip 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
+from ..base.dtypes import of_onnx
 from .signature import STANDARD_DOMAINS
 
 Known = Callable[[str], np.ndarray | None]  # what a name outside of the body is, if it is constant
@@ -65,16 +66,30 @@ class _Steps:
         return True
 
     def number(self, name: str) -> int | None:
-        """One integer; operands of an Add have one type, so casts in front of it change nothing that it could hold."""
+        """One integer, which every type that it is cast to on the way holds. The last cast gives the type of the
+        carried value, of which Loop asks whether it holds all that is counted."""
+        types: list[int | None] = []  # None: that of the carried value
         while (node := self.makers.get(name)) is not None and node.domain in STANDARD_DOMAINS:
             if node.op_type == "Constant":
-                return _one(_given(node))
+                return _held(_one(_given(node)), types)
             if node.op_type not in ("Cast", "CastLike", "Identity") or not node.input:
                 return None
+            if node.op_type == "CastLike" and types:
+                return None
+            if node.op_type != "Identity":
+                types.append(next((a.i for a in node.attribute if a.name == "to"), None))
             name = node.input[0]
         if node is not None:
             return None
-        return _one(self.constant(name))
+        return _held(_one(self.constant(name)), types)
+
+
+def _held(number: int | None, types: Sequence[int | None]) -> int | None:
+    """The number, where integers of all these types hold it."""
+    for dtype in map(of_onnx, filter(None, types)):
+        if number is None or dtype is None or not dtype.is_integer or not dtype.low <= number <= dtype.high:
+            return None
+    return number
 
 
 def _given(node: NodeProto) -> np.ndarray | None:

@@ -138,9 +138,12 @@ def _one(node: OnnxNode, region: int, position: int) -> tuple[int, ...]:
 
 
 def _carried(fact: Fact, added: Dim | None) -> Fact:
-    """What is known of a carried value in a trip, where so much has been added to it."""
-    start = single(fact.value)
-    if added is None or not isinstance(added, Symbolic) or start is None or not fact.type.dtype.is_integer:
+    """What is known of a carried value in a trip, where so much has been added to it and nothing has wrapped around."""
+    start, dtype = single(fact.value), fact.type.dtype
+    if added is None or not isinstance(added, Symbolic) or start is None or not dtype.is_integer:
+        return Fact(fact.type)
+    low, high = bounds(start + added)
+    if low < dtype.low or high > dtype.high:
         return Fact(fact.type)
     value = np.empty(fact.type.static_shape, dtype=object)
     value[...] = start + added

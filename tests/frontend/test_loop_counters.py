@@ -8,7 +8,12 @@ import pytest
 from onnx import parser
 
 from mccompile import backend
+from mccompile.base.dims import symbol
+from mccompile.base.dtypes import i32
+from mccompile.base.tensor import TensorType
 from mccompile.frontend.loop_counters import steps_of
+from mccompile.graph.ir import Fact
+from mccompile.ops.loop import _carried
 
 BAGS = (
     '<ir_version: 9, opset_import: ["": 20]> g (float[9,2] x, int64[COUNT] ends) => (float[m,2] y) '
@@ -27,7 +32,7 @@ BAGS = (
 
 @pytest.mark.parametrize(("count", "reduce"), [(3, "ReduceMean"), (70, "ReduceMax")], ids=["few", "many"])
 def test_bags_of_rows(count: int, reduce: str) -> None:
-    """Few trips are written out, many are a loop that carries slots; bags may be empty."""
+    """Few trips are unrolled, many are a loop that carries slots; bags may be empty."""
     made = parser.parse_model(BAGS.replace("COUNT", str(count)).replace("REDUCE", reduce))
     rng = np.random.default_rng(3)
     x = rng.normal(size=(9, 2)).astype(np.float32)
@@ -49,6 +54,9 @@ def test_bags_of_rows(count: int, reduce: str) -> None:
         ("m = Mul(n, outer)", None),
         ("f = Constant<value_float = 1.0>() o = Cast<to = 7>(f) m = Add(n, o)", None),
         ("m = Add(n, n)", None),
+        ("c = Constant<value_int = 300>() s = Cast<to = 3>(c) o = Cast<to = 7>(s) m = Add(n, o)", None),
+        ("c = Constant<value_int = 5>() s = Cast<to = 9>(c) o = Cast<to = 7>(s) m = Add(n, o)", None),
+        ("c = Constant<value_int = 5>() s = CastLike(c, go) o = CastLike(s, n) m = Add(n, o)", None),
     ],
 )
 def test_steps(next_: str, step: int | None) -> None:
@@ -66,3 +74,10 @@ def test_a_counter_is_known_where_sizes_follow_from_it() -> None:
     )
     feed = {"x": np.arange(40, dtype=np.float32)}
     np.testing.assert_array_equal(backend.prepare(made).run(feed)[0], feed["x"].reshape(10, 4))
+
+
+@pytest.mark.parametrize(("start", "known"), [(0, True), (2**31 - 5, True), (2**31 - 4, False)])
+def test_a_counter_that_may_wrap_around_is_not_known(start: int, known: bool) -> None:
+    """In i32, after at most 4 trips that add 1."""
+    first = Fact(TensorType(i32, ()), np.array(start, object))
+    assert (_carried(first, symbol("i", 0, 4) * 1).value is not None) == known
