@@ -26,7 +26,7 @@ class Toy:
     """An object of another tool."""
 
 
-class ToyDoor(Importer):
+class ToyImporter(Importer):
     what = "a toy"
     extra = "toys"
     needs = ("json",)
@@ -52,8 +52,8 @@ class ToyDoor(Importer):
 
 
 @pytest.fixture
-def importer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ToyDoor:
-    found = ToyDoor(onnx.parser.parse_model(MODEL))
+def importer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ToyImporter:
+    found = ToyImporter(onnx.parser.parse_model(MODEL))
     monkeypatch.setattr(registry, "IMPORTERS", (*registry.IMPORTERS, found))
     monkeypatch.setattr(registry, "_last", {})
     return found
@@ -66,7 +66,7 @@ def toy(folder: Path, more: bytes = b"") -> Path:
 
 
 def test_every_command_takes_the_file_and_it_is_loaded_once(
-    importer: ToyDoor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    importer: ToyImporter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(toy(tmp_path))
     for arguments in (["check"], ["analyze"], ["compile", "-o", str(tmp_path / "out")]):
@@ -76,7 +76,7 @@ def test_every_command_takes_the_file_and_it_is_loaded_once(
     assert importer.loaded == 1 and "mccompile: error" not in capsys.readouterr().err
 
 
-def test_what_would_be_executed_is_refused_without_trust(importer: ToyDoor, tmp_path: Path) -> None:
+def test_what_would_be_executed_is_refused_without_trust(importer: ToyImporter, tmp_path: Path) -> None:
     path = toy(tmp_path, b"risk")
     with pytest.raises(WrongUse) as caught:
         mccompile.compile(path, dims={"batch": 1})
@@ -93,7 +93,7 @@ def test_what_would_be_executed_is_refused_without_trust(importer: ToyDoor, tmp_
 
 
 def test_code_that_was_made_of_a_trusted_file_trusts_no_other(
-    importer: ToyDoor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    importer: ToyImporter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = toy(tmp_path, b"risk")
     mccompile.compile(path, dims={"batch": 1}, trust=True).write(tmp_path / "out")
@@ -102,7 +102,7 @@ def test_code_that_was_made_of_a_trusted_file_trusts_no_other(
 
 
 def test_a_project_file_does_not_trust_models(
-    importer: ToyDoor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    importer: ToyImporter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy(tmp_path, b"risk")
     project = tmp_path / "project.toml"
@@ -115,15 +115,15 @@ def test_a_project_file_does_not_trust_models(
 
 
 def test_without_its_packages_the_extra_is_named(
-    importer: ToyDoor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    importer: ToyImporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ToyDoor, "needs", ("json", "toys_that_nobody_has"))
+    monkeypatch.setattr(ToyImporter, "needs", ("json", "toys_that_nobody_has"))
     for model in (toy(tmp_path), Toy()):
         with pytest.raises(BadFile, match=r'toys_that_nobody_has\n  fix    pip install "mccompile\[toys\]"'):
             mccompile.compile(model)
 
 
-def test_objects_come_with_examples_and_free_sizes(importer: ToyDoor) -> None:
+def test_objects_come_with_examples_and_free_sizes(importer: ToyImporter) -> None:
     mccompile.compile(Toy(), args=1, dynamic={"x": {0: "n"}}, dims={"batch": 1})
     mccompile.compile(Toy(), args={"x": 1}, dims={"batch": 1})
     assert importer.given == [Given((1,), {}, {"x": {0: "n"}}), Given((), {"x": 1}, {})]
@@ -135,22 +135,24 @@ def test_a_file_says_itself_what_its_inputs_are(tmp_path: Path) -> None:
         mccompile.compile(tmp_path / "net.onnx", args=(1,))
 
 
-def test_an_object_that_no_importer_knows_is_refused(importer: ToyDoor, tmp_path: Path) -> None:
+def test_an_object_that_no_importer_knows_is_refused(
+    importer: ToyImporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(WrongUse, match="it is a object"):
         mccompile.compile(object())
-    importer.read = lambda source, reading: object()  # type: ignore[method-assign]
+    monkeypatch.setattr(importer, "read", lambda source, reading: object())
     with pytest.raises(UnsupportedModel, match=r"a builtins\.object is no model that can be compiled"):
         mccompile.compile(toy(tmp_path))
 
 
-def test_what_begins_otherwise_is_not_what_its_name_says(importer: ToyDoor, tmp_path: Path) -> None:
+def test_what_begins_otherwise_is_not_what_its_name_says(importer: ToyImporter, tmp_path: Path) -> None:
     for name in ("net.toy", "net.pt2", "net.tflite"):
         (tmp_path / name).write_bytes(b"\xff\xff\xff what nobody knows")
         with pytest.raises(BadFile, match=r"called .*, but does not begin as one"):
             mccompile.compile(tmp_path / name)
 
 
-def test_only_tflite_files_have_signatures(importer: ToyDoor, tmp_path: Path) -> None:
+def test_only_tflite_files_have_signatures(importer: ToyImporter, tmp_path: Path) -> None:
     with pytest.raises(MccError, match="there is no signature 'serve'"):
         mccompile.compile(toy(tmp_path), signature="serve")
 
