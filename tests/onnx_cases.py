@@ -1,7 +1,7 @@
-"""Cases of ONNX's backend tests, each in a process of its own, so one that crashes or hangs is one failure.
+"""Cases of ONNX's backend tests, in processes that are replaced when a case crashes or hangs, so it is one failure.
 
-A worker starts a server once, which collects all cases and parts a process for each that it is told: making the cases
-takes seconds, and a worker of a cluster may have threads, or no children of its own.
+A worker starts a server once, which collects all cases and forks a runner for them: making the cases takes seconds,
+and a worker of a cluster may have threads, or no children of its own. A runner keeps what it has imported.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import tempfile
 import traceback
 import unittest
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import onnx.backend.test
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto
 
 from mccompile.backend import MccompileBackend, Prepared
 from mccompile.base.errors import CheckFailed, MccError
@@ -110,13 +110,17 @@ def serve() -> None:
         os.environ["ONNX_HOME"] = home  # the suite keeps the data that it makes there
         os.environ.pop("ONNX_MODELS", None)
         cases = dict(collect(how.options))
-        warm_up(how.options)
+        runner = _Runner(cases)
         while True:
             try:
                 name = pickle.load(sys.stdin.buffer)
             except EOFError:
+                runner.end()
                 return
-            pickle.dump(_apart(name, cases[name], how.timeout), answers)
+            outcome, usable = runner.outcome(name, how.timeout)
+            if not usable:
+                runner = _Runner(cases)
+            pickle.dump(outcome, answers)
             answers.flush()
 
 
@@ -149,42 +153,41 @@ def collect(options: dict[str, Any]) -> Iterator[tuple[str, Callable[[], None]]]
                 yield name.removesuffix("_cpu"), test.__get__(holder)
 
 
-def warm_up(options: dict[str, Any]) -> None:
-    """What every case needs is imported before their processes part."""
-    node = helper.make_node("Add", ["x", "y"], ["z"])
-    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xyz"]
-    model = helper.make_model(helper.make_graph([node], "warm", infos[:2], infos[2:]))
-    MccompileBackend.prepare(model, **options)
+class _Runner:
+    """A process that runs case after case."""
+
+    def __init__(self, cases: dict[str, Callable[[], None]]) -> None:
+        context = multiprocessing.get_context("fork")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_run_cases, args=(cases, theirs, self.pipe))
+        self.process.start()
+        theirs.close()
+
+    def outcome(self, name: str, timeout: float) -> tuple[Outcome, bool]:
+        """With whether the process can go on."""
+        self.pipe.send(name)
+        if not self.pipe.poll(timeout):
+            self.process.kill()
+            self.process.join()
+            return Outcome(name, BROKEN, f"ran longer than {timeout:.0f} seconds"), False
+        try:
+            return Outcome(name, *self.pipe.recv()), True
+        except EOFError:
+            self.process.join()
+            return Outcome(name, BROKEN, f"the process ended with {self.process.exitcode}"), False
+
+    def end(self) -> None:
+        self.pipe.close()
+        self.process.join()
 
 
-def _apart(name: str, test: Callable[[], None], timeout: float) -> Outcome:
-    ours, theirs = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_child, args=(test, theirs))
-    process.start()
-    theirs.close()
-    with ours:
-        if ours.poll(timeout):
-            return _outcome(name, ours, process)
-        process.kill()
-        process.join()
-        return Outcome(name, BROKEN, f"ran longer than {timeout:.0f} seconds")
-
-
-def _outcome(name: str, pipe: Connection, process: ForkProcess) -> Outcome:
-    try:
-        status, detail = pipe.recv()
-    except EOFError:
-        process.join()
-        return Outcome(name, BROKEN, f"the process ended with {process.exitcode}")
-    process.join()
-    return Outcome(name, status, detail)
-
-
-def _child(test: Callable[[], None], pipe: Connection) -> None:
+def _run_cases(cases: dict[str, Callable[[], None]], pipe: Connection, other_end: Connection) -> None:
+    other_end.close()  # so the pipe ends when the server closes it
     with tempfile.TemporaryFile() as nobody_reads:
         os.dup2(nobody_reads.fileno(), 1)
-    pipe.send(_run(test))
-    pipe.close()
+    with suppress(EOFError):
+        while True:
+            pipe.send(_run(cases[pipe.recv()]))
 
 
 def _run(test: Callable[[], None]) -> tuple[str, str]:
