@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from . import dims
 from .dims import Dim
@@ -24,7 +25,7 @@ class TensorType:
     def rank(self) -> int:
         return len(self.shape)
 
-    @property
+    @cached_property
     def is_static(self) -> bool:
         return all(isinstance(dim, int) for dim in self.shape)
 
@@ -32,7 +33,7 @@ class TensorType:
     def static_shape(self) -> tuple[int, ...]:
         return tuple(dims.static(dim) for dim in self.shape)
 
-    @property
+    @cached_property
     def count(self) -> Dim:
         """Number of elements."""
         return dims.product(self.shape)

@@ -86,7 +86,7 @@ class View:
     offset: Dim = 0
     lines: int = 0  # not 0: a ring of so many rows; row y lies at row y % lines (see Rows)
 
-    @property
+    @cached_property
     def type(self) -> TensorType:
         return TensorType(self.buffer.dtype, self.shape)
 
@@ -140,8 +140,14 @@ class View:
     def last_element(self) -> int:
         """Largest offset (in elements of the buffer, at the upper bounds) that the view can touch; -1 where it is
         empty."""
-        if self.lines:
-            return upper(self.buffer.type.count) - 1
+        return upper(self.buffer.type.count) - 1 if self.lines else self._last
+
+    @cached_property
+    def _last(self) -> int:
+        if self.is_static and isinstance(self.offset, int):
+            ends = zip(self.shape, self.strides, strict=True)
+            steps = [(static(dim) - 1) * static(stride) for dim, stride in ends]
+            return -1 if 0 in self.shape else self.offset + sum(step for step in steps if step > 0)
         dims = (*self.shape, *self.strides, self.offset)
         top = {s.name: s.high for dim in dims if not isinstance(dim, int) for s in symbols(dim)}
         if any(upper(dim) == 0 for dim in self.shape):
@@ -343,6 +349,8 @@ class Program:
     states: dict[str, str] = field(default_factory=dict)  # as of the graph: name of the input -> of the output
     # Where tensors of the file lie, as far as buffers of theirs are still written. Copies of a program have none.
     values: list[tuple[str, View]] = field(default_factory=list)
+    # What the verifier has found right of each call, by itself: it looks at a call again where a pass changed it.
+    verified: dict[Call, tuple[object, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def lasting_inputs(self, all_of_them: bool) -> list[Buffer]:
         """Inputs whose memory nothing else may be laid over: those that a run hands to the next one, or all."""

@@ -14,7 +14,7 @@ from . import ir
 
 def verify(program: ir.Program, after: str = "") -> None:
     """Raises InternalError with everything that is wrong."""
-    checker = _Checker()
+    checker = _Checker(program.verified)
     written = {buffer for _, buffer in program.inputs}
     checker.given |= written
     for _, buffer in program.inputs:
@@ -62,7 +62,8 @@ def _asked_again(program: ir.Program) -> list[str]:
 
 
 class _Checker:
-    def __init__(self) -> None:
+    def __init__(self, verified: dict[ir.Call, tuple[object, ...]]) -> None:
+        self.verified = verified
         self.problems: list[str] = []
         self.given: set[ir.Buffer] = set()  # inputs: nobody writes them
         self.writer: dict[ir.Buffer, ir.Item] = {}
@@ -128,13 +129,10 @@ class _Checker:
 
     def call(self, call: ir.Call, written: set[ir.Buffer]) -> None:
         what = f"{call.kind.name} from {call.provenance}"
+        self.by_itself(call, what)
         for view in call.ins:
-            self.read(view, written, what)
-        reason = call.kind.check([v.type for v in call.ins], [v.type for v in call.outs])
-        if reason:
-            self.problems.append(f"{what}: {reason}")
+            self.reads_written(view, written, what)
         for view in call.outs:
-            self.inside(view, what)
             buffer = view.buffer
             if buffer.role not in (ir.TEMPORARY, ir.LASTING, ir.STREAM, ir.EXTERNAL) or buffer in self.given:
                 self.problems.append(f"{what} writes {buffer}, which is {buffer.role}")
@@ -144,6 +142,20 @@ class _Checker:
             self.partly.setdefault(buffer, []).append(view)
             times = prod(s.high - s.low + 1 for s in symbols(view.offset))  # a slice in each trip of a loop
             self.fill(buffer, upper(view.type.count) * times, written)
+
+    def by_itself(self, call: ir.Call, what: str) -> None:
+        """What neighbours have no part in, so it holds until a pass changes the call."""
+        parts = (call.kind, call.ins, call.outs)
+        if all(one is other for one, other in zip(parts, self.verified.get(call, (None,)), strict=False)):
+            return
+        known = len(self.problems)
+        for view in (*call.ins, *call.outs):
+            self.inside(view, what)
+        reason = call.kind.check([v.type for v in call.ins], [v.type for v in call.outs])
+        if reason:
+            self.problems.append(f"{what}: {reason}")
+        if len(self.problems) == known:
+            self.verified[call] = parts
 
     def fill(self, buffer: ir.Buffer, elements: int, written: set[ir.Buffer]) -> None:
         """A buffer is written once all of its elements are, be it through buffers that are parts of it."""
@@ -155,6 +167,9 @@ class _Checker:
 
     def read(self, view: ir.View, written: set[ir.Buffer], what: str) -> None:
         self.inside(view, what)
+        self.reads_written(view, written, what)
+
+    def reads_written(self, view: ir.View, written: set[ir.Buffer], what: str) -> None:
         if view.buffer.role in (ir.TEMPORARY, ir.EXTERNAL) and view.buffer not in written and not self.is_written(view):
             self.problems.append(f"{what} reads {view.buffer} before it is written")
         if view.buffer.role == ir.INPUT and view.buffer not in written:
