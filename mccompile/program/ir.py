@@ -11,7 +11,6 @@ alone: it joins buffers by giving one an `Overlap` on another.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,6 +22,7 @@ from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import AnyKind, Kind
 from .pull import Pull
+from .strides import reshaped_strides
 
 TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
 STREAM = "stream"  # where random numbers go on: kept from run to run, in the model's struct
@@ -129,7 +129,8 @@ class View:
         """The same elements in another shape, where strides can say that; None where a copy is needed."""
         if self.is_dense:
             return replace(self, shape=shape, strides=dense_strides(shape))
-        return _reshape_strided(self, shape)
+        strides = reshaped_strides(self.shape, self.strides, shape)
+        return None if strides is None else replace(self, shape=shape, strides=strides)
 
     @cached_property
     def is_static(self) -> bool:
@@ -175,57 +176,6 @@ class View:
             low, high = max(low, 0), min(high, upper(self.buffer.type.count) - 1)
         bits = self.buffer.dtype.bits
         return low * bits // 8, ((high + 1) * bits + 7) // 8
-
-
-def _reshape_strided(view: View, shape: Shape) -> View | None:
-    """Merges axes into runs that lie evenly in memory, then cuts the runs into the new axes."""
-    if not all(isinstance(dim, int) for dim in (*view.shape, *shape)):
-        return _reshape_symbolic(view, shape)
-    if 0 in view.shape:
-        return None
-    runs: list[tuple[int, Dim]] = []  # (elements, stride of the innermost), outermost first
-    for dim, stride in zip(view.shape, view.strides, strict=True):
-        if dim == 1:
-            continue
-        if runs and runs[-1][1] == stride * dim:
-            runs[-1] = (runs[-1][0] * static(dim), stride)
-        else:
-            runs.append((static(dim), stride))
-    strides: list[Dim] = []
-    left = 1
-    step: Dim = 0
-    for dim in reversed(shape):
-        if dim == 1:
-            strides.append(0)
-            continue
-        if left == 1:
-            left, step = runs.pop()
-        if left % static(dim):
-            return None
-        strides.append(step)
-        left, step = left // static(dim), step * dim
-    return replace(view, shape=shape, strides=tuple(reversed(strides)))
-
-
-def _reshape_symbolic(view: View, shape: Shape) -> View | None:
-    """The same where sizes are known only at run time: axes of both shapes that surely have as many elements together
-    are one run."""
-    old = [(dim, stride) for dim, stride in zip(view.shape, view.strides, strict=True) if dim != 1]
-    new = [axis for axis, dim in enumerate(shape) if dim != 1]
-    strides: list[Dim] = [0] * len(shape)
-    while old and new:
-        ends = [(i + j, i, j) for i in range(1, len(old) + 1) for j in range(1, len(new) + 1)]
-        before, after = [dim for dim, _ in old], [shape[axis] for axis in new]
-        alike = [(i, j) for _, i, j in sorted(ends) if product(before[:i]) == product(after[:j])]
-        i, j = alike[0] if alike else (0, 0)
-        run = old[:i]
-        if not run or any(a[1] != b[0] * b[1] for a, b in itertools.pairwise(run)):
-            return None
-        step = run[-1][1]
-        for axis in reversed(new[:j]):
-            strides[axis], step = step, step * shape[axis]
-        old, new = old[i:], new[j:]
-    return None if old or new else replace(view, shape=shape, strides=tuple(strides))
 
 
 @dataclass(eq=False)
