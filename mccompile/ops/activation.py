@@ -10,7 +10,8 @@ import numpy as np
 
 from ..base.dtypes import f32, f64
 from ..base.tensor import Shape
-from ..expr.ir import Expr, apply, cast, literal
+from ..expr.derivative import derivative
+from ..expr.ir import Expr, apply, cast, literal, operand, substitute
 from .api import Invalid, OnnxNode, Operator, make
 from .rules.elementwise import Activation, Binary, Unary, check_broadcast, widened
 
@@ -42,6 +43,24 @@ def one_plus_exp_minus(x: Expr) -> Expr:
     return add(number(1, x), apply("exp", apply("neg", x)))
 
 
+def bump(x: Expr) -> Expr:
+    """The derivative of the logistic function: no exponential of it overflows."""
+    fade = apply("exp", apply("neg", apply("abs", x)))
+    return apply("div", fade, square(add(number(1, x), fade)))
+
+
+def logistic(x: Expr) -> Expr:
+    return apply("div", number(1, x), one_plus_exp_minus(x))
+
+
+def square(x: Expr) -> Expr:
+    return mul(x, x)
+
+
+def one_minus(x: Expr) -> Expr:
+    return apply("sub", number(1, x), x)
+
+
 def clamp(x: Expr, low: float, high: float) -> Expr:
     return apply("max", number(low, x), apply("min", number(high, x), x))
 
@@ -54,13 +73,19 @@ class Relu(Unary):
     def expr(self, x: Expr) -> Expr:
         return apply("max", x, literal(0, x.dtype))
 
+    def slope_of_result(self, y: Expr) -> Expr | None:
+        return where(apply("greater", y, number(0, y)), number(1, y), number(0, y))
+
 
 @dataclass(frozen=True)
 class Sigmoid(Activation):
     versions = (6, 13)
 
     def formula(self, x: Expr) -> Expr:
-        return apply("div", number(1, x), one_plus_exp_minus(x))
+        return logistic(x)
+
+    def slope_of_result(self, y: Expr) -> Expr | None:
+        return mul(y, one_minus(y))
 
 
 @dataclass(frozen=True)
@@ -70,6 +95,9 @@ class Softplus(Activation):
     def formula(self, x: Expr) -> Expr:
         return softplus(x)
 
+    def bend(self, x: Expr) -> Expr | None:
+        return logistic(x)
+
 
 @dataclass(frozen=True)
 class Softsign(Activation):
@@ -77,6 +105,9 @@ class Softsign(Activation):
 
     def formula(self, x: Expr) -> Expr:
         return apply("div", x, add(number(1, x), apply("abs", x)))
+
+    def bend(self, x: Expr) -> Expr | None:
+        return apply("div", number(1, x), square(add(number(1, x), apply("abs", x))))
 
 
 @dataclass(frozen=True)
@@ -117,6 +148,10 @@ class Celu(Activation):
         alpha, zero = number(self.alpha, x), number(0, x)
         bent = mul(alpha, apply("expm1", apply("div", x, alpha)))
         return add(apply("max", zero, x), apply("min", zero, bent))
+
+    def bend(self, x: Expr) -> Expr | None:
+        bent = apply("exp", apply("div", x, number(self.alpha, x)))
+        return where(apply("less", x, number(0, x)), bent, number(1, x))
 
 
 @dataclass(frozen=True)
@@ -162,6 +197,10 @@ class Mish(Activation):
     def formula(self, x: Expr) -> Expr:
         return mul(x, apply("tanh", softplus(x)))
 
+    def bend(self, x: Expr) -> Expr | None:
+        share = apply("tanh", softplus(x))
+        return add(share, mul(mul(x, logistic(x)), one_minus(square(share))))
+
 
 @dataclass(frozen=True)
 class Gelu(Activation):
@@ -178,6 +217,11 @@ class Gelu(Activation):
             raise Invalid(f"approximate {self.approximate!r} is not none or tanh")
         return mul(mul(number(0.5, x), x), add(number(1, x), bend))
 
+    def bend(self, x: Expr) -> Expr | None:
+        """Beyond 20 it is 0 or 1, whatever the size."""
+        slope = derivative(self.formula(operand(0, x.dtype)), 0)
+        return None if slope is None else substitute(slope, [clamp(x, -20, 20)])
+
 
 @dataclass(frozen=True)
 class Swish(Activation):
@@ -186,6 +230,10 @@ class Swish(Activation):
 
     def formula(self, x: Expr) -> Expr:
         return apply("div", x, one_plus_exp_minus(mul(number(self.alpha, x), x)))
+
+    def bend(self, x: Expr) -> Expr | None:
+        inner = mul(number(self.alpha, x), x)
+        return add(logistic(inner), mul(inner, bump(inner)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from ..base.discovery import import_package_modules
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Limit, Op, Site, Unsupported, Value
 from .lowering import Lowering
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 AnyOperator = TypeVar("AnyOperator", bound="Operator")
 
@@ -104,6 +107,11 @@ class Operator(Op, abstract=True):
     def lower(self, to: Lowering) -> None:
         """Calls that compute the results, made through `to`."""
         raise NotImplementedError
+
+    def gradient(self, back: Backward) -> None:
+        """Writes the nodes that compute the gradients of the operands that are wanted (`give`), or says that they are
+        zero (`nothing`)."""
+        back.refuse(f"{self.name} has no rule for its gradient")
 
     def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
         """The result in numpy, for operators of our own, which ONNX's evaluator does not know; None: not folded."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..base.dims import upper
 from ..base.dtypes import DType, bool_, f32, of_onnx, string
@@ -20,6 +21,9 @@ from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, U
 from .rules.elementwise import Elementwise
 from .rules.known_elements import known_result
 from .strings import made
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 _READ = frozenset({"f64", "f32", "f16", "bf16"})
 _WRITTEN = _READ | {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1"}
@@ -117,3 +121,7 @@ class CastLike(Operator):
 
     def lower(self, to: Lowering) -> None:
         to.set(0, converted(to, to.input(0), to.type().dtype, self.saturate, self.round_mode))
+
+    def gradient(self, back: Backward) -> None:
+        back.nothing(1)
+        back.give(0, back.op("CastLike", back.of(), back.input(0)))

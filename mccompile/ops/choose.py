@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.dtypes import bool_
 from ..base.tensor import TensorType
+from ..expr.derivative import derivative
 from ..expr.ir import Expr, apply, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 from .rules.elementwise import Elementwise, check_count, check_dtypes
 from .rules.known_elements import known_result
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -81,3 +86,11 @@ class Clip(Operator):
             return
         bounds = [to.reshape(to.input(i), ()) for i in present[1:]]
         to.set(0, to.map(expr, [to.input(0), *bounds], to.type().shape))
+
+    def gradient(self, back: Backward) -> None:
+        present = [i for i in range(3) if back.has(i)]
+        expr = self.expr({i: operand(n, back.input(i).type.dtype) for n, i in enumerate(present)})
+        ins = [back.input(i) if i == 0 else back.reshape(back.input(i), ()) for i in present]
+        for number, index in enumerate(present):
+            if back.wants(index):
+                back.sloped(index, derivative(expr, number), ins)

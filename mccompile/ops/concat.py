@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .rules.at_run_time import must_equal
 from .rules.known_shapes import FIX_DIMENSIONS, fact, sizes
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,14 @@ class Concat(Operator):
         else:
             view = side_by_side(parts, axis, to.type().shape)
             to.set(0, view or to.call(ConcatKind(axis, apart=self.apart), parts, to.type())[0])
+
+    def gradient(self, back: Backward) -> None:
+        start, axis = 0, normal_axis(self.axis, back.result().type.rank)
+        for index in range(len(back.forward.inputs)):
+            size = back.shape(index)[axis]
+            if back.wants(index):
+                back.give(index, back.slice(back.of(), axis, start, size))
+            start += size
 
 
 class JoinStrips(Concat):
@@ -179,6 +190,11 @@ class Split(Operator):
             if to.wants(index):
                 to.set(index, to.input(0).sliced(axis, start, size))
             start = start + size
+
+    def gradient(self, back: Backward) -> None:
+        axis, parts = self.parts(back.site)
+        found = [back.of(index) for index in range(len(parts))]
+        back.give(0, found[0] if len(found) == 1 else back.op("Concat", *found, axis=axis))
 
 
 def _declared_parts(site: Site, axis: int) -> tuple[Dim, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from .api import INJECTIVE, OPAQUE, Fact, Invalid, Lowering, Operator, Site, Uns
 from .data_dependent import selected
 from .rules.at_run_time import gathered
 from .rules.known_shapes import fact, show
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 def check_indices(site: Site, operand: int, shape: Shape, last: bool = False) -> None:
@@ -99,6 +103,11 @@ class Gather(Operator):
         axes = tuple(a if a < axis else -1 if a == axis else a - 1 + more for a in range(rank))
         to.set(0, to.call(GatherKind(axes), [x, aligned], type)[0])
 
+    def gradient(self, back: Backward) -> None:
+        shape = back.shape(0)
+        axis = normal_axis(self.axis, len(shape))
+        back.give(0, back.scattered(back.of(), axis, back.input(1), shape[axis]))
+
 
 def _inside(place: Dim, size: Dim) -> bool:
     low, high = bounds(place)
@@ -123,6 +132,10 @@ class GatherElements(Operator):
         to.require_elements(x.shape[axis], to.type().count)
         axes = tuple(-1 if a == axis else a for a in range(len(x.shape)))
         to.set(0, to.call(GatherKind(axes), [x, to.input(1)], to.type())[0])
+
+    def gradient(self, back: Backward) -> None:
+        zeros = back.zeros(back.input(0))
+        back.give(0, back.op("ScatterElements", zeros, back.input(1), back.of(), axis=self.axis, reduction="add"))
 
 
 def along_axis(axis: int, x: TensorType, places: TensorType) -> int:
@@ -164,6 +177,18 @@ class GatherND(Operator):
             a if a < batch else -1 - (a - batch) if a < batch + depth else a + later for a in range(len(x.shape))
         )
         to.set(0, to.call(GatherKind(axes), [x, *index_views(to, places, depth, type.shape)], type)[0])
+
+    def gradient(self, back: Backward) -> None:
+        places = back.input(1)
+        if self.batch_dims:  # they become places like the others
+            batch, around = back.shape(1)[: self.batch_dims], back.shape(1)[:-1]
+            numbers = np.indices(batch).reshape(len(batch), *batch, *(1 for _ in around[len(batch) :]))
+            own = [np.broadcast_to(each, around) for each in numbers]
+            own_places = back.constant(np.stack(own, -1).astype(places.type.dtype.numpy))
+            places = back.op("Concat", own_places, places, axis=-1)
+        if places.type.dtype is not i64:
+            places = back.op("Cast", places, to=i64.onnx)
+        back.give(0, back.op("ScatterND", back.zeros(back.input(0)), places, back.of(), reduction="add"))
 
 
 def index_depth(x: TensorType, places: TensorType, batch: int = 0) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, literal, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make
 from .random import drawn, seed_of
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,9 @@ class Identity(Operator):
 
     def lower(self, to: Lowering) -> None:
         to.set(0, to.input(0))
+
+    def gradient(self, back: Backward) -> None:
+        back.give(0, back.of())
 
 
 @dataclass(frozen=True)
@@ -88,3 +94,18 @@ class Dropout(Operator):
         to.set(0, to.map(changed, [x, mask, ratio, training], x.shape))
         if to.wants(1):
             to.set(1, mask)
+
+    def gradient(self, back: Backward) -> None:
+        back.nothing(1)
+        if not self.is_training(back.site):
+            back.give(0, back.of())
+            return
+        dtype = back.input(0).type.dtype
+        ratio = back.input(1) if back.has(1) else back.constant(np.array(0.5, np.float32))
+        given, kept, training = operand(0, dtype), operand(1, bool_), operand(3, bool_)
+        rate = operand(2, ratio.type.dtype)
+        scale = cast(apply("div", literal(1, rate.dtype), apply("sub", literal(1, rate.dtype), rate)), dtype)
+        dropped = apply("select", kept, apply("mul", given, scale), literal(0, dtype))
+        one = [back.reshape(value, ()) for value in (ratio, back.input(2))]
+        expr = apply("select", training, dropped, given)
+        back.give(0, back.pointwise(expr, back.of(), back.result(1), *one))

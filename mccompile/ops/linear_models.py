@@ -19,7 +19,7 @@ from ..expr.powers import power
 from ..kinds.couple import Couple
 from ..kinds.gemm import Gemm
 from ..program.ir import View
-from .activation import add, mul, number
+from .activation import add, logistic, mul, number
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported
 from .reduce import reduce_call
 from .rules.scores import (
@@ -34,7 +34,6 @@ from .rules.scores import (
     classified,
     give_classes,
     labels_of,
-    logistic,
     transform_of,
     transformed,
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..base.dims import Dim, product
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32, i64, u32, u64
@@ -11,6 +15,9 @@ from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gemm import Gemm as GemmKind
 from ..program.ir import View
 from .api import ANCHOR, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 NUMBERS = (f16, bf16, f32, f64, i32, i64, u32, u64)
 
@@ -28,6 +35,25 @@ class MatMul(Operator):
         total = f32 if dtype.is_narrow_float else dtype
         kind = GemmKind(total, None if total is dtype else cast(operand(0, total), dtype))
         to.set(0, lower_product(to, kind, to.input(0), to.input(1), to.type()))
+
+    def gradient(self, back: Backward) -> None:
+        shapes = back.shape(0), back.shape(1)
+        of = back.of()
+        if len(shapes[0]) == 1 or len(shapes[1]) == 1:  # a vector is a matrix of one row (column)
+            rows = shapes[0] if len(shapes[0]) > 1 else (1, *shapes[0])
+            columns = shapes[1] if len(shapes[1]) > 1 else (*shapes[1], 1)
+            batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+            of = back.reshape(of, (*batch, rows[-2], columns[-1]))
+        else:
+            rows, columns = shapes
+        a, b = back.reshape(back.input(0), rows), back.reshape(back.input(1), columns)
+        if back.wants(0):
+            back.give(0, back.op("MatMul", of, back.turned(b)), rows)
+        if back.wants(1):
+            if len(columns) == 2 and len(rows) > 2:  # one tall matrix, so that nothing is summed afterwards
+                a = back.reshape(a, (math.prod(rows[:-1]), rows[-1]))
+                of = back.reshape(of, (math.prod(rows[:-1]), columns[-1]))
+            back.give(1, back.op("MatMul", back.turned(a), of), columns)
 
 
 @dataclass(frozen=True)
@@ -106,6 +132,19 @@ class Gemm(Operator):
             result = apply("add", result, c if self.beta == 1 else apply("mul", c, literal(self.beta, wide)))
         result = cast(result, dtype)
         return None if result == operand(0, dtype) else result
+
+    def gradient(self, back: Backward) -> None:
+        of, a, b = back.of(), back.input(0), back.input(1)
+        if back.wants(0):
+            ins, turns = ((b, of), (self.transB, 1)) if self.transA else ((of, b), (0, 1 - self.transB))
+            back.give(0, back.op("Gemm", *ins, alpha=self.alpha, transA=turns[0], transB=turns[1]))
+        if back.wants(1):
+            ins, turns = ((of, a), (1, self.transA)) if self.transB else ((a, of), (1 - self.transA, 0))
+            back.give(1, back.op("Gemm", *ins, alpha=self.alpha, transA=turns[0], transB=turns[1]))
+        if not self._adds(has_c=True):
+            back.nothing(2)
+        elif back.wants(2):
+            back.give(2, back.scaled(of, self.beta))
 
 
 def product_shape(a: Shape, b: Shape) -> Shape:

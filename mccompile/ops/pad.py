@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .rules.at_run_time import Formula, both, clamped, equals, from_front, gathered, must_equal, number, static_count
 from .rules.known_shapes import FIX_DIMENSIONS, sizes
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,34 @@ class Pad(Operator):
             return False
         before, after = self.spans(site)
         return before[axis] == after[axis] == 0
+
+    def gradient(self, back: Backward) -> None:
+        before, after = self.pads(back.site)
+        of = back.of()
+        if self.mode == "constant":
+            back.give(0, back.pad(of, [-n for n in before], [-n for n in after]))
+            if back.wants(2):
+                inner = back.pad(of, [-max(n, 0) for n in before], [-max(n, 0) for n in after])
+                whole = [back.sum(part, range(of.type.rank), keepdims=False) for part in (of, inner)]
+                back.give(2, back.op("Sub", *whole))
+            return
+        back.nothing(2)
+        for axis, size in enumerate(back.shape(0)):
+            if before[axis] or after[axis]:
+                places = np.arange(max(0, -before[axis]), size - max(0, -after[axis]))
+                around = max(0, before[axis]), max(0, after[axis])
+                of = back.scattered(of, axis, back.constant(_repeated(places, around, self.mode)), size)
+        back.give(0, of)
+
+
+def _repeated(places: np.ndarray, around: tuple[int, int], mode: str) -> np.ndarray:
+    """Which element of x each one of the result is."""
+    match mode:
+        case "edge":
+            return np.pad(places, around, mode="edge")
+        case "reflect":
+            return np.pad(places, around, mode="reflect")
+    return np.pad(places, around, mode="wrap")
 
 
 def _source(place: Expr, mode: str, size: Expr) -> Expr:

@@ -5,10 +5,11 @@ An empty set of elements gives the identity of the operation; sums of many float
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..base.dims import Dim, maximum, minimum, product
 from ..base.dtypes import DType, bool_, f64
 from ..base.tensor import Shape, TensorType, show_shape
 from ..expr.ir import Expr, apply, cast, literal, number, operand
+from ..graph.ir import Value
 from ..kinds.reduce import Reduce
 from ..program.ir import View
 from .api import REDUCTION, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axes
@@ -31,6 +33,9 @@ from .rules.at_run_time import (
 )
 from .rules.elementwise import check_dtypes, wide
 from .rules.known_elements import fitting
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,17 @@ class Reduction(Operator, abstract=True):
         result = cast(self.finish(operand(0, accumulator), lambda: element_count(x.shape, axes, accumulator)), dtype)
         return reduce_call(to, axes, self.combine, element, [x], result)
 
+    def gradient(self, back: Backward) -> None:
+        """By `share`, from the operand, the result and the gradient of the result, whose reduced axes have size 1."""
+        axes = self.axes(back.site)
+        kept = tuple(1 if axis in axes else dim for axis, dim in enumerate(back.shape(0)))
+        result, of = back.reshape(back.result(), kept), back.reshape(back.of(), kept)
+        back.give(0, self.share(back, back.input(0), result, of, axes))
+
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        """The gradient of the operand; it may have size 1 where it is the same along an axis."""
+        back.refuse(f"{self.name} has no rule for its gradient")
+
 
 def reduce_call(
     to: Lowering, axes: tuple[int, ...], combine: str, element: Expr, ins: list[View], epilogue: Expr, extras: int = 0
@@ -162,12 +178,18 @@ def element_count(shape: Shape, axes: tuple[int, ...], dtype: DType) -> Expr:
 class ReduceSum(Reduction):
     versions = (1, 11, 13)
 
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        return of
+
 
 class ReduceMean(Reduction):
     versions = (1, 11, 13, 18)
 
     def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("div", total, count())
+
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        return back.scaled(of, 1 / max(1, math.prod(back.shape(0)[axis] for axis in axes)))
 
 
 class Extreme(Reduction, abstract=True):
@@ -180,6 +202,9 @@ class Extreme(Reduction, abstract=True):
         if x.buffer.dtype is not bool_:
             return super().reduced(to, x, axes)
         return reduce_call(to, axes, self.of_bools, operand(0, bool_), [x], operand(0, bool_))
+
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        return back.shared_by_equals(x, result, of, axes)
 
 
 class ReduceMax(Extreme):
@@ -198,12 +223,30 @@ class ReduceProd(Reduction):
     versions = (1, 11, 13, 18)
     combine = "mul"
 
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        """The product of the other elements, whether some are zero or not."""
+        dtype = x.type.dtype
+        element, one, zero = operand(0, dtype), literal(1, dtype), literal(0, dtype)
+        is_zero = apply("equal", element, zero)
+        zeros = back.sum(back.pointwise(apply("select", is_zero, one, zero), x), axes)
+        filled = back.pointwise(apply("select", is_zero, one, element), x)
+        rest = back.op("ReduceProd", filled, back.ints(axes), keepdims=1) if axes else filled
+        count, others, given = (operand(i, dtype) for i in (1, 2, 3))
+        of_zero = apply("select", apply("equal", count, one), others, zero)
+        of_other = apply("select", apply("equal", count, zero), apply("div", others, element), zero)
+        slope = apply("select", is_zero, of_zero, of_other)
+        return back.pointwise(apply("mul", given, slope), x, zeros, rest, of)
+
 
 class ReduceL1(Reduction):
     versions = (1, 11, 13, 18)
 
     def element(self, x: Expr) -> Expr:
         return apply("abs", x)
+
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        element, given = operand(0, x.type.dtype), operand(1, x.type.dtype)
+        return back.pointwise(apply("mul", given, apply("sign", element)), x, of)
 
 
 class ReduceL2(Reduction):
@@ -216,12 +259,23 @@ class ReduceL2(Reduction):
     def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("sqrt", total)
 
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        """0 where all elements are."""
+        element, total, given = (operand(i, x.type.dtype) for i in range(3))
+        zero = literal(0, x.type.dtype)
+        share = apply("select", apply("equal", total, zero), zero, apply("div", element, total))
+        return back.pointwise(apply("mul", given, share), x, result, of)
+
 
 class ReduceSumSquare(Reduction):
     versions = (1, 11, 13, 18)
 
     def element(self, x: Expr) -> Expr:
         return apply("mul", x, x)
+
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        element, given = operand(0, x.type.dtype), operand(1, x.type.dtype)
+        return back.pointwise(apply("mul", given, apply("add", element, element)), x, of)
 
 
 class ReduceLogSum(Reduction):
@@ -230,6 +284,9 @@ class ReduceLogSum(Reduction):
 
     def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("log", total)
+
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        return back.op("Div", of, back.sum(x, axes))
 
 
 class ReduceLogSumExp(Reduction):
@@ -249,6 +306,11 @@ class ReduceLogSumExp(Reduction):
         result = apply("add", apply("log", total), operand(1, accumulator))
         ins = [x, top.broadcast_to(x.shape), top]
         return reduce_call(to, axes, "add", share, ins, cast(result, dtype), extras=1)
+
+    def share(self, back: Backward, x: Value, result: Value, of: Value, axes: tuple[int, ...]) -> Value:
+        element, total, given = (operand(i, x.type.dtype) for i in range(3))
+        share = apply("exp", apply("sub", element, total))
+        return back.pointwise(apply("mul", given, share), x, result, of)
 
 
 _KNOWN: dict[str, Callable[[Dim, Dim], Dim]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from ..base.dims import Dim, bounds, product, static
 from ..base.tensor import Shape, TensorType, dense_strides
@@ -14,6 +15,9 @@ from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
 from .rules.at_run_time import Formula, axes_choices, either, equals, must_name, number, static_count, static_shape
 from .rules.known_shapes import FIX_DIMENSIONS, moved, same_count, show
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 class Axes(Operator, abstract=True):
@@ -74,6 +78,9 @@ class SameElements(Operator, abstract=True):
             to.require(type.count - x.type.count)
             x = x if x.is_dense else to.copy(x)
         to.set(0, to.reshape(x, type.shape))
+
+    def gradient(self, back: Backward) -> None:
+        back.give(0, back.reshape(back.of(), back.shape(0)))
 
 
 @dataclass(frozen=True)

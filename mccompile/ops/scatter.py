@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..base.dtypes import DType, bool_, i64, string
 from ..base.tensor import TensorType, agree
@@ -14,6 +15,9 @@ from ..program.relocate import covers_in_any_order
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .gather import along_axis, check_indices, index_depth, index_views
 from .rules.known_shapes import FIX_DIMENSIONS
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 _OF_BOOL = {"add": "or", "max": "or", "mul": "and", "min": "and"}
 
@@ -65,6 +69,16 @@ class ScatterElements(Operator):
         kind = ScatterKind(axes, reduction(self.reduction, x.buffer.dtype))
         to.set(0, x if updates.type.count == 0 else scattered(to, kind, [x, updates, places]))
 
+    def gradient(self, back: Backward) -> None:
+        of, places = back.of(), back.input(1)
+        if self.reduction not in ("none", "add"):
+            back.refuse(f"reduction {self.reduction} has no rule for its gradient")
+        if back.wants(2):
+            back.give(2, back.op("GatherElements", of, places, axis=self.axis))
+        if self.reduction == "none" and back.wants(0):
+            of = back.op("ScatterElements", of, places, back.zeros(back.input(2)), axis=self.axis)
+        back.give(0, of)
+
 
 @dataclass(frozen=True)
 class Scatter(Operator):
@@ -102,6 +116,16 @@ class ScatterND(Operator):
         kind = ScatterKind(axes, reduction(self.reduction, x.buffer.dtype))
         ins = [x, updates, *index_views(to, places, depth, updates.shape)]
         to.set(0, x if updates.type.count == 0 else scattered(to, kind, ins))
+
+    def gradient(self, back: Backward) -> None:
+        of, places = back.of(), back.input(1)
+        if self.reduction not in ("none", "add"):
+            back.refuse(f"reduction {self.reduction} has no rule for its gradient")
+        if back.wants(2):
+            back.give(2, back.op("GatherND", of, places))
+        if self.reduction == "none" and back.wants(0):
+            of = back.op("ScatterND", of, places, back.zeros(back.input(2)))
+        back.give(0, of)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.dims import Dim, Symbolic, bounds, maximum, minimum
+from ..base.dims import Dim, Symbolic, bounds, maximum, minimum, static
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, index
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .rules.at_run_time import Formula, both, clamped, equals, from_front, gathered, number, static_count
 from .rules.known_shapes import FIX_DIMENSIONS, moved
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 Cut = tuple[int, Dim, Dim, int]  # axis, first element, how many, step
 
@@ -130,6 +134,13 @@ class Slice(Operator):
         if 0 in to.type().shape:
             return to.nothing(to.type())
         return gathered(to, x, places, to.type().shape)
+
+    def gradient(self, back: Backward) -> None:
+        of, shape = back.of(), back.shape(0)
+        back.site.known_ints(1, "the starts")
+        for axis, first, count, step in self.cuts(back.site):
+            of = back.spread(of, axis, static(first), static(count), step, shape[axis])
+        back.give(0, of)
 
 
 def _counted(start: Expr, end: Expr, step: Expr, size: Dim) -> tuple[Expr, Expr]:

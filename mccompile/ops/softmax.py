@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.dims import product
 from ..base.dtypes import i64
@@ -17,6 +17,9 @@ from ..kinds.arg_reduce import ArgReduce
 from ..kinds.normalize import Normalize
 from .api import OPAQUE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
 from .rules.elementwise import check_dtypes, wide
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,21 @@ class Exponential(AlongAxis, abstract=True):
 class Softmax(Exponential):
     measure = "softmax"
 
+    def gradient(self, back: Backward) -> None:
+        y, of = back.result(), back.of()
+        mean = back.sum(back.op("Mul", y, of), self.axes(y.type.rank))
+        share, given, middle = (operand(i, y.type.dtype) for i in range(3))
+        back.give(0, back.pointwise(apply("mul", share, apply("sub", given, middle)), y, of, mean))
+
 
 class LogSoftmax(Exponential):
     measure = "log_softmax"
+
+    def gradient(self, back: Backward) -> None:
+        y, of = back.result(), back.of()
+        total = back.sum(of, self.axes(y.type.rank))
+        log, given, whole = (operand(i, y.type.dtype) for i in range(3))
+        back.give(0, back.pointwise(apply("sub", given, apply("mul", apply("exp", log), whole)), y, of, total))
 
 
 class Hardmax(AlongAxis):
@@ -92,3 +107,6 @@ class Hardmax(AlongAxis):
         chosen = apply("equal", index(axis), operand(0, i64))
         result = to.map(apply("select", chosen, literal(1, dtype), literal(0, dtype)), [where], x.shape)
         to.set(0, to.reshape(result, shape))
+
+    def gradient(self, back: Backward) -> None:
+        back.nothing(0)

@@ -4,12 +4,15 @@ cannot say it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dims import Dim, static
 from ..base.tensor import Shape, TensorType
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
 from .rules.known_shapes import moved
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class Transpose(Operator):
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
         to.set(0, x.permuted(self.order(len(x.shape))))
+
+    def gradient(self, back: Backward) -> None:
+        order = self.order(len(back.shape(0)))
+        back.give(0, back.transpose(back.of(), [order.index(axis) for axis in range(len(order))]))
 
 
 @dataclass(frozen=True)

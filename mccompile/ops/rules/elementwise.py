@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,14 @@ from ...base.dims import Dim, bounds
 from ...base.dtypes import DType, f32
 from ...base.errors import InternalError
 from ...base.tensor import Shape, TensorType, broadcast, may_be_equal, show_shape
+from ...expr.derivative import derivative, slope_of_result
 from ...expr.functions import FUNCTIONS
 from ...expr.ir import Expr, apply, cast, operand
 from ..api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .known_elements import known_result
+
+if TYPE_CHECKING:
+    from .backward import Backward
 
 _TAKES: dict[str, tuple[str, ...]] = {
     "floats": ("float",),
@@ -59,6 +63,11 @@ class Elementwise(Operator, abstract=True):
     def reordered(self, order: tuple[int, ...]) -> Operator | None:
         return self
 
+    def gradient(self, back: Backward) -> None:
+        positions = [i for i in range(len(back.forward.inputs)) if back.has(i)]
+        args = [operand(n, back.input(i).type.dtype) for n, i in enumerate(positions)]
+        back.elementwise(self.element(args), positions)
+
     def lower(self, to: Lowering) -> None:
         ins = to.inputs()
         expr = self.element([operand(i, view.buffer.dtype) for i, view in enumerate(ins)])
@@ -78,6 +87,21 @@ class Unary(Elementwise, abstract=True):
         check_count(self.name, types, 1)
         super().check(types)
 
+    def slope(self, x: Expr) -> Expr | None:
+        """The derivative at x, where it holds for more numbers than that of the expression."""
+        return derivative(self.expr(x), 0)
+
+    def slope_of_result(self, y: Expr) -> Expr | None:
+        """The derivative where it follows from the result, so that the operand need not be kept."""
+        return None
+
+    def gradient(self, back: Backward) -> None:
+        of_result = self.slope_of_result(operand(0, back.result().type.dtype))
+        if of_result is not None:
+            back.sloped(0, of_result, [back.result()])
+        else:
+            back.sloped(0, self.slope(operand(0, back.input(0).type.dtype)), [back.input(0)])
+
 
 class UnaryFunction(Unary, abstract=True):
     """One scalar function."""
@@ -86,6 +110,9 @@ class UnaryFunction(Unary, abstract=True):
 
     def expr(self, x: Expr) -> Expr:
         return apply(self.function, x)
+
+    def slope_of_result(self, y: Expr) -> Expr | None:
+        return slope_of_result(self.function, y)
 
 
 class Activation(Unary, abstract=True):
@@ -96,6 +123,14 @@ class Activation(Unary, abstract=True):
 
     def expr(self, x: Expr) -> Expr:
         return cast(self.formula(widened(x)), x.dtype)
+
+    def bend(self, x: Expr) -> Expr | None:
+        """The derivative of the formula, where that is known better than from the formula."""
+        return None
+
+    def slope(self, x: Expr) -> Expr | None:
+        bend = self.bend(widened(x))
+        return super().slope(x) if bend is None else cast(bend, x.dtype)
 
 
 class Binary(Elementwise, abstract=True):

@@ -15,7 +15,7 @@ from ...kinds.concat import Concat
 from ...kinds.gather import Gather
 from ...kinds.normalize import Normalize
 from ...program.ir import View
-from ..activation import add, mul, number, one_plus_exp_minus, where
+from ..activation import add, logistic, mul, number, where
 from ..api import Fact, Invalid, Lowering, OnnxNode
 
 NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, PROBIT = "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"
@@ -63,10 +63,6 @@ def transformed(to: Lowering, scores: View, how: str) -> View:
         case "PROBIT":
             return to.map(probit(operand(0, dtype)), [scores])
     return scores
-
-
-def logistic(x: Expr) -> Expr:
-    return apply("div", number(1, x), one_plus_exp_minus(x))
 
 
 def probit(x: Expr) -> Expr:

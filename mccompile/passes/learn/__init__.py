@@ -1,0 +1,1 @@
+"""Graphs that learn: gradients as ordinary nodes."""

@@ -1,0 +1,90 @@
+"""What no table of operators shows: sums over readers, zeros, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from mccompile.base.errors import UnsupportedModel
+from mccompile.frontend.load import load_proto
+from mccompile.graph.ir import Graph
+from mccompile.graph.verify import verify
+from mccompile.passes.learn.gradients import gradients
+from tests.gradients.compare import compared
+from tests.gradients.evaluate import Evaluator
+
+
+def loaded(text: str) -> Graph:
+    return load_proto(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}'))
+
+
+def slopes(text: str, **feeds: object) -> list[np.ndarray]:
+    """Of the only output, by all inputs."""
+    graph = loaded(text)
+    found = gradients(graph, graph.outputs[0], graph.inputs)
+    graph.outputs.extend(found)
+    verify(graph)
+    return Evaluator(graph)({name: np.array(value, np.float64) for name, value in feeds.items()}, found)
+
+
+def test_all_readers_of_a_value_count() -> None:
+    (x,) = slopes("g (double x) => (double y) { a = Mul(x, x) b = Add(a, x) y = Mul(a, b) }", x=3.0)
+    assert x == pytest.approx(4 * 27 + 3 * 9)  # of x^4 + x^3
+
+
+def test_what_nothing_depends_on_has_zeros() -> None:
+    text = "g (double[2] x, double[3] k) => (double y) { y = ReduceSum <keepdims = 0> (x) }"
+    x, k = slopes(text, x=[1, 2], k=[1, 1, 1])
+    assert x.tolist() == [1, 1]
+    assert k.tolist() == [0, 0, 0]
+
+
+def test_steps_have_the_gradient_zero() -> None:
+    text = "g (double[2] x) => (double y) { a = Floor(x) b = Mul(a, x) y = ReduceSum <keepdims = 0> (b) }"
+    assert slopes(text, x=[1.5, 2.5])[0].tolist() == [1, 2]
+
+
+def test_large_arguments_give_no_nan() -> None:
+    for op in ("Sigmoid", "Softplus", "Mish", "Elu", "Selu", "Celu", "HardSwish", "Softsign", "Tanh"):
+        text = f"g (float[3] x) => (float y) {{ a = {op}(x) y = ReduceSum <keepdims = 0> (a) }}"
+        found = slopes(text, x=[-800.0, 0.0, 800.0])[0]
+        assert np.isfinite(found).all(), (op, found)
+    assert slopes("g (double x) => (double y) { y = Softplus(x) }", x=0.0)[0] == 0.5
+
+
+def test_what_has_no_rule_is_refused_by_node() -> None:
+    graph = loaded("g (double[2, 2] x) => (double y) { a = Det(x) y = Mul(a, a) }")
+    with pytest.raises(UnsupportedModel) as refused:
+        gradients(graph, graph.outputs[0], graph.inputs)
+    text = str(refused.value)
+    assert "Det" in text
+    assert "fix" in text
+
+
+def test_a_tensor_is_no_loss() -> None:
+    graph = loaded("g (double[2] x) => (double[2] y) { y = Exp(x) }")
+    with pytest.raises(UnsupportedModel, match="ReduceMean"):
+        gradients(graph, graph.outputs[0], graph.inputs)
+
+
+NETWORKS = {
+    "classifier": """g (double[3, 4] x, double[5, 4] w, double[5] b, int64[3] t) => (double loss) {
+        h = Gemm <transB = 1> (x, w, b) r = Relu(h) loss = SoftmaxCrossEntropyLoss(r, t) }""",
+    "attention": """g (double[2, 3, 4] q, double[2, 3, 4] k, double[2, 3, 4] v) => (double[2, 3, 4] y) {
+        kt = Transpose <perm = [0, 2, 1]> (k) s = MatMul(q, kt) p = Softmax(s) y = MatMul(p, v) }""",
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks(name: str) -> None:
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {NETWORKS[name]}')
+    chance = np.random.default_rng(0)
+    feeds = {}
+    for value in model.graph.input:
+        shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        whole = value.type.tensor_type.elem_type == 7
+        feeds[value.name] = chance.integers(0, 5, shape) if whole else chance.normal(size=shape)
+    found = compared(model, feeds, chance)
+    assert not found.wrong
+    assert found.checked > 10
