@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .ir import Apply, Cast, Expr, Operand, apply, cast, literal
+from ..base.dtypes import DType
+from .ir import Apply, Cast, Expr, Literal, Operand, apply, cast, literal
 
 
 class NoDerivative(ValueError):
@@ -25,7 +26,7 @@ def derivative(expr: Expr, by: int) -> Expr | None:
             return literal(1, expr.dtype) if expr.index == by else None
         case Cast():
             inner = derivative(expr.argument, by) if expr.argument.dtype.is_float and expr.dtype.is_float else None
-            return None if inner is None else cast(inner, expr.dtype)
+            return None if inner is None else converted(inner, expr.dtype)
         case Apply() if expr.dtype.is_float:
             return _of_function(expr, by)
     return None
@@ -35,6 +36,11 @@ def slope_of_result(function: str, y: Expr) -> Expr | None:
     """The slope of a function of one argument, where it follows from its result y."""
     rule = _OF_RESULT.get(function)
     return None if rule is None else rule(y)
+
+
+def converted(slope: Expr, dtype: DType) -> Expr:
+    """Between floats."""
+    return literal(slope.value, dtype) if isinstance(slope, Literal) else cast(slope, dtype)
 
 
 def _of_function(expr: Apply, by: int) -> Expr | None:

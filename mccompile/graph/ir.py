@@ -23,6 +23,8 @@ from ..base.structures import Interface
 from ..base.tensor import Shape, TensorType
 from .known import known_elements
 
+OWN = "mccompile"  # the domain of operators that no model has
+
 
 @dataclass(frozen=True)
 class Fact:

@@ -23,7 +23,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.discovery import import_package_modules
 from ..base.tensor import TensorType
-from ..graph.ir import Fact, Graph, Invalid, Limit, Op, Site, Unsupported, Value
+from ..graph.ir import OWN, Fact, Graph, Invalid, Limit, Op, Site, Unsupported, Value
 from .lowering import Lowering
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 AnyOperator = TypeVar("AnyOperator", bound="Operator")
 
-OWN = "mccompile"  # the domain of operators that no model has
 INJECTIVE, REDUCTION, ANCHOR, OPAQUE = "injective", "reduction", "anchor", "opaque"
 
 
@@ -222,6 +221,7 @@ __all__ = [
     "ANCHOR",
     "INJECTIVE",
     "OPAQUE",
+    "OWN",
     "REDUCTION",
     "Constant",
     "Fact",

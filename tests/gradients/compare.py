@@ -11,7 +11,8 @@ import numpy as np
 from onnx import ModelProto
 
 from mccompile.frontend.load import load_proto
-from mccompile.graph.ir import Graph, Value, graphs
+from mccompile.graph.ir import Graph, Value
+from mccompile.ops.api import resolve
 from mccompile.ops.rules.backward import Writer
 from mccompile.passes.learn.gradients import gradients
 
@@ -44,7 +45,7 @@ def compared(model: ModelProto, feeds: Mapping[str, np.ndarray], chance: np.rand
 
 def summed(graph: Graph, chance: np.random.Generator) -> Value:
     """One number that follows from all floats that come out."""
-    writer = Writer(graph, {value.name for part in graphs(graph) for value in part.values()})
+    writer = Writer(graph, resolve)
     total = writer.constant(np.array(0.0))
     for output in graph.outputs:
         if output.type.dtype.is_float and output.type.is_static:

@@ -7,9 +7,9 @@ Invariant: `Operator.gradient` is told the gradient of each result (`of`), and g
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,32 +18,29 @@ from ...base.dtypes import i64
 from ...base.names import new_name
 from ...base.provenance import Provenance
 from ...base.tensor import Shape
-from ...expr.derivative import NoDerivative, derivative, times
-from ...expr.ir import Expr, apply, literal, operand, operands_used, substitute
-from ...graph.ir import Graph, Node, Site, Unsupported, Value
-from ..api import OWN, resolve
-
-if TYPE_CHECKING:
-    from ..api import Operator
+from ...expr.derivative import NoDerivative, converted, derivative, times
+from ...expr.ir import Expr, apply, cast, literal, operand, operands_used, substitute
+from ...graph.ir import OWN, Graph, Node, Op, Site, Unsupported, Value, graphs
 
 AT_ONCE = 16  # operands of one expression: as many as fused calls have
 FIX = "fix free dimensions with --dim or --shape"
+Resolve = Callable[[str, str], Callable[..., Op]]  # the class of an operator by domain and name: `api.resolve`
 
 
 class Writer:
     """Adds nodes to a graph, under names of their own."""
 
-    def __init__(self, graph: Graph, names: set[str]) -> None:
-        self.graph, self.names = graph, names
+    def __init__(self, graph: Graph, resolve: Resolve, names: set[str] | None = None) -> None:
+        self.graph, self.resolve = graph, resolve
+        self.names = {value.name for part in graphs(graph) for value in part.values()} if names is None else names
         self.provenance: Provenance = ()
         self.stem = "learning"
 
     def op(self, name: str, *inputs: Value | None, results: int = 1, domain: str = "", **attributes: Any) -> Value:
         """The last of so many results of a new node; those before it are left out."""
-        operator: Operator = resolve(domain, name)(**attributes)
-        return self.node(operator, inputs, results)[-1]
+        return self.node(self.resolve(domain, name)(**attributes), inputs, results)[-1]
 
-    def node(self, operator: Operator, inputs: Sequence[Value | None], results: int) -> list[Value]:
+    def node(self, operator: Op, inputs: Sequence[Value | None], results: int) -> list[Value]:
         site = Node(operator, inputs, [None] * results, self.provenance).site()
         made = [Value(self.name(f"{self.stem}_{operator.name.lower()}"), fact) for fact in operator.infer(site)]
         self.graph.add(Node(operator, inputs, made, self.provenance))
@@ -142,7 +139,7 @@ class Backward(Writer):
     """One node and the gradients of its results, for `Operator.gradient`."""
 
     def __init__(self, writer: Writer, node: Node, of: Sequence[Value | None], wanted: frozenset[int]) -> None:
-        super().__init__(writer.graph, writer.names)
+        super().__init__(writer.graph, writer.resolve, writer.names)
         self.forward, self._of, self.wanted = node, of, wanted
         self.provenance = tuple(f"gradient of {name}" for name in node.provenance)
         self.stem = f"{node.output.name}_gradient"
@@ -237,7 +234,9 @@ class Backward(Writer):
         if len(used) >= AT_ONCE:
             self.refuse(f"it has {len(used)} operands, and gradients are written for less than {AT_ONCE}")
         places = {i: operand(n, ins[i].type.dtype) for n, i in enumerate(used)}
-        whole = times(operand(len(used), of.type.dtype), substitute(slope, places))
+        dtype = of.type.dtype
+        whole = times(operand(len(used), dtype), converted(substitute(slope, places), dtype))
+        whole = cast(whole, self.input(index).type.dtype)
         self.give(index, self.pointwise(whole, *(ins[i] for i in used), of) if used or whole.args else of)
 
 

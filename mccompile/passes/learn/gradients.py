@@ -11,8 +11,8 @@ from functools import reduce
 
 from ...base.errors import InternalError, Problem, UnsupportedModel
 from ...base.provenance import show
-from ...graph.ir import Graph, Node, Refused, Value, graphs, reads
-from ...ops.api import Operator
+from ...graph.ir import Graph, Node, Refused, Value, reads
+from ...ops.api import Operator, resolve
 from ...ops.rules.backward import Backward, Writer
 
 FREEZE = "let nothing in front of this node learn (--learn), so that no gradient has to pass it"
@@ -32,7 +32,7 @@ def gradients(graph: Graph, of: Value, by: Sequence[Value]) -> list[Value]:
 class _Gradients:
     def __init__(self, graph: Graph, by: set[Value]) -> None:
         self.graph = graph
-        self.writer = Writer(graph, {value.name for part in graphs(graph) for value in part.values()})
+        self.writer = Writer(graph, resolve)
         self.parts: dict[Value, list[Value]] = {}  # of the gradient of a value, one of each reader
         self.moving = _dependent(graph, by)
 

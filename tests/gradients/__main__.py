@@ -1,0 +1,56 @@
+"""Gradients of random nodes beside central differences in float64: `python -m tests.gradients --seed 1`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter, defaultdict
+
+from onnx import printer
+
+from tests.fuzz.operators.registry import entries
+from tests.judge.nodes import Case
+
+from .nodes import outcomes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.gradients", description=__doc__)
+    parser.add_argument("--count", type=int, default=10, help="nodes of each operator")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="one operator")
+    parser.add_argument("--seconds", type=float, default=20, help="at most, for each operator")
+    given = parser.parse_args()
+    titles = [given.only] if given.only else sorted(entries())
+    words: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for title in titles:
+        for detail in _of_operator(title, given, words):
+            print(detail, flush=True)
+    for title, counts in sorted(words.items()):
+        print(f"{title:40} " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())))
+    total = sum(words.values(), Counter())
+    print(", ".join(f"{count} {word}" for word, count in sorted(total.items())))
+    return int(total["wrong"] > 0)
+
+
+def _of_operator(title: str, given: argparse.Namespace, words: defaultdict[str, Counter[str]]) -> list[str]:
+    found: dict[tuple[str, str], str] = {}
+    end = time.monotonic() + given.seconds
+    for number, (case, outcome) in enumerate(outcomes(given.seed, title)):
+        words[outcome.title][outcome.word] += 1
+        if outcome.word in ("wrong", "refused", "unjudged"):
+            text = f"{outcome.word}  {outcome.title}  {outcome.detail}"
+            found.setdefault((outcome.title, outcome.word), f"{text}\n    {number}: {_shown(case)}")
+        if number + 1 >= given.count or time.monotonic() > end:
+            break
+    return list(found.values())
+
+
+def _shown(case: Case) -> str:
+    types = ", ".join(f"{name} {array.dtype.name}{list(array.shape)}" for name, array in case.feeds.items())
+    return f"{printer.to_text(case.node)[:300].strip()}  with {types}, opset {case.opset}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
