@@ -23,7 +23,7 @@ from ..base.near import near_file
 from ..base.own_functions import OwnFunction
 from ..base.structures import Interface, leaves, named
 from ..graph.ir import Graph, Invalid, Refused, Value
-from ..importers import defaults, registry, states
+from ..importers import defaults, ranges, registry, states
 from ..importers.api import AS_IT_IS, Reading, Source
 from ..importers.joining import joined
 from .bounds import Bounds, Limits
@@ -59,6 +59,7 @@ def load(
     """The graph of a file. Raises MccError."""
     path = Path(path)
     model = read_proto(path, reading)
+    dims = {**ranges.declared(model), **(dims or {})}
 
     def sized(sizes: Sizes) -> Graph:
         given = {**(dims or {}), **sizes.dims}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..importers import states
+from ..importers import ranges, states
 from ..importers.api import AS_IT_IS, Reading
 from .bounds import Bounds
 from .inputs import DimRanges
@@ -24,6 +24,7 @@ def open_inputs(
     """The names of all inputs that a caller gives, and of those with sizes that nobody has fixed."""
     model = read_proto(path, reading)
     graph, state = model.graph, {**states.declared(model), **state}
+    dims = {**ranges.declared(model), **dims}
     fixed = {tensor.name for tensor in graph.initializer}
     fixed |= {tensor.values.name for tensor in graph.sparse_initializer} | set(state.values())
     inputs = [entry for entry in graph.input if entry.name not in fixed]

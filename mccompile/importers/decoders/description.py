@@ -1,0 +1,62 @@
+"""What a decoder of a language model is: sizes, and which of the usual parts it has. A file's own words become this.
+
+Invariant: everything that the arithmetic depends on is said here or by which weights there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """Rotary embeddings of queries and keys: halves of the first `2 * len(frequencies)` channels of a head turn."""
+
+    frequencies: np.ndarray  # float32: radians per token
+    factor: float = 1.0  # of cosines and sines
+
+
+@dataclass(frozen=True)
+class Layer:
+    window: int = 0  # how many tokens attention looks back to, its own among them; 0: all
+    rotary: Rotary | None = None
+
+
+@dataclass(frozen=True)
+class Decoder:
+    vocabulary: int
+    width: int  # of what goes from layer to layer
+    heads: int
+    groups: int  # heads of keys and values
+    head: int  # channels of a head
+    hidden: int  # channels of the MLP
+    context: int  # tokens
+    layers: tuple[Layer, ...]
+    epsilon: float = 1e-5
+    rms: bool = True  # RMSNorm, else LayerNorm
+    activation: str = "silu"
+    gated: bool = True
+    parallel: bool = False  # attention and MLP read the same, and both are added
+    learned: bool = False  # positions have a table
+    tied: bool = False  # the head is the table of the embedding
+    score_factor: float = 0.0  # of scores; 0: one by the root of the head
+    score_cap: float = 0.0  # scores go through tanh to stay below; 0: they do not
+    logit_cap: float = 0.0
+    embedding_factor: float = 1.0
+    residual_factor: float = 1.0
+    logit_factor: float = 1.0
+    wide_norms: bool = False  # q_norm and k_norm go over all heads
+
+
+ACTIVATIONS = {  # how files call them
+    "silu": "silu",
+    "swish": "silu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "relu2": "relu2",
+}

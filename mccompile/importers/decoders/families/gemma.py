@@ -1,0 +1,74 @@
+"""Gemma, Gemma 2 and the text part of Gemma 3: norms around both halves of a layer, caps, and windows in turns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..config import Config, rotary, unsupported
+from ..description import Decoder, Layer
+from ..family import LLAMA_NAMES, Family, llama_like
+
+NAMES = {
+    **LLAMA_NAMES,
+    "attn_post_norm": "model.layers.{}.post_attention_layernorm",
+    "mlp_norm": "model.layers.{}.pre_feedforward_layernorm",
+    "mlp_post_norm": "model.layers.{}.post_feedforward_layernorm",
+}
+
+
+def _gemma(config: Config) -> Decoder:
+    made = llama_like(config, tied=True)
+    name = "hidden_activation" if config.has("hidden_activation") else "hidden_act"
+    activation = config.activation(name, "gelu_pytorch_tanh")
+    if activation == "gelu":  # of the first files, whose library takes the other one
+        activation = "gelu_tanh"
+    factor = float(np.float32(math.sqrt(made.width)))
+    layers = tuple(replace(layer, window=0) for layer in made.layers)
+    return replace(made, activation=activation, embedding_factor=factor, layers=layers)
+
+
+def _caps(config: Config, made: Decoder) -> Decoder:
+    if config.has("use_bidirectional_attention") and config.flag("use_bidirectional_attention"):
+        raise unsupported("attention to what comes later")
+    score, logit = (
+        config.real(name) if config.has(name) else 0.0 for name in ("attn_logit_softcapping", "final_logit_softcapping")
+    )
+    factor = abs(config.real("query_pre_attn_scalar", 256)) ** -0.5
+    return replace(made, score_cap=score, logit_cap=logit, score_factor=factor)
+
+
+def _kinds(config: Config, made: Decoder, every: int) -> list[bool]:
+    """Which layers have a window."""
+    if config.has("layer_types"):
+        return [kind == "sliding_attention" for kind in config.texts("layer_types", len(made.layers))]
+    every = config.count("sliding_window_pattern", every)
+    return [bool((number + 1) % every) for number in range(len(made.layers))]
+
+
+def _gemma2(config: Config) -> Decoder:
+    made = _caps(config, _gemma(config))
+    window = config.count("sliding_window", 4096)
+    pairs = zip(made.layers, _kinds(config, made, 2), strict=True)
+    return replace(made, layers=tuple(replace(layer, window=window if near else 0) for layer, near in pairs))
+
+
+def _gemma3(config: Config) -> Decoder:
+    made = _caps(config, _gemma(config))
+    window = config.count("sliding_window", 4096)
+    far = rotary(config, made.head, base=1e6, kind="full_attention")
+    own = config if config.part("rope_parameters").has("sliding_attention") else Config(
+        {"rope_theta": config.real("rope_local_base_freq", 10000.0)}
+    )  # fmt: skip
+    near = rotary(own, made.head, kind="sliding_attention")
+    layers = (Layer(window, near) if slides else Layer(0, far) for slides in _kinds(config, made, 6))
+    return replace(made, layers=tuple(layers))
+
+
+FAMILIES = (
+    Family(("gemma",), _gemma, architectures=("gemma",), norm_offset=1.0),
+    Family(("gemma2",), _gemma2, NAMES, architectures=("gemma2",), norm_offset=1.0),
+    Family(("gemma3_text",), _gemma3, NAMES, architectures=("gemma3",), norm_offset=1.0),
+)

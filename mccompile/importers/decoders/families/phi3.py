@@ -1,0 +1,22 @@
+"""Phi-3 and Phi-4-mini: the matrices of queries, keys and values are one, and so are those of gate and up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..config import Config
+from ..description import Decoder
+from ..family import LLAMA_NAMES, Family, llama_like, partly_turned
+
+_NAMES = {
+    **{role: name for role, name in LLAMA_NAMES.items() if role not in ("q", "k", "v", "gate", "up")},
+    "qkv": "model.layers.{}.self_attn.qkv_proj",
+    "gate_up": "model.layers.{}.mlp.gate_up_proj",
+}
+
+
+def _phi3(config: Config) -> Decoder:
+    return partly_turned(config, replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5)), 1.0)
+
+
+FAMILIES = (Family(("phi3",), _phi3, _NAMES, architectures=("phi3",)),)

@@ -1,0 +1,206 @@
+"""What a family of decoders is: how its files call its sizes and weights. Each has a file in `families/`.
+
+Invariant: every tensor of a file is used, or named as one that says nothing; so no part of a network is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from onnx import ModelProto
+
+from .as_onnx import decoder_model
+from .config import Config, damaged, rotary, unsupported
+from .description import Decoder, Layer, Rotary
+from .weights import Weight
+
+LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
+    "embed": "model.embed_tokens",
+    "final_norm": "model.norm",
+    "head": "lm_head",
+    "attn_norm": "model.layers.{}.input_layernorm",
+    "q": "model.layers.{}.self_attn.q_proj",
+    "k": "model.layers.{}.self_attn.k_proj",
+    "v": "model.layers.{}.self_attn.v_proj",
+    "o": "model.layers.{}.self_attn.o_proj",
+    "q_norm": "model.layers.{}.self_attn.q_norm",
+    "k_norm": "model.layers.{}.self_attn.k_norm",
+    "mlp_norm": "model.layers.{}.post_attention_layernorm",
+    "gate": "model.layers.{}.mlp.gate_proj",
+    "up": "model.layers.{}.mlp.up_proj",
+    "down": "model.layers.{}.mlp.down_proj",
+}
+_PRODUCTS = ("qkv", "q", "k", "v", "o", "gate_up", "gate", "up", "down")
+_NORMS = ("attn_norm", "mlp_norm", "attn_post_norm", "mlp_post_norm", "final_norm", "q_norm", "k_norm")
+_SILENT = r"(.*\.)?(rotary_emb\.inv_freq|attn\.(masked_)?bias|attention\.(masked_)?bias|rope_freqs\.weight)"
+
+
+def thirds(decoder: Decoder) -> dict[str, np.ndarray]:
+    """Rows of q, k and v in one matrix, one behind the other."""
+    wide, narrow = decoder.heads * decoder.head, decoder.groups * decoder.head
+    cuts = np.split(np.arange(wide + 2 * narrow), [wide, wide + narrow])
+    return dict(zip("qkv", cuts, strict=True))
+
+
+@dataclass(frozen=True)
+class Family:
+    types: tuple[str, ...]  # model_type of config.json
+    describe: Callable[[Config], Decoder]
+    names: Mapping[str, str] = field(default_factory=lambda: LLAMA_NAMES)
+    architectures: tuple[str, ...] = ()  # general.architecture of GGUF
+    pairs: bool = False  # GGUF has the rows of q and k in another order: channels that turn together are neighbours
+    split: Callable[[Decoder], dict[str, np.ndarray]] = thirds  # rows of the fused matrix of Hugging Face
+    turned: bool = False  # Hugging Face has the weights of products transposed
+    norm_offset: float = 0.0  # what Hugging Face leaves out of the weights of norms
+
+
+def described(
+    family: Family, config: Config, tensors: Mapping[str, Weight], name: str, gguf: bool = False
+) -> ModelProto:
+    """The model that a file means."""
+    decoder = family.describe(config)
+    if decoder.heads % decoder.groups:
+        raise damaged(f"{decoder.heads} heads of queries do not share {decoder.groups} of keys and values")
+    found = Found(family, decoder, tensors, gguf)
+    model = decoder_model(found.decoder, found.find, name)
+    found.stop_if_any_is_left()
+    return model
+
+
+class Found:
+    """Weights of a file by role."""
+
+    def __init__(self, family: Family, decoder: Decoder, tensors: Mapping[str, Weight], gguf: bool) -> None:
+        self.family, self.tensors, self.gguf = family, tensors, gguf
+        self.decoder = decoder
+        self.used = set[str]()
+        if gguf:
+            self.decoder = replace(decoder, tied="output.weight" not in tensors)
+        elif decoder.tied and f"{self.named('head', None)}.weight" in tensors:
+            self.used.add(f"{self.named('head', None)}.weight")  # a copy of the embedding
+
+    def named(self, role: str, number: int | None) -> str:
+        names = GGUF_NAMES if self.gguf else self.family.names
+        return names.get(role, "").format(*(() if number is None else (number,)))
+
+    def find(self, role: str, shape: tuple[int, ...], number: int | None = None, needed: bool = False) -> Weight | None:
+        part, _, bias = role.partition(".")
+        suffix = bias or "weight"
+        name = self.named(part, number)
+        weight = self.tensors.get(f"{name}.{suffix}") if name else None
+        if weight is not None:
+            self.used.add(weight.name)
+            return self._formed(weight, part, suffix, shape)
+        weight = self._fused(part, suffix, shape, number)
+        if weight is None and needed:
+            raise damaged(f"there is no tensor {name or part}.{suffix}")
+        return weight
+
+    def _formed(self, weight: Weight, part: str, suffix: str, shape: tuple[int, ...]) -> Weight:
+        if not self.gguf and suffix == "weight":
+            if part in _PRODUCTS and self.family.turned:
+                weight = replace(weight, turned=True, shape=weight.shape[::-1])
+            if part in _NORMS and self.family.norm_offset:
+                weight = replace(weight, offset=self.family.norm_offset)
+        if self.gguf and part in ("q", "k") and self.family.pairs:
+            weight = replace(weight, chosen=halves(shape[0], self.decoder.head))
+        if weight.shape != shape:
+            raise damaged(f"{weight.name} is {list(weight.shape)}, not {list(shape)}")
+        return weight
+
+    def _fused(self, part: str, suffix: str, shape: tuple[int, ...], number: int | None) -> Weight | None:
+        """Rows of a matrix that holds several."""
+        d = self.decoder
+        if part in ("q", "k", "v"):
+            whole = "qkv"
+            rows = thirds(d) if self.gguf else self.family.split(d)
+        elif part in ("gate", "up") and d.gated:
+            whole = "up" if self.gguf else "gate_up"
+            rows = {"gate": np.arange(d.hidden), "up": np.arange(d.hidden, 2 * d.hidden)}
+        else:
+            return None
+        if part == "up" and self.gguf:
+            return None  # see _formed: its matrix has been found
+        count = sum(len(each) for each in rows.values())
+        made = self.find(whole if suffix == "weight" else f"{whole}.{suffix}", (count, *shape[1:]), number)
+        return made and replace(made, name=f"{made.name}.{part}", shape=shape, chosen=rows[part])
+
+    def stop_if_any_is_left(self) -> None:
+        left = sorted(name for name in self.tensors if name not in self.used and not re.fullmatch(_SILENT, name))
+        if left:
+            more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+            raise unsupported(f"the file has weights that its family does not have: {', '.join(left[:3])}{more}")
+
+
+def halves(rows: int, head: int) -> np.ndarray:
+    """Where rows of q or k lie in GGUF: channels that turn together are neighbours there, here half a head apart."""
+    return np.arange(rows).reshape(-1, head // 2, 2).swapaxes(1, 2).reshape(-1)
+
+
+GGUF_NAMES = {
+    "embed": "token_embd",
+    "positions": "position_embd",
+    "final_norm": "output_norm",
+    "head": "output",
+    "attn_norm": "blk.{}.attn_norm",
+    "qkv": "blk.{}.attn_qkv",
+    "q": "blk.{}.attn_q",
+    "k": "blk.{}.attn_k",
+    "v": "blk.{}.attn_v",
+    "o": "blk.{}.attn_output",
+    "q_norm": "blk.{}.attn_q_norm",
+    "k_norm": "blk.{}.attn_k_norm",
+    "attn_post_norm": "blk.{}.post_attention_norm",
+    "mlp_norm": "blk.{}.ffn_norm",
+    "gate": "blk.{}.ffn_gate",
+    "up": "blk.{}.ffn_up",
+    "down": "blk.{}.ffn_down",
+    "mlp_post_norm": "blk.{}.post_ffw_norm",
+}
+
+
+def llama_like(config: Config, tied: bool = False) -> Decoder:
+    """What most families have in common."""
+    heads, width = config.count("num_attention_heads"), config.count("hidden_size")
+    head = config.count("head_dim", max(1, width // heads))
+    count = config.count("num_hidden_layers")
+    turned = rotary(config, head)
+    return Decoder(
+        vocabulary=config.count("vocab_size"),
+        width=width,
+        heads=heads,
+        groups=config.count("num_key_value_heads", heads),
+        head=head,
+        hidden=config.count("intermediate_size"),
+        context=config.count("max_position_embeddings", 2048),
+        layers=windowed(config, count, turned),
+        epsilon=config.real("rms_norm_eps", 1e-6),
+        activation=config.activation("hidden_act", "silu"),
+        tied=config.flag("tie_word_embeddings", tied),
+    )
+
+
+def windowed(config: Config, count: int, turned: Rotary | None) -> tuple[Layer, ...]:
+    """The layers, with windows where the file says that they slide."""
+    window = config.count("sliding_window", 0, least=0)
+    if count > 4096:
+        raise damaged(f"num_hidden_layers is {count}")
+    if config.has("layer_types"):
+        kinds: Sequence[str] = config.texts("layer_types", count)
+        other = set(kinds) - {"full_attention", "sliding_attention"}
+        if other:
+            raise unsupported(f"layers of the kind {', '.join(sorted(other))}")
+        return tuple(Layer(window if kind == "sliding_attention" else 0, turned) for kind in kinds)
+    return (Layer(window, turned),) * count
+
+
+def partly_turned(config: Config, made: Decoder, share: float) -> Decoder:
+    """With rotary embeddings of the first channels of a head."""
+    said = config.part("rope_parameters")
+    old = config.real("rotary_pct", config.real("partial_rotary_factor", share))
+    channels = int(made.head * said.real("partial_rotary_factor", old))
+    turned = rotary(config, channels, config.real("rotary_emb_base", 10000.0))
+    return replace(made, layers=tuple(replace(layer, rotary=turned) for layer in made.layers))

@@ -1,0 +1,82 @@
+"""Folders of language models as Hugging Face's libraries save them: config.json and weights in safetensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from onnx import ModelProto
+
+from ..base.errors import MccError, Problem
+from .api import Importer, Reading, Source
+from .decoders import safetensors
+from .decoders.config import Config, damaged, unsupported
+from .decoders.families import FAMILIES
+from .decoders.family import Family, described
+from .decoders.weights import Weight
+
+_INDEX, _WHOLE = "model.safetensors.index.json", "model.safetensors"
+
+
+class HuggingFace(Importer):
+    what = "a folder of a language model of Hugging Face"
+    extra = ""
+    needs = ()
+
+    def opens(self, source: Source) -> bool:
+        return source.path.is_dir() and (source.path / "config.json").is_file() and _has_weights(source.path)
+
+    def read(self, source: Source, reading: Reading) -> ModelProto:
+        try:
+            return _read(source.path)
+        except MccError as error:
+            at = str(source.path)
+            raise type(error)(*(Problem(p.what, p.where or at, p.why, p.fix) for p in error.problems)) from error
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise damaged(f"{error.filename}: {why}") from None
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("*.safetensors")) or (folder / _INDEX).is_file() or any(folder.glob("pytorch_model*.bin"))
+
+
+def _read(folder: Path) -> ModelProto:
+    values = safetensors.parsed((folder / "config.json").read_bytes(), "config.json")
+    config = Config(values)
+    family = _family(config)
+    if config.has("quantization_config"):
+        way = str(config.part("quantization_config").values.get("quant_method"))[:40]
+        raise unsupported(f"its weights were quantized by {way}", "take the float weights, or a GGUF file")
+    return described(family, config, _tensors(folder), folder.resolve().name or "model")
+
+
+def _family(config: Config) -> Family:
+    kind = config.text("model_type")
+    for family in FAMILIES:
+        if kind in family.types:
+            return family
+    known = ", ".join(sorted(kind for family in FAMILIES for kind in family.types))
+    raise unsupported(f"model_type is {kind[:60]!r}; what is known: {known}")
+
+
+def _tensors(folder: Path) -> dict[str, Weight]:
+    if (folder / _INDEX).is_file():
+        index: Any = safetensors.parsed((folder / _INDEX).read_bytes(), _INDEX).get("weight_map")
+        if not isinstance(index, dict) or not all(isinstance(name, str) for name in index.values()):
+            raise damaged(f"{_INDEX} has no weight_map")
+        files = sorted({Path(name).name for name in index.values()})  # of this folder
+    else:
+        files = sorted(path.name for path in folder.glob("*.safetensors"))
+        if _WHOLE in files:
+            files = [_WHOLE]
+    if not files:
+        fix = "save it anew: model.save_pretrained(FOLDER) writes model.safetensors"
+        raise unsupported("its weights are pickled (pytorch_model.bin), which is not read", fix)
+    found: dict[str, Weight] = {}
+    for name in files:
+        for tensor, weight in safetensors.tensors(folder / name).items():
+            if tensor in found:
+                raise damaged(f"tensor {tensor[:80]!r} lies in two files")
+            found[tensor] = weight
+    return found

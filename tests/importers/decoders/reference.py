@@ -1,0 +1,103 @@
+"""Decoders in doubles, written from their definitions, over whole texts: without a cache, and with no code of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+Weights = Mapping[str, np.ndarray]
+
+
+def logits(tokens: np.ndarray, w: Weights, layers: int, heads: int, groups: int, **how: Any) -> np.ndarray:
+    """[tokens, vocabulary] of weights by role, `0.q` the rows of the queries of layer 0."""
+    x = w["embed"][tokens].astype(np.float64) * how.get("embedding", 1.0)
+    if "positions" in w:
+        x = x + w["positions"][: len(tokens)]
+    for number in range(layers):
+        mine = {name.partition(".")[2]: a for name, a in w.items() if name.startswith(f"{number}.")}
+        mixed = _attention(_norm(x, mine, "attn_norm"), mine, heads, groups, number, how)
+        x = x + _norm(mixed, mine, "attn_post_norm")
+        made = _mlp(_norm(x, mine, "mlp_norm"), mine)
+        x = x + _norm(made, mine, "mlp_post_norm")
+    made = _norm(x, w, "final_norm") @ w.get("head", w["embed"]).T.astype(np.float64)
+    return np.asarray(_capped(made, how.get("logit_cap", 0)))
+
+
+def _norm(x: np.ndarray, w: Weights, role: str) -> np.ndarray:
+    if role not in w:
+        return x
+    if f"{role}.bias" in w:
+        x = x - x.mean(-1, keepdims=True)
+    scaled = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+    return np.asarray(scaled * w[role] + w.get(f"{role}.bias", 0.0))
+
+
+def _linear(x: np.ndarray, w: Weights, role: str) -> np.ndarray:
+    return np.asarray(x @ w[role].T.astype(np.float64) + w.get(f"{role}.bias", 0.0))
+
+
+def _attention(x: np.ndarray, w: Weights, heads: int, groups: int, number: int, how: Mapping[str, Any]) -> np.ndarray:
+    count = len(x)
+    q, k, v = (
+        _linear(x, w, role).reshape(count, parts, -1)
+        for role, parts in zip("qkv", (heads, groups, groups), strict=True)
+    )
+    if how.get("turns", True):
+        q, k = _turned(q), _turned(k)
+    distance = np.subtract.outer(np.arange(count), np.arange(count))
+    seen = (distance >= 0) & (distance < (how.get("windows") or {}).get(number, count))
+    made = []
+    for head in range(heads):
+        group = head // (heads // groups)
+        scores = _capped(q[:, head] @ k[:, group].T * how.get("factor", q.shape[-1] ** -0.5), how.get("score_cap", 0))
+        scores = np.where(seen, scores, -np.inf)
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        made.append(shares / shares.sum(-1, keepdims=True) @ v[:, group])
+    return _linear(np.concatenate(made, -1), w, "o")
+
+
+def _turned(x: np.ndarray) -> np.ndarray:
+    half = x.shape[-1] // 2
+    angles = np.outer(np.arange(len(x)), 10000.0 ** -(np.arange(half) / half))[:, None]
+    one, other = x[..., :half], x[..., half:]
+    turned = one * np.cos(angles) - other * np.sin(angles), other * np.cos(angles) + one * np.sin(angles)
+    return np.concatenate(turned, -1)
+
+
+def _mlp(x: np.ndarray, w: Weights) -> np.ndarray:
+    if "gate" in w:
+        gate = _linear(x, w, "gate")
+        made = (_gelu(gate) if "mlp_post_norm" in w else gate / (1 + np.exp(-gate))) * _linear(x, w, "up")
+    else:
+        made = _gelu(_linear(x, w, "up"))
+    return _linear(made, w, "down")
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
+
+
+def _capped(x: np.ndarray, cap: float) -> np.ndarray:
+    return np.tanh(x / cap) * cap if cap else x
+
+
+def random_weights(sizes: Mapping[str, int], chance: np.random.Generator, gpt: bool = False) -> dict[str, np.ndarray]:
+    """By role. sizes: vocabulary, width, heads, groups, head, hidden, layers."""
+    width, hidden, wide = sizes["width"], sizes["hidden"], sizes["heads"] * sizes["head"]
+    narrow = sizes["groups"] * sizes["head"]
+    shapes: dict[str, tuple[int, ...]] = {"embed": (sizes["vocabulary"], width), "final_norm": (width,)}
+    for n in range(sizes["layers"]):
+        shapes |= {f"{n}.attn_norm": (width,), f"{n}.mlp_norm": (width,), f"{n}.o": (width, wide)}
+        shapes |= {f"{n}.q": (wide, width), f"{n}.k": (narrow, width), f"{n}.v": (narrow, width)}
+        shapes |= {f"{n}.up": (hidden, width), f"{n}.down": (width, hidden)}
+        shapes |= {} if gpt else {f"{n}.gate": (hidden, width)}
+    if gpt:
+        shapes |= {f"{name}.bias": shape[:1] for name, shape in shapes.items() if name != "embed"}
+    return {name: _random(shape, chance) for name, shape in shapes.items()}
+
+
+def _random(shape: tuple[int, ...], chance: np.random.Generator) -> np.ndarray:
+    made = chance.standard_normal(shape).astype(np.float32)
+    return 1 + 0.1 * made if len(shape) == 1 else made * np.float32(1.5 / np.sqrt(shape[1]))
