@@ -6,7 +6,6 @@ shown live is gone before the command prints. rich is an extra; without it, stag
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 import click
 
+from ..base.ci import in_ci
 from ..base.stages import Listener, heard_by
 
 _PATIENCE = 1.0  # seconds until something is shown
@@ -35,7 +35,7 @@ def shown(verbose: bool, quiet: bool) -> Iterator[None]:
 
 def is_watched() -> bool:
     streams = (sys.stdout, sys.stderr)
-    return not os.environ.get("CI") and all(stream is not None and stream.isatty() for stream in streams)
+    return not in_ci() and all(stream is not None and stream.isatty() for stream in streams)
 
 
 @contextmanager

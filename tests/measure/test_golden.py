@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, numpy_helper
 
-from mccompile.base.errors import MccError, WrongUse
+from mccompile.base.errors import CheckFailed, MccError, WrongUse
 from mccompile.driver import Options
 from mccompile.measure import golden
 from mccompile.measure.golden import check_golden
@@ -105,3 +105,15 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "golden").write_text("a file")
     with pytest.raises(WrongUse, match="cannot write golden outputs"):
         check_golden(save(dense(), tmp_path), PLAIN, tmp_path / "golden", runs=1)
+
+
+def test_in_ci_they_have_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    path, top = save(dense(), tmp_path), tmp_path / "golden"
+    with pytest.raises(CheckFailed) as failed:
+        check_golden(path, PLAIN, top)
+    (problem,) = failed.value.problems
+    assert problem.where == str(top / "dense-generic") and not top.exists()
+    assert f"mccompile check {path} --target generic --golden {top}" in problem.fix
+    assert check_golden(path, PLAIN, top, update=True).written
+    assert not check_golden(path, PLAIN, top).written
