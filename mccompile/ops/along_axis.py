@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dtypes import i64
 from ..base.tensor import Shape, TensorType
@@ -13,6 +13,9 @@ from ..program.ir import View
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, normal_axis
 from .rules.at_run_time import Formula, chosen, either, equals, from_front, static_count
 from .rules.elementwise import check_dtypes, wide
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,10 @@ class Cumulative(Operator, abstract=True):
 class CumSum(Cumulative):
     versions = (11, 14)
     combine = "add"
+
+    def gradient(self, back: Backward) -> None:
+        reverse = 1 - self.reverse
+        back.give(0, back.op("CumSum", back.of(), back.input(1), exclusive=self.exclusive, reverse=reverse))
 
 
 @dataclass(frozen=True)

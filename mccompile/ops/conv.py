@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, operand
+from ..graph.ir import Value
 from ..kinds.api import Kind
 from ..kinds.conv import Conv as ConvKind
 from ..kinds.conv_transpose import ConvTranspose as ConvTransposeKind
 from ..program.ir import View
 from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .rules.backward import static_shape
 from .rules.window import Window, window_sizes
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 FLOATS = (f16, bf16, f32, f64)
 
@@ -73,6 +78,19 @@ class Conv(_Convolution):
         kind = self.kind(site)
         check_floats(site, site.shape(1)[0])
         return [Fact(TensorType(site.type(0).dtype, kind.out_shape(site.shape(0), site.shape(1))))]
+
+    def gradient(self, back: Backward) -> None:
+        window = self.window(back.site)
+        x, of, rank = back.input(0), back.of(), len(window.kernel)
+        sliding: dict[str, Any] = {"strides": window.strides, "dilations": window.dilations, "group": self.group}
+        if back.wants(0):
+            found = back.op("ConvTranspose", of, back.input(1), **sliding)
+            before = [-pad for pad in window.pads[:rank]]
+            back.give(0, back.fitted(found, 2, before, back.shape(0)[2:]))
+        if back.wants(1):
+            back.give(1, weight_gradient(back, x, of, window.pads, back.shape(1), sliding))
+        if back.wants(2):
+            back.give(2, back.sum(of, [axis for axis in range(rank + 2) if axis != 1], keepdims=False))
 
 
 @dataclass(frozen=True)
@@ -174,6 +192,23 @@ class ConvTranspose(_Transposed):
         check_floats(site, site.shape(1)[1] * self.group)
         return found
 
+    def gradient(self, back: Backward) -> None:
+        kind = self.kind(back.site)
+        x, of, rank = back.input(0), back.of(), len(kind.strides)
+        space, kernel = back.shape(0)[2:], back.shape(1)[2:]
+        reached = [
+            (size - 1) * step + (k - 1) * gap + 1
+            for size, step, k, gap in zip(space, kind.strides, kernel, kind.dilations, strict=True)
+        ]
+        whole = back.fitted(of, 2, kind.pads[:rank], reached)  # what pads cut off had no part in the result
+        sliding: dict[str, Any] = {"strides": kind.strides, "dilations": kind.dilations, "group": self.group}
+        if back.wants(0):
+            back.give(0, back.op("Conv", whole, back.input(1), **sliding))
+        if back.wants(1):
+            back.give(1, weight_gradient(back, whole, x, (0,) * (2 * rank), back.shape(1), sliding))
+        if back.wants(2):
+            back.give(2, back.sum(of, [axis for axis in range(rank + 2) if axis != 1], keepdims=False))
+
 
 @dataclass(frozen=True)
 class ConvTransposeInteger(_Transposed):
@@ -239,3 +274,20 @@ def along_channels(to: Lowering, vector: View, shape: Shape) -> View:
 
 def as_int(dim: Dim) -> int:
     return dim if isinstance(dim, int) else 0
+
+
+def weight_gradient(
+    back: Backward, x: Value, of: Value, pads: tuple[int, ...], shape: tuple[int, ...], sliding: Mapping[str, Any]
+) -> Value:
+    """By the weights [M, C / group, ...] of a convolution of x [N, C, ...]: a convolution again, where batch and
+    channels change places, and strides and dilations too. Groups are parts of the channels of x and of the result."""
+    group, batch, rank = sliding["group"], static_shape(x)[0], len(shape) - 2
+    places = [*range(3, 3 + rank)]
+    x = back.reshape(x, (batch, group, shape[1], *static_shape(x)[2:]))
+    x = back.transpose(x, [2, 1, 0, *places])
+    x = back.reshape(x, (shape[1], group * batch, *static_shape(x)[3:]))
+    of = back.transpose(of, [1, 0, *range(2, 2 + rank)])
+    turned = {"strides": sliding["dilations"], "dilations": sliding["strides"], "group": group}
+    found = back.op("Conv", x, of, pads=pads, **turned)
+    found = back.fitted(found, 2, [0] * rank, shape[2:])  # more taps than there are, where strides leave a rest
+    return back.transpose(found, [1, 0, *range(2, 2 + rank)])

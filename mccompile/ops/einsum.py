@@ -7,17 +7,24 @@ one reduction over the product of all operands. Two operands that share a contra
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from ..base.dims import Dim, product
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, cast, operand
+from ..graph.ir import Value
 from ..kinds.gemm import Gemm as GemmKind
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, Operator, Site
 from .reduce import reduce_call
+from .rules.backward import static_shape
 from .rules.elementwise import check_dtypes, wide
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,28 @@ class Einsum(Operator):
         axes = tuple(range(len(result), len(order)))
         total = reduce_call(to, axes, "add", element, ins, cast(operand(0, accumulator), type.dtype))
         to.set(0, to.reshape(total, type.shape))
+
+    def gradient(self, back: Backward) -> None:
+        terms, result = self.terms(back.site)
+        for index, term in enumerate(terms):
+            if back.wants(index):
+                if len(set(term)) != len(term):
+                    back.refuse(f"{term!r} in equation {self.equation!r} is a diagonal, whose gradient has no rule")
+                others = [n for n in range(len(terms)) if n != index]
+                ins = [back.of(), *(back.input(n) for n in others)]
+                labels = [result, *(terms[n] for n in others)]
+                back.give(index, *self._by_labels(back, ins, labels, index, term))
+
+    def _by_labels(
+        self, back: Backward, ins: list[Value], labels: list[str], index: int, term: str
+    ) -> tuple[Value, tuple[int, ...]]:
+        """The sum of products over all that `term` does not name; what only it names is the same all along."""
+        known = set("".join(labels))
+        plain = dict(zip(sorted(known), string.ascii_letters, strict=False))
+        texts = ["".join(plain[label] for label in text) for text in [*labels, [n for n in term if n in known]]]
+        found = back.op("Einsum", *ins, equation=f"{','.join(texts[:-1])}->{texts[-1]}")
+        sizes = iter(static_shape(found))
+        return back.reshape(found, [next(sizes) if label in known else 1 for label in term]), back.shape(index)
 
 
 @dataclass(frozen=True)

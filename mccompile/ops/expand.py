@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
 from .rules.at_run_time import Formula, either, equals, must_equal, static_count, static_shape
 from .rules.elementwise import check_broadcast
 from .rules.known_shapes import fact, fits, moved, sizes
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,9 @@ class Expand(Operator):
             formula.check()
         to.set(0, to.input(0).broadcast_to(to.type().shape))
 
+    def gradient(self, back: Backward) -> None:
+        back.give(0, back.of())
+
 
 @dataclass(frozen=True)
 class Tile(Operator):
@@ -92,3 +99,10 @@ class Tile(Operator):
             cut += [dim] if repeat == 1 else [1, dim]
             full += [dim] if repeat == 1 else [repeat, dim]
         to.set(0, to.reshape(to.reshape(x, tuple(cut)).broadcast_to(tuple(full)), to.type().shape))
+
+    def gradient(self, back: Backward) -> None:
+        shape = back.shape(0)
+        repeats = [static(repeat) for repeat in self.repeats(back.site)]
+        cut = [n for pair in zip(repeats, shape, strict=True) for n in pair]
+        whole = back.sum(back.reshape(back.of(), cut), range(0, len(cut), 2), keepdims=False)
+        back.give(0, back.reshape(whole, shape))

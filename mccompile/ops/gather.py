@@ -20,6 +20,7 @@ from ..program.ir import View
 from .api import INJECTIVE, OPAQUE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
 from .data_dependent import selected
 from .rules.at_run_time import gathered
+from .rules.backward import static_shape
 from .rules.known_shapes import fact, show
 
 if TYPE_CHECKING:
@@ -256,6 +257,16 @@ class Compress(Operator):
             return
         to.set(0, at_places(to, x, axis, places, type))
 
+    def gradient(self, back: Backward) -> None:
+        places = self.places(back.site)
+        if places is None:
+            back.refuse("a condition computed at run time has no rule for its gradient", "make it a constant")
+        x = back.input(0) if self.axis is not None else back.flat(back.input(0))
+        axis = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
+        size = static_shape(x)[axis]
+        found = back.scattered(back.of(), axis, back.ints(places), size)
+        back.give(0, found, static_shape(x))
+
 
 def at_places(to: Lowering, x: View, axis: int, places: Sequence[int], type: TensorType) -> View:
     """Elements at known places (from the front, inside) along an axis: a view, or a gather from a table."""
@@ -297,3 +308,7 @@ class ReverseSequence(Operator):
         places = to.map(apply("select", apply("less", time, length), turned, time), [lengths], table)
         axes = tuple(-1 if a == self.time_axis else a for a in range(type.rank))
         to.set(0, to.call(GatherKind(axes), [x, places.broadcast_to(type.shape)], type)[0])
+
+    def gradient(self, back: Backward) -> None:
+        axes = {"batch_axis": self.batch_axis, "time_axis": self.time_axis}
+        back.give(0, back.node(ReverseSequence(**axes), [back.of(), back.input(1)], 1)[0])

@@ -5,13 +5,18 @@ All is computed in f32 (f64 for f64) and rounded once.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..base.dims import static
 from ..base.dtypes import DType, of_onnx
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
+from ..expr.powers import power
+from ..graph.ir import Value
 from ..kinds.lrn import Lrn
 from ..kinds.normalize import Normalize
 from ..program.ir import View
@@ -30,6 +35,10 @@ from .api import (
 )
 from .reduce import element_count, reduce_call
 from .rules.elementwise import check_broadcast, check_dtypes, wide
+from .rules.normalizing import Normalized, scaled_back
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 def normalized(
@@ -110,6 +119,13 @@ class LayerNormalization(_FromAxis):
             if to.wants(i):
                 to.set(i, to.cast(view, to.type(i).dtype))
 
+    def gradient(self, back: Backward) -> None:
+        if back.depends(1) or back.depends(2):
+            back.refuse("mean and deviation as results have no rule for their gradient")
+        rank = len(back.shape(0))
+        axes = range(normal_axis(self.axis, rank), rank)
+        scaled_back(back, Normalized.of(back, back.input(0), axes, self.epsilon), back.of())
+
 
 class RMSNormalization(_FromAxis):
     """The result has the type of the scale."""
@@ -128,6 +144,13 @@ class RMSNormalization(_FromAxis):
         axes = tuple(range(normal_axis(self.axis, len(x.shape)), len(x.shape)))
         scale = to.input(1).broadcast_to(x.shape)
         to.set(0, normalized(to, x, axes, "rms", self.epsilon, type.dtype, [scale]))
+
+    def gradient(self, back: Backward) -> None:
+        rank = len(back.shape(0))
+        if back.input(1).type.dtype is not back.input(0).type.dtype:
+            back.refuse("x and scale of different types have no rule for their gradient", "cast the scale")
+        axes = range(normal_axis(self.axis, rank), rank)
+        scaled_back(back, Normalized.of(back, back.input(0), axes, self.epsilon, centred=False), back.of())
 
 
 @dataclass(frozen=True)
@@ -150,6 +173,11 @@ class InstanceNormalization(Operator):
         parts = [of_channels(to, i, x.shape) for i in (1, 2)]
         axes = tuple(range(2, len(x.shape)))
         to.set(0, normalized(to, x, axes, "standardize", self.epsilon, x.buffer.dtype, parts))
+
+    def gradient(self, back: Backward) -> None:
+        shape = back.shape(0)
+        normal = Normalized.of(back, back.input(0), range(2, len(shape)), self.epsilon)
+        scaled_back(back, normal, back.of(), (shape[1], *(1 for _ in shape[2:])))
 
 
 @dataclass(frozen=True)
@@ -186,6 +214,13 @@ class GroupNormalization(Operator):
         result = normalized(to, grouped, axes, "standardize", self.epsilon, x.buffer.dtype, parts)
         to.set(0, to.reshape(result, x.shape))
 
+    def gradient(self, back: Backward) -> None:
+        batch, channels, *space = back.shape(0)
+        members = channels // self.num_groups
+        grouped = (batch, self.num_groups, members, *space)
+        normal = Normalized.of(back, back.reshape(back.input(0), grouped), range(2, len(grouped)), self.epsilon)
+        scaled_back(back, normal, back.reshape(back.of(), grouped), (self.num_groups, members, *(1 for _ in space)))
+
 
 @dataclass(frozen=True)
 class MeanVarianceNormalization(Operator):
@@ -204,6 +239,11 @@ class MeanVarianceNormalization(Operator):
         x = to.input(0)
         axes = normal_axes(self.axes, len(x.shape))
         to.set(0, normalized(to, x, axes, "standardize", 1e-18, x.buffer.dtype, []))
+
+    def gradient(self, back: Backward) -> None:
+        axes = normal_axes(self.axes, len(back.shape(0)))
+        normal = Normalized.of(back, back.input(0), axes, 1e-18)
+        back.give(0, normal.back_to_x(back, back.of()))
 
 
 @dataclass(frozen=True)
@@ -226,6 +266,19 @@ class LpNormalization(Operator):
         axis = normal_axis(self.axis, len(x.shape))
         to.set(0, normalized(to, x, (axis,), f"l{self.p}", 0.0, x.buffer.dtype, []))
 
+    def gradient(self, back: Backward) -> None:
+        """0 where the norm is."""
+        x, y, of = back.input(0), back.result(), back.of()
+        axes = back.ints([self.axis])
+        norm = back.op(f"ReduceL{self.p}", x, axes, keepdims=1)
+        along = back.op("ReduceSum", back.op("Mul", y, of), axes, keepdims=1)
+        element, value, given, part, size = (operand(i, x.type.dtype) for i in range(5))
+        direction = value if self.p == 2 else apply("sign", element)
+        slope = apply("div", apply("sub", given, apply("mul", direction, part)), size)
+        zero = literal(0, x.type.dtype)
+        expr = apply("select", apply("equal", size, zero), zero, slope)
+        back.give(0, back.pointwise(expr, x, y, of, along, norm))
+
 
 @dataclass(frozen=True)
 class LRN(Operator):
@@ -244,6 +297,27 @@ class LRN(Operator):
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
         to.set(0, to.call(Lrn(self.size, self.alpha, self.beta, self.bias), [x], x.type)[0])
+
+    def gradient(self, back: Backward) -> None:
+        x, of = back.input(0), back.of()
+        low, high = (self.size - 1) // 2, self.size // 2
+        element, total, given, around = (operand(i, x.type.dtype) for i in range(4))
+        factor, bias = (literal(value, x.type.dtype) for value in (self.alpha / self.size, self.bias))
+        base = apply("add", bias, apply("mul", factor, total))
+        squares = self._summed(back, back.op("Mul", x, x), low, high)
+        share = apply("mul", apply("mul", given, element), power(base, -self.beta - 1))
+        others = self._summed(back, back.pointwise(share, x, squares, of), high, low)
+        twice = literal(2 * self.beta * self.alpha / self.size, x.type.dtype)
+        direct = apply("mul", given, power(base, -self.beta))
+        slope = apply("sub", direct, apply("mul", twice, apply("mul", element, around)))
+        back.give(0, back.pointwise(slope, x, squares, of, others))
+
+    def _summed(self, back: Backward, x: Value, low: int, high: int) -> Value:
+        """Over so many channels before and behind each one."""
+        batch, channels, *space = back.shape(0)
+        rows = back.reshape(x, (batch, 1, channels, math.prod(space)))
+        ones = back.constant(np.ones((1, 1, self.size, 1), x.type.dtype.numpy))
+        return back.reshape(back.op("Conv", rows, ones, pads=(low, 0, high, 0)), back.shape(0))
 
 
 @dataclass(frozen=True)
@@ -322,3 +396,31 @@ class BatchNormalization(Operator):
         off = apply("sub", read(0, x), read(1, mean))
         value = apply("add", apply("mul", off, operand(2, accumulator)), read(3, bias))
         to.set(0, to.map(cast(value, x.buffer.dtype), [x, *parts], x.shape))
+
+    def gradient(self, back: Backward) -> None:
+        x, of, shape = back.input(0), back.of(), back.shape(0)
+        around = (*shape[1:2], *(1 for _ in shape[2:])) if self.spatial else shape[1:]
+        if back.depends(1) or back.depends(2):
+            back.refuse("statistics as results have no rule for their gradient", "let nothing depend on them")
+        if self.training_mode:
+            back.nothing(3, 4)
+            axes = [axis for axis in range(len(shape)) if axis != 1]
+            scaled_back(back, Normalized.of(back, x, axes, self.epsilon), of, around)
+            return
+        scale, mean, variance = (back.reshape(back.input(i), around) for i in (1, 3, 4))
+        dtype = x.type.dtype
+        spread = apply("sqrt", apply("add", operand(0, dtype), literal(self.epsilon, dtype)))
+        inverse = back.pointwise(apply("div", literal(1, dtype), spread), variance)
+        factor = back.op("Mul", scale, inverse)
+        if back.wants(0):
+            back.give(0, back.op("Mul", of, factor))
+        back.give(2, of, around)
+        if back.wants(3):
+            total = back.reduced(of, around)
+            back.give(3, back.op("Neg", back.op("Mul", total, factor)), around)
+        if back.wants(1) or back.wants(4):
+            along = back.op("Mul", back.reduced(back.op("Mul", of, back.op("Sub", x, mean)), around), inverse)
+            back.give(1, along, around)
+            if back.wants(4):
+                half = back.scaled(back.op("Mul", back.op("Mul", factor, inverse), along), -0.5)
+                back.give(4, half, around)

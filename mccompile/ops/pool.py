@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
+from ..base.dims import static
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i64
 from ..base.tensor import Shape, TensorType, show_shape
-from ..expr.ir import apply, cast, operand
+from ..expr.ir import apply, cast, literal, operand
 from ..expr.powers import power
+from ..graph.ir import Value
 from ..kinds.argmax_pool import ArgmaxPool
 from ..kinds.pool import Pool as PoolKind
 from ..kinds.roi_max_pool import RoiMaxPool
@@ -17,8 +22,12 @@ from ..kinds.unpool import Unpool
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .reduce import element_count, reduce_call
 from .rules.at_run_time import must_equal
+from .rules.backward import static_shape
 from .rules.elementwise import wide
 from .rules.window import Window, window_sizes
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 FLOATS = (f16, bf16, f32, f64)
 
@@ -95,6 +104,15 @@ class MaxPool(_Pool):
             if to.wants(index):
                 to.set(index, view)
 
+    def gradient(self, back: Backward) -> None:
+        """The first of the largest elements of a window takes all."""
+        x, of = back.input(0), back.of()
+        if self.storage_order:
+            back.refuse("places in the order of columns (storage_order 1) have no rule", "leave storage_order at 0")
+        zeros = back.expand(back.number(0, x), (math.prod(back.shape(0)),))
+        flat = [back.flat(value) for value in (back.result(1), of)]
+        back.give(0, back.reshape(back.op("ScatterElements", zeros, *flat, reduction="add"), back.shape(0)))
+
 
 @dataclass(frozen=True)
 class AveragePool(_Pool):
@@ -104,6 +122,17 @@ class AveragePool(_Pool):
 
     def lower(self, to: Lowering) -> None:
         self.pool(to, with_pad=bool(self.count_include_pad))
+
+    def gradient(self, back: Backward) -> None:
+        window, space = self.window(back.site)
+        x, of, rank = back.input(0), back.of(), len(window.kernel)
+        ones = np.ones((1, 1, *window.kernel))
+        inside = np.ones(back.shape(0)[2:])
+        around = [(window.pads[axis], window.pads[axis + rank]) for axis in range(rank)]
+        inside = np.pad(inside, around, constant_values=float(self.count_include_pad))
+        counts = _taken(inside, window, space)
+        shares = back.constant((1 / np.maximum(counts, 1)).astype(x.type.dtype.numpy))
+        back.give(0, handed_back(back, back.op("Mul", of, shares), window, ones))
 
 
 @dataclass(frozen=True)
@@ -142,10 +171,17 @@ class GlobalMaxPool(_GlobalPool):
     versions = (1, 22)
     algorithm = "max"
 
+    def gradient(self, back: Backward) -> None:
+        axes = range(2, len(back.shape(0)))
+        back.give(0, back.shared_by_equals(back.input(0), back.result(), back.of(), axes))
+
 
 class GlobalAveragePool(_GlobalPool):
     versions = (1, 22)
     algorithm = "average"
+
+    def gradient(self, back: Backward) -> None:
+        back.give(0, back.scaled(back.of(), 1 / max(1, math.prod(back.shape(0)[2:]))))
 
 
 @dataclass(frozen=True)
@@ -162,15 +198,34 @@ class _Lp(_Windows, abstract=True):
     def lower(self, to: Lowering) -> None:
         self.pool(to, p=self.p)
 
+    def shares(self, back: Backward) -> Value:
+        """The gradient of the result times y^(1 - p), which every element of a window is handed."""
+        y, of = (operand(i, back.result().type.dtype) for i in range(2))
+        zero = apply("equal", y, literal(0, y.dtype))
+        part = apply("select", zero, literal(0, y.dtype), apply("mul", of, power(y, 1 - self.p)))
+        return back.pointwise(part, back.result(), back.of())
+
+    def hand(self, back: Backward, share: Value) -> None:
+        x, given = operand(0, share.type.dtype), operand(1, share.type.dtype)
+        slope = apply("mul", apply("sign", x), power(apply("abs", x), self.p - 1))
+        back.give(0, back.pointwise(apply("mul", slope, given), back.input(0), share))
+
 
 @dataclass(frozen=True)
 class LpPool(_Lp, _Pool):
     versions = (2, 11, 18, 22)
 
+    def gradient(self, back: Backward) -> None:
+        window, _ = self.window(back.site)
+        self.hand(back, handed_back(back, self.shares(back), window, np.ones((1, 1, *window.kernel))))
+
 
 @dataclass(frozen=True)
 class GlobalLpPool(_Lp, _GlobalPool):
     versions = (2, 22)
+
+    def gradient(self, back: Backward) -> None:
+        self.hand(back, self.shares(back))
 
 
 @dataclass(frozen=True)
@@ -215,6 +270,14 @@ class MaxUnpool(Operator):
         if not to.site.is_known(2):
             must_equal(to, 2, to.type().static_shape)
         to.set(0, to.call(Unpool(*self.shapes(to.site)), [to.input(0), to.input(1)], to.type())[0])
+
+    def gradient(self, back: Backward) -> None:
+        inner, shape = self.shapes(back.site)
+        if inner != shape:
+            back.refuse("an output_shape that is larger than what was pooled has no rule", "leave output_shape out")
+        places = back.input(1)
+        flat = [back.flat(value) for value in (back.of(), places)]
+        back.give(0, back.reshape(back.op("GatherElements", *flat), back.shape(0)))
 
 
 @dataclass(frozen=True)
@@ -262,3 +325,27 @@ def lower_pool(to: Lowering, kind_of: Callable[[DType], PoolKind]) -> None:
     if total is not type.dtype:
         kind = replace(kind, epilogue=cast(operand(0, total), type.dtype))
     to.set(0, to.call(kind, [x], type)[0])
+
+
+def handed_back(back: Backward, share: Value, window: Window, taps: np.ndarray) -> Value:
+    """What each element of x gets from all windows that it is in, when a window hands the same to all its elements."""
+    batch, channels, *space = back.shape(0)
+    shape = static_shape(share)
+    share = back.reshape(share, (batch * channels, 1, *shape[2:]))
+    weights = back.constant(taps.astype(share.type.dtype.numpy))
+    found = back.op("ConvTranspose", share, weights, strides=window.strides, dilations=window.dilations)
+    before = [-pad for pad in window.pads[: len(space)]]
+    return back.reshape(back.fitted(found, 2, before, space), back.shape(0))
+
+
+def _taken(array: np.ndarray, window: Window, space: Shape) -> np.ndarray:
+    """The sum over the elements of each window; beyond the end there are none."""
+    total = np.zeros([static(count) for count in space])
+    for taps in np.ndindex(*window.kernel):
+        places = [
+            np.arange(static(count)) * step + tap * gap
+            for count, step, tap, gap in zip(space, window.strides, taps, window.dilations, strict=True)
+        ]
+        beyond = [(0, max(0, int(p.max(initial=0)) + 1 - n)) for p, n in zip(places, array.shape, strict=True)]
+        total += np.pad(array, beyond)[np.ix_(*places)]
+    return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..base.dims import Dim, bounds
 from ..base.dtypes import DType, bool_, i64, of_onnx
@@ -11,6 +12,9 @@ from ..expr.ir import Expr, apply, cast, index, literal, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
 from .rules.at_run_time import must_equal, static_count
 from .rules.known_shapes import FIX_DIMENSIONS, scalar
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -114,3 +118,7 @@ class Trilu(Operator):
         kept = apply("greater_equal" if self.upper else "less_equal", column, diagonal)
         zero = literal(False if type.dtype is bool_ else 0, type.dtype)
         to.set(0, to.map(apply("select", kept, operand(0, type.dtype), zero), ins, type.shape))
+
+    def gradient(self, back: Backward) -> None:
+        place = [back.input(1)] if back.has(1) else []
+        back.give(0, back.op("Trilu", back.of(), *place, upper=self.upper))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported,
 from .pad import padded
 from .rules.at_run_time import Formula, equals, static_count, static_shape
 from .rules.known_shapes import FIX_DIMENSIONS, sizes
+from .rules.resize_backward import Sampling
 from .rules.resize_computed import (
     ComputedAxis,
     Interpolation,
@@ -36,6 +37,9 @@ from .rules.resize_computed import (
     scales_given,
 )
 from .rules.resize_tables import Axis, coordinates, exact_coordinates, inside, nearest, taps
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 Planned = tuple[Dim, Dim, float | None, Fraction | None]  # before, after, the scale if it is known, and unrounded
 
@@ -341,6 +345,12 @@ class Resize(Operator):
             return x
         kind = ResizeKind(tuple(a.axis for a in axes), tuple(counts), accumulator, _rounded(accumulator, dtype))
         return to.call(kind, ins, TensorType(dtype, tuple(shape)))[0]
+
+    def gradient(self, back: Backward) -> None:
+        if self.is_computed(back.site):
+            back.refuse("scales, sizes or a region computed at run time have no rule", "make them constants")
+        back.nothing(1, 2)
+        Sampling.of(self).back(back, [axis.known for axis in self.resized(back.site) if axis is not None])
 
 
 _WHOLE = (literal(0, f32), literal(1, f32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ..kinds.top_k import TopK as TopKKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis
 from .rules.at_run_time import Formula
 from .rules.known_shapes import scalar
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,10 @@ class TopK(Operator):
         for number, view in enumerate(results):
             if to.wants(number):
                 to.set(number, view)
+
+    def gradient(self, back: Backward) -> None:
+        zeros = back.zeros(back.input(0))
+        back.give(0, back.op("ScatterElements", zeros, back.result(1), back.of(), axis=self.axis))
 
 
 def _open_k(site: Site, axis: int) -> Dim:

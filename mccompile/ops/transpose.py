@@ -121,6 +121,15 @@ class DepthToSpace(_Blocks):
             cut = to.reshape(to.input(0), (n, c, b, b, height, width)).permuted((0, 1, 4, 2, 5, 3))
         to.set(0, to.reshape(cut, (n, c, h, w)))
 
+    def gradient(self, back: Backward) -> None:
+        if self.mode == "DCR":
+            back.give(0, back.op("SpaceToDepth", back.of(), blocksize=self.blocksize))
+            return
+        n, c, h, w = back.shape(0)
+        b = self.blocksize
+        cut = back.reshape(back.of(), (n, c // (b * b), h, b, w, b))
+        back.give(0, back.reshape(back.transpose(cut, [0, 1, 3, 5, 2, 4]), (n, c, h, w)))
+
 
 @dataclass(frozen=True)
 class SpaceToDepth(_Blocks):
@@ -139,3 +148,6 @@ class SpaceToDepth(_Blocks):
         cut = to.reshape(to.input(0), (n, c, h, b, w, b))
         order = (0, 3, 5, 1, 2, 4) if self.mode == "DCR" else (0, 1, 3, 5, 2, 4)
         to.set(0, to.reshape(cut.permuted(order), to.type().shape))
+
+    def gradient(self, back: Backward) -> None:
+        back.give(0, back.op("DepthToSpace", back.of(), blocksize=self.blocksize, mode=self.mode))

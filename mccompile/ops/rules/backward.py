@@ -65,6 +65,12 @@ class Writer:
     def sum(self, x: Value, axes: Sequence[int], keepdims: bool = True) -> Value:
         return self.op("ReduceSum", x, self.ints(axes), keepdims=int(keepdims)) if axes else x
 
+    def mean(self, x: Value, axes: Sequence[int]) -> Value:
+        return self.op("ReduceMean", x, self.ints(axes), keepdims=1) if axes else x
+
+    def flat(self, x: Value) -> Value:
+        return self.reshape(x, (math.prod(static_shape(x)),))
+
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
         return x if x.type.shape == tuple(shape) else self.op("Reshape", x, self.ints(shape), allowzero=1)
 
@@ -116,6 +122,13 @@ class Writer:
 
     def pad_axis(self, x: Value, axis: int, before: int, after: int) -> Value:
         return self.pad(x, *([n if a == axis else 0 for a in range(x.type.rank)] for n in (before, after)))
+
+    def fitted(self, x: Value, first: int, before: Sequence[int], sizes: Sequence[int]) -> Value:
+        """With zeros before the axes from `first` on (or so much cut off), and as many behind as make these sizes."""
+        low, high = [0] * x.type.rank, [0] * x.type.rank
+        for axis, (more, size) in enumerate(zip(before, sizes, strict=True), first):
+            low[axis], high[axis] = more, size - static_shape(x)[axis] - more
+        return self.pad(x, low, high)
 
     def scattered(self, x: Value, axis: int, places: Value, size: int) -> Value:
         """What a Gather along an axis undone is: elements taken more than once are added up."""
