@@ -20,6 +20,7 @@ FLOORS = {
     "backend": 12,
     "python": 12,
     "measure": 11,
+    "evidence": 11,
     "update": 11,
     "single_passes": 11,
     "driver": 10,

@@ -96,7 +96,7 @@ COMMANDS = (
     Group(
         "Check and measure",
         "mccompile check kws.onnx --target cortex-m4",
-        ("check", "bench", "tune", "analyze", "diff", "compare"),
+        ("check", "bench", "tune", "analyze", "evidence", "diff", "compare"),
     ),
     Group("See what there is", "mccompile doctor", ("boards", "targets", "ops", "doctor")),
     Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),

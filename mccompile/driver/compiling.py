@@ -47,6 +47,7 @@ from ..passes.planning.moves_left import moves_left
 from ..passes.planning.plan_memory import plan_memory
 from ..passes.planning.portable_steps import portable_steps
 from ..passes.stream.rewrite import stream
+from ..passes.witness import witness
 from ..pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from ..quantize.quantize import quantized
 from ..quantize.samples import read_samples
@@ -227,6 +228,7 @@ def _compiled(
         )
     explained, estimated = tuple(context.explanations), estimate(program, plan, context)
     made = replace(made, explanations=explained, estimate=estimated, cuts=context.cuts, strips=context.strips)
+    made = replace(made, witness=witness(program, plan, context.registry, target, options.keep_inputs))
     made = as_module(made, options.blob) if options.module else made
     return single_file(made) if options.single_file else made
 

@@ -15,6 +15,7 @@ from ..base.structures import Interface
 from ..passes.api import Cut, Explanation, LeftOut, Record, StripsCost
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
+from ..passes.witness import Witness
 from ..plan.ir import Plan
 from . import blob as blob_format
 from .blob import Carrier, Delivery
@@ -44,6 +45,7 @@ class Package:
     estimate: Estimate = NOT_ESTIMATED
     cuts: Sequence[Cut] = ()  # where strips of columns may begin and end
     strips: Sequence[StripsCost] = ()  # what they are expected to take
+    witness: Witness | None = None  # of how it was made
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     includes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of generated files: others of the package
     # the model's own files for the blob of that name and identity, where its steps are those of that plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from onnx import helper, parser
 
 from mccompile.base.errors import Problem, UnsupportedModel
 from mccompile.driver import Options
+from mccompile.emit.files import Files
 from mccompile.emit.package import Package
 from mccompile.targets import api as targets
 from tests.fuzz import __main__ as fuzzer
@@ -63,7 +65,7 @@ def changed(monkeypatch: pytest.MonkeyPatch, before: str, after: str) -> None:
         found = package.files[name].decode()
         assert before in found
         files = {**package.files, name: found.replace(before, after).encode()}
-        return Package(package.plan, files)
+        return replace(package, files=Files(files))
 
     monkeypatch.setattr(trial, "compile_graph", broken)
 

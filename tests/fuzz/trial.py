@@ -21,6 +21,7 @@ from mccompile.base.errors import CheckFailed, MccError, Problem
 from mccompile.driver import Options, channels_last, compile_graph
 from mccompile.emit.package import Package, write_folder
 from mccompile.emit.several import several
+from mccompile.evidence.folder import checked
 from mccompile.frontend.load import load_proto
 from mccompile.measure import windows
 from mccompile.toolchain.model_report import read_report
@@ -127,7 +128,9 @@ class Trial:
         graph.facts_known = facts
         orders = channels_last(graph, options) if self.fed is None else self.fed.orders
         self.orders = {name: tuple(order) for name, order in orders.items()}
-        return compile_graph(graph, options, prefix)
+        package = compile_graph(graph, options, prefix)
+        checked(package)  # a plan that our own checkers refuse is a finding
+        return package
 
     def _turned(self, name: str, array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array.transpose(self.orders[name])) if name in self.orders else array
@@ -213,7 +216,6 @@ class Trial:
             if any(agrees) or any(oracle.explains(got, want, others) for want in answers):
                 return Verdict(NEAR, f"{name} of run {number}: {said[0]}")
         return Verdict(WRONG, f"{name} of run {number}: {' / '.join(said)}")
-
 
     def _of_strays(self, name: str, number: int, got: np.ndarray, answers: Sequence[np.ndarray]) -> Verdict:
         """Beside what may come of values that are not finite, and the like."""

@@ -1,0 +1,1 @@
+"""What can be checked of generated code without mccompile: certificates, and the programs that check them."""

@@ -1,0 +1,115 @@
+"""Checks that the C passes what memory.json says: `python check_calls.py FOLDER`. Needs Python 3.10 and nothing else.
+
+Every call of a step is found in the C of FOLDER/code, and no other; its arguments are the addresses of the certificate,
+as text, and as numbers where they do not count with a loop.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Left = dict[str, list[tuple[int, list[str]]]]  # calls of each function that no step has been found for, and where
+
+
+def check(certificate: dict[str, Any], code: str) -> list[str]:
+    """All problems."""
+    try:
+        return calls_of(certificate, code)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        return [f"the certificate is malformed: {type(error).__name__}: {error}"]
+
+
+def calls_of(certificate: dict[str, Any], code: str) -> list[str]:
+    """Whether the C passes what the certificate says, call by call."""
+    problems: list[str] = []
+    enum = {name: int(value) for name, value in re.findall(r"^    (\w+) = (\d+),? /\*", code, re.M)}
+    bare = re.sub(r"/\*.*?\*/", lambda found: " " * len(found[0]), code, flags=re.S)
+    items = [*items_in(certificate["program"])]
+    left = {
+        name: [(m.start(), passed(bare, m.end())) for m in re.finditer(rf"(?<!\w){re.escape(name)}\(", bare)]
+        for name in {call["function"] for calls in items for call in calls}
+    }
+    last = -1
+    for calls in items:
+        places = [place for call in calls for place in places_of(call, left, problems)]
+        if places and min(places) < last:
+            problems.append(f"step {calls[0]['step']} is called before the one before it")
+        last = max([last, *places])
+        problems += [p for call in calls for a in call["arguments"] if a["c"] for p in differs(call, a, enum)]
+    problems += [
+        f"the C calls {name}({', '.join(call)}) once more" for name, there in left.items() for _, call in there
+    ]
+    return problems
+
+
+def places_of(call: dict[str, Any], left: Left, problems: list[str]) -> list[int]:
+    """Where a call is made; those that workers share stand in functions of their own, in front of the run."""
+    wanted = [a["c"] for a in call["arguments"] if a["c"] is not None]
+    there = left[call["function"]]
+    places: list[int] = []
+    for _ in range(max(1, call["phases"])):
+        fits = next((found for found in there if found[1][: len(wanted)] == wanted), None)
+        if fits is None:
+            problems.append(f"step {call['step']}: the C has no {call['function']}({', '.join(wanted)})")
+            return places
+        there.remove(fits)
+        places += [] if call["phases"] else [fits[0]]
+    return places
+
+
+def differs(call: dict[str, Any], argument: dict[str, Any], enum: dict[str, int]) -> list[str]:
+    """Whether the text of an argument is the number that it should be."""
+    text = argument["c"]
+    macro = re.match(r"(A\w*|W|X|P)\((.*)\)$", text)
+    if macro is None or argument["at"] is None:
+        return []
+    terms = macro[2].rsplit(",", 1)[1].replace(" - ", " + -").split(" + ")
+    try:
+        at = sum(enum[term.strip()] if term.strip() in enum else int(term) for term in terms)
+    except ValueError:
+        return [f"step {call['step']}: {text} has no number"]
+    base = {"A": "arena", "W": "blob"}.get(macro[1]) or macro[2].rsplit(",", 2)[1].strip().removeprefix("m->")
+    base = "arena_" + macro[1][1:].lower().lstrip("_") if len(macro[1]) > 1 else base
+    if at != argument["at"] or base.lower() != argument["base"].lower():
+        return [f"step {call['step']}: {text} is {base} {at}, not {argument['base']} {argument['at']}"]
+    return []
+
+
+def items_in(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Calls in their order; those of a region of rows, which has an order of its own, together."""
+    for item in items:
+        ((kind, inner),) = item.items()
+        if kind in ("call", "rows"):
+            yield [inner] if kind == "call" else inner["calls"]
+        for name in {"if": ("then", "else"), "loop": ("body",)}.get(kind, ()):
+            yield from items_in(inner[name])
+
+
+def passed(code: str, at: int) -> list[str]:
+    """The arguments of a call, from behind its bracket."""
+    depth, items, begin = 1, [], at
+    while depth:
+        letter = code[at]
+        depth += (letter in "([{") - (letter in ")]}")
+        if (letter == "," and depth == 1) or depth == 0:
+            items.append(re.sub(r" \+ piece \* \d+$", "", " ".join(code[begin:at].split())))
+            begin = at + 1
+        at += 1
+    return items
+
+
+def main(folder: str) -> int:
+    certificate = json.loads(Path(folder, "memory.json").read_text(encoding="utf-8"))
+    problems = check(certificate, Path(folder, "code", certificate["prefix"] + ".c").read_text(encoding="utf-8"))
+    for problem in problems or [f"{sum(map(len, items_in(certificate['program'])))} calls: accepted"]:
+        print("calls: " + problem)
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "."))

@@ -1,0 +1,90 @@
+"""The folder of evidence: code, certificates, the programs that check them, and a page for people.
+
+Invariant: the same model, options and tools give the same bytes; certificates that our own checkers refuse are not
+handed out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.resources import files as resources
+from typing import Any
+
+from .. import __version__
+from ..base.errors import InternalError
+from ..emit.files import Files
+from ..emit.folder import MARK, with_report
+from ..emit.package import Package
+from . import check_calls, check_memory, check_owners
+from .memory import memory_certificate
+from .page import page
+from .sbom import sbom
+
+CHECKERS = ("check.py", "check_calls.py", "check_memory.py", "check_owners.py")
+
+
+def evidence(package: Package, model: str, contents: bytes, command: str) -> Files:
+    """All files. `contents`: of the model's file; `command`: that makes the folder again."""
+    digest = hashlib.sha256(contents).hexdigest()
+    code = {path: package.files[path] for path in package.files}
+    memory = checked(package)
+    bill = sbom(package.plan.prefix, code, model, digest)
+    about = {
+        "mccompile": __version__,
+        "model": {"file": model, "sha256": digest},
+        "target": package.plan.target,
+        "identity": package.identity.hex(),
+        "command": command,
+        "options": json.loads(code[MARK]).get("options", {}),
+        "not_run": not_run(),
+    }
+    texts = {
+        "memory.json": _json(memory),
+        "sbom.spdx.json": _json(bill),
+        "evidence.json": _json(about),
+        **{f"schemas/{name}": _own(f"schemas/{name}") for name in ("memory.schema.json", "evidence.schema.json")},
+        **{name: _own(name) for name in CHECKERS},
+        "index.html": page(about, memory, bill),
+    }
+    made = {f"code/{path}": data for path, data in code.items()} | {n: text.encode() for n, text in texts.items()}
+    return with_report(made, {"mccompile": __version__, "evidence": about["identity"]})
+
+
+def not_run() -> dict[str, str]:
+    """What an argument may need and this folder does not have, and why."""
+    return {
+        "indices_inside_kernels": "the bytes that a kernel touches are taken from its views, not from its C",
+        "integer_ranges": "not part of this version",
+        "rounding_bound": "not part of this version",
+        "time": "not part of this version",
+        "misra": "cppcheck is not run here: see the page on MISRA of the documentation",
+        "stack": "mccompile bench says it for a target whose compiler is installed",
+    }
+
+
+def checked(package: Package) -> dict[str, Any]:
+    """The certificate of the plan, as it is read back. Raises what a checker finds: that is a bug of ours."""
+    plan = package.plan
+    assert package.witness is not None
+    memory = _plain(memory_certificate(plan, package.witness))
+    code = package.own_files(plan.prefix, package.identity, plan)[f"{plan.prefix}.c"].text
+    found = [*check_memory.check(memory), *check_owners.check(memory), *check_calls.check(memory, code)]
+    if found:
+        raise InternalError("a certificate is refused: " + "; ".join(found[:5]))
+    return memory
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    """As it is read back: lists, no tuples."""
+    found: dict[str, Any] = json.loads(json.dumps(value))
+    return found
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
+
+
+def _own(name: str) -> str:
+    return resources("mccompile.evidence").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,19 @@
+"""The page of a folder of evidence: for people, printable, without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..emit.render import render_html
+from .check_memory import calls_in
+
+_PAGE = Path(__file__).parent / "page.html.j2"
+
+
+def page(about: Mapping[str, Any], memory: Mapping[str, Any], bill: Mapping[str, Any]) -> str:
+    buffers = [b for b in memory["buffers"] if b["life"]]
+    tools = [package for package in bill["packages"] if package.get("versionInfo")]
+    context = {"about": about, "memory": memory, "buffers": buffers, "bill": bill, "tools": tools}
+    return render_html(_PAGE, {**context, "calls": [*calls_in(memory["program"])]})

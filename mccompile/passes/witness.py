@@ -1,0 +1,34 @@
+"""What a compilation leaves behind for those who argue for its result: the program that was placed, and what became of
+the nodes. Nothing of the C depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..kernels.api import Needs
+from ..kernels.registry import Registry
+from ..plan.ir import Plan
+from ..program.ir import Buffer, Call, Program
+from ..targets.api import Target
+from .memory.liveness import liveness
+
+
+@dataclass(frozen=True)
+class Witness:
+    program: Program
+    places: Mapping[Buffer, tuple[str, int]]  # base and offset of every buffer of the arenas
+    registry: Registry
+    target: Target
+    keep_inputs: bool
+
+    def needs(self, call: Call) -> Needs | None:
+        """What the call's kernel said of its operands."""
+        found = self.registry[call.kernel].match(call, self.target)
+        return found if isinstance(found, Needs) else None
+
+
+def witness(program: Program, plan: Plan, registry: Registry, target: Target, keep_inputs: bool) -> Witness:
+    """Of a program and its plan, which lists lives in the order in which liveness finds them."""
+    lives = zip(liveness(program, keep_inputs), plan.lives, strict=True)
+    return Witness(program, {buffer: (life.base, life.low) for buffer, life in lives}, registry, target, keep_inputs)

@@ -1,0 +1,261 @@
+"""Broken certificates: `python -m tests.evidence.mutate model.onnx --count 1000`.
+
+Each change makes a certificate wrong, alone: a checker that accepts one fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mccompile.driver import Options, compile
+from mccompile.emit.package import Package
+from mccompile.evidence import check_calls, check_memory, check_owners
+from mccompile.evidence.check_memory import calls_in
+from mccompile.evidence.memory import memory_certificate
+
+Certificate = dict[str, Any]
+Change = Callable[[Certificate, random.Random], bool]  # False: there is nothing of that kind in it
+
+
+def certificate(package: Package) -> tuple[Certificate, str]:
+    """As a checker reads it, and the C that it is about."""
+    assert package.witness is not None
+    found = json.loads(json.dumps(memory_certificate(package.plan, package.witness)))
+    return found, package.files[f"{package.plan.prefix}.c"].decode()
+
+
+def problems(found: Certificate, code: str) -> list[str]:
+    return [*check_memory.check(found), *check_owners.check(found), *check_calls.check(found, code)]
+
+
+def _used(found: Certificate) -> list[dict[str, Any]]:
+    """Buffers of the arenas that calls touch."""
+    touched = {a["buffer"] for call in calls_in(found["program"]) for a in call["arguments"] if a["high"] > a["low"]}
+    return [found["buffers"][number] for number in sorted(touched - {None})]
+
+
+def _arguments(found: Certificate, passed: bool = False) -> list[dict[str, Any]]:
+    arguments = [a for call in calls_in(found["program"]) for a in call["arguments"] if a["high"] > a["low"]]
+    return [a for a in arguments if not passed or (a["c"] and a["at"] is not None)]
+
+
+def move(found: Certificate, chance: random.Random) -> bool:
+    buffer = chance.choice(_used(found))
+    buffer["begin"] += chance.choice([-1, 1]) * 16 * chance.randint(1, 64)
+    return True
+
+
+def move_all_of_it(found: Certificate, chance: random.Random) -> bool:
+    """A buffer with all of its arguments, which only the C speaks against."""
+    number = chance.choice(sorted({a["buffer"] for a in _arguments(found, True)} - {None}))
+    by = 16 * chance.randint(1, 64)
+    found["buffers"][number]["begin"] += by
+    for argument in _arguments(found):
+        if argument["buffer"] == number and argument["at"] is not None:
+            argument.update({key: argument[key] + by for key in ("at", "low", "high")})
+    return True
+
+
+def shrink(found: Certificate, chance: random.Random) -> bool:
+    buffer = chance.choice([b for b in _used(found) if b["bytes"] > b["over_read"]])
+    buffer["bytes"] -= buffer["over_read"] + chance.randint(1, buffer["bytes"] - buffer["over_read"])
+    return True
+
+
+def live_late(found: Certificate, chance: random.Random) -> bool:
+    buffer = chance.choice(_used(found))
+    buffer["life"] = [buffer["life"][1], buffer["life"][1] + 1]
+    return True
+
+
+def shrink_arena(found: Certificate, chance: random.Random) -> bool:
+    arena = chance.choice(found["arenas"])
+    arena["bytes"] -= chance.randint(1, max(1, arena["bytes"]))
+    return True
+
+
+def other_bound(found: Certificate, chance: random.Random) -> bool:
+    arena = chance.choice(found["arenas"])
+    key = chance.choice(["live_bytes", "lower_bound"])
+    arena[key] = arena["bytes"] + chance.randint(1, 99) if key == "lower_bound" else arena[key] + chance.randint(1, 99)
+    return True
+
+
+def leave_buffer(found: Certificate, chance: random.Random) -> bool:
+    accesses = [v for c in calls_in(found["program"]) for v in (*c["reads"], *c["writes"]) if v is not None and v[3]]
+    access = chance.choice(accesses)
+    access[1] += found["buffers"][access[0]]["bytes"] * chance.choice([-1, 1])
+    return True
+
+
+def other_address(found: Certificate, chance: random.Random) -> bool:
+    argument = chance.choice(_arguments(found, True))
+    argument["at"] += chance.choice([-4, -1, 1, 4, 64])
+    return True
+
+
+def other_base(found: Certificate, chance: random.Random) -> bool:
+    argument = chance.choice(_arguments(found, True))
+    argument["base"] = "blob" if argument["base"] != "blob" else found["arenas"][0]["base"]
+    return True
+
+
+def touch_more(found: Certificate, chance: random.Random) -> bool:
+    argument = chance.choice([a for a in _arguments(found) if a["base"] in ("blob", "arena")])
+    room = found["rooms"]["blob"] if argument["base"] == "blob" else found["arenas"][0]["bytes"]
+    argument["high"] = room + chance.randint(1, 1000)
+    return True
+
+
+def write_operand(found: Certificate, chance: random.Random) -> bool:
+    argument = chance.choice(_arguments(found))
+    argument["written"] = not argument["written"]
+    return True
+
+
+def other_operand(found: Certificate, chance: random.Random) -> bool:
+    call = chance.choice([c for c in calls_in(found["program"]) if any(view for view in c["reads"])])
+    view = chance.choice([view for view in call["reads"] if view])
+    view[0] = chance.choice([n for n in range(len(found["buffers"])) if n != view[0]])
+    return True
+
+
+def _bodies(items: list[Any]) -> Iterator[list[Any]]:
+    yield items
+    for item in items:
+        for inner in item.values():
+            for name in ("then", "else", "body") if isinstance(inner, dict) else ():
+                yield from _bodies(inner.get(name, []))
+
+
+def drop_call(found: Certificate, chance: random.Random) -> bool:
+    items = chance.choice([body for body in _bodies(found["program"]) if any("call" in i or "rows" in i for i in body)])
+    items.remove(chance.choice([item for item in items if "call" in item or "rows" in item]))
+    return True
+
+
+def repeat_call(found: Certificate, chance: random.Random) -> bool:
+    items = chance.choice([body for body in _bodies(found["program"]) if any("call" in item for item in body)])
+    place = chance.choice([place for place, item in enumerate(items) if "call" in item])
+    items.insert(place, copy.deepcopy(items[place]))
+    return True
+
+
+def swap_calls(found: Certificate, chance: random.Random) -> bool:
+    bodies = [b for b in _bodies(found["program"]) if sum("call" in i and not i["call"]["phases"] for i in b) > 1]
+    if not bodies:
+        return False
+    items = chance.choice(bodies)
+    a, b = chance.sample([p for p, item in enumerate(items) if "call" in item and not item["call"]["phases"]], 2)
+    items[a], items[b] = items[b], items[a]
+    return True
+
+
+def part_ways(found: Certificate, chance: random.Random) -> bool:
+    """A buffer that lies over another one does no longer say so."""
+    over = [
+        b
+        for b in found["buffers"]
+        if b["in"] is not None and b["life"] and b["bytes"] and _meets(b, found["buffers"][b["in"][0]])
+    ]
+    if not over:
+        return False
+    chance.choice(over)["in"] = None
+    return True
+
+
+def _meets(b: dict[str, Any], other: dict[str, Any]) -> bool:
+    lives = other["life"] is not None and b["life"][0] < other["life"][1] and other["life"][0] < b["life"][1]
+    return lives and b["begin"] < other["begin"] + other["bytes"] and other["begin"] < b["begin"] + b["bytes"]
+
+
+def dead_output(found: Certificate, chance: random.Random) -> bool:
+    last = max(b["life"][1] for b in found["buffers"] if b["life"])
+    dead = [n for n, b in enumerate(found["buffers"]) if b["life"] and b["life"][1] < last and b["bytes"]]
+    if not dead or not any(found["outputs"]):
+        return False
+    output = chance.choice([view for view in found["outputs"] if view])
+    output[:] = [chance.choice(dead), 0, [], 1]
+    return True
+
+
+def drop_buffer(found: Certificate, chance: random.Random) -> bool:
+    found["buffers"].remove(chance.choice(_used(found)))
+    return True
+
+
+def other_function(found: Certificate, chance: random.Random) -> bool:
+    chance.choice([*calls_in(found["program"])])["function"] += "x"
+    return True
+
+
+CHANGES: tuple[Change, ...] = (
+    move,
+    move_all_of_it,
+    shrink,
+    live_late,
+    shrink_arena,
+    other_bound,
+    leave_buffer,
+    other_address,
+    other_base,
+    touch_more,
+    write_operand,
+    other_operand,
+    drop_call,
+    repeat_call,
+    swap_calls,
+    part_ways,
+    dead_output,
+    drop_buffer,
+    other_function,
+)
+
+
+def broken(good: Certificate, count: int, seed: int = 0) -> Iterator[tuple[str, Certificate]]:
+    """Certificates with one change each, by turns."""
+    chance, made, turn = random.Random(seed), 0, 0
+    while made < count:
+        change, bad = CHANGES[turn % len(CHANGES)], copy.deepcopy(good)
+        turn += 1
+        if change(bad, chance):
+            made += 1
+            yield change.__name__, bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--target", default="generic")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    missed = Counter[str]()
+    for model in arguments.models:
+        good, code = certificate(compile(model, Options(target=arguments.target)))
+        found = problems(good, code)
+        if found:
+            print(f"{model}: the true certificate is refused: {found[0]}")
+            missed["true"] += 1
+        rejected = 0
+        for name, bad in broken(good, arguments.count, arguments.seed):
+            if problems(bad, code):
+                rejected += 1
+            else:
+                missed[name] += 1
+        print(f"{model}: {rejected} of {arguments.count} broken certificates rejected", flush=True)
+    for name, times in missed.items():
+        print(f"accepted: {name}, {times} times")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Folders of evidence, and the checkers in them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from onnx import ModelProto
+
+from mccompile import cli
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options
+from mccompile.evidence import check_memory, folder
+from tests import small_models
+from tests.evidence import mutate
+
+OWN = Path(check_memory.__file__).parent
+
+
+@pytest.mark.parametrize("made", [small_models.conv, small_models.branches, small_models.unpooled])
+def test_broken_certificates_are_rejected(made: Callable[[], ModelProto]) -> None:
+    good, code = mutate.certificate(small_models.compiled(made()))
+    assert mutate.problems(good, code) == []
+    accepted = [name for name, bad in mutate.broken(good, 114) if not mutate.problems(bad, code)]
+    assert accepted == []
+
+
+def test_shared_steps_and_rows_are_accepted() -> None:
+    for options in (Options(threads=3), Options(target="cortex-m4", slices=True)):
+        folder.checked(small_models.compiled(small_models.conv(), options))
+
+
+def test_other_code_is_rejected() -> None:
+    good, code = mutate.certificate(small_models.compiled(small_models.mlp()))
+    call = next(mutate.calls_in(good["program"]))
+    address = call["arguments"][0]["c"]
+    assert mutate.problems(good, code.replace(address, f"{address[:-1]} + 4)", 1)) == [] or address in code
+    assert mutate.problems(
+        good, code.replace(f"{call['function']}({address}", f"{call['function']}({address[:-1]} + 4)")
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("evidence")
+    model = small_models.save(small_models.mlp(), where)
+    assert cli.run(["evidence", str(model), "-o", str(where / "out"), "--target", "cortex-m4"]) == 0
+    assert cli.run(["evidence", str(model), "-o", str(where / "again"), "--target", "cortex-m4"]) == 0
+    return where
+
+
+def test_a_folder_is_reproducible(written: Path) -> None:
+    first, second = (
+        {path.relative_to(top): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
+        for top in (written / "out", written / "again")
+    )
+    assert first == second and Path("code/mlp.c") in first and Path("index.html") in first
+
+
+def test_a_folder_is_checked_without_mccompile(written: Path) -> None:
+    check = [sys.executable, "-I", "-S", str(written / "out" / "check.py")]
+    done = subprocess.run(check, capture_output=True, text=True, check=True)
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["files", "calls", "memory", "owners"]
+    code = written / "out" / "code" / "mlp.c"
+    code.write_text(code.read_text() + "\n")
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "code/mlp.c is not the file" in done.stdout
+
+
+def test_checkers_are_small_and_import_nothing_but_python() -> None:
+    for path in OWN.glob("check*.py"):
+        text = path.read_text()
+        modules = {node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+        modules |= {a.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import) for a in node.names}
+        assert {str(module).split(".")[0] for module in modules} <= set(sys.stdlib_module_names), path
+        assert len(text.splitlines()) <= 300, path
+
+
+@pytest.mark.parametrize("more", [["--single-file"], ["--target", "generic,cortex-m4"]])
+def test_what_it_is_not_about_is_refused(written: Path, more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    model = written / "mlp.onnx"
+    assert cli.run(["evidence", str(model), "-o", str(written / "no"), *more]) == WrongUse.exit_code
+    assert more[0] in capsys.readouterr().err and not (written / "no").exists()
