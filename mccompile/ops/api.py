@@ -81,6 +81,8 @@ class Operator(Op, abstract=True):
     same_layout: ClassVar[bool] = False  # and only where those of operand 0 lie as those of its result do
     bounded: ClassVar[tuple[int, ...]] = ()  # operands whose value (one number) the user may bound
     refused: ClassVar[bool] = False  # always: it is here to say why
+    quantizes: ClassVar[bool] = False  # floats to integers that stand for them
+    no_gradient: ClassVar[str] = ""  # why there is no rule for it
     random: ClassVar[bool] = False  # gives another result each time: never folded or shared
 
     @classmethod
@@ -110,7 +112,7 @@ class Operator(Op, abstract=True):
     def gradient(self, back: Backward) -> None:
         """Writes the nodes that compute the gradients of the operands that are wanted (`give`), or says that they are
         zero (`nothing`)."""
-        back.refuse(f"{self.name} has no rule for its gradient")
+        back.refuse(self.no_gradient or f"{self.name} has no rule for its gradient")
 
     def evaluate(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
         """The result in numpy, for operators of our own, which ONNX's evaluator does not know; None: not folded."""

@@ -130,6 +130,8 @@ def named_dtype(number: int, what: str) -> DType:
 
 @dataclass(frozen=True)
 class QuantizeLinear(Linear):
+    quantizes = True
+    no_gradient = "it rounds to integers, which change in steps"
     saturate: int = 1
     precision: int = 0
 
@@ -171,6 +173,8 @@ class QuantizeLinear(Linear):
 
 
 class DequantizeLinear(Linear):
+    no_gradient = "what it makes floats of are integers, and they and their scales are not learned"
+
     def target(self, site: Site) -> DType:
         target = named_dtype(self.output_dtype, "output_dtype") if self.output_dtype else site.type(1).dtype
         if not target.is_float or target.bits < 16:
@@ -209,6 +213,8 @@ class DynamicQuantizeLinear(Operator):
     """Results: the quantized tensor, its scale, its zero point. Where all elements are zero, the scale is 1."""
 
     versions = (11,)
+    quantizes = True
+    no_gradient = "it rounds to integers, which change in steps"
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dtypes import DType, i32
 from ..base.tensor import Shape, TensorType
@@ -20,6 +20,10 @@ from .activation import Elu, HardSigmoid, LeakyRelu, Sigmoid, Softplus, Softsign
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 from .rules.elementwise import wide
 from .rules.known_shapes import show
+from .rules.unrolled import Cell, gru, lstm, rnn, written_out
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 # name in lower case -> alpha and beta where none are given; None: it takes none
@@ -227,6 +231,23 @@ class Layer(Operator, abstract=True):
             split = to.reshape(made, (directions, outer, inner, rows)).permuted((1, 2, 0, 3))
         return split.permuted((1, 0, 2, 3)) if self.layout else split
 
+    def step(self) -> Cell:
+        """How a step is written out."""
+        raise NotImplementedError
+
+    def gradient(self, back: Backward) -> None:
+        """Of the steps written out one after the other."""
+        if back.has(4):
+            back.refuse("sequence_lens has no rule for the gradient", "leave sequence_lens out")
+        if self.clip:
+            back.refuse("clip has no rule for the gradient", "leave clip out")
+        backwards, each = DIRECTIONS[self.direction], len(self.usual)
+        given = self.activations or self.usual * len(backwards)
+        named = named_activations(given, self.activation_alpha, self.activation_beta)
+        functions = [named[d * each : (d + 1) * each] for d in range(len(backwards))]
+        states = 2 if isinstance(self, LSTM) else 1
+        back.instead(written_out(back, self.step(), states, functions, backwards, bool(self.layout)))
+
 
 def named_activations(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
@@ -278,6 +299,9 @@ class RNN(Layer):
     versions = (1, 7, 14, 22)
     usual = ("Tanh",)
 
+    def step(self) -> Cell:
+        return rnn
+
 
 @dataclass(frozen=True)
 class GRU(Layer):
@@ -289,6 +313,9 @@ class GRU(Layer):
     def reset_after(self) -> bool:
         return bool(self.linear_before_reset)
 
+    def step(self) -> Cell:
+        return gru(self.reset_after)
+
 
 @dataclass(frozen=True)
 class LSTM(Layer):
@@ -299,3 +326,6 @@ class LSTM(Layer):
     @property
     def coupled(self) -> bool:
         return bool(self.input_forget)
+
+    def step(self) -> Cell:
+        return lstm(self.coupled)

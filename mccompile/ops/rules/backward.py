@@ -158,6 +158,7 @@ class Backward(Writer):
         self.stem = f"{node.output.name}_gradient"
         self.gradients: dict[int, Value] = {}
         self.given: set[int] = set()  # operands whose gradient is known, be it zero
+        self.parts: Sequence[Value] = ()  # the results again, made of other nodes
 
     @property
     def site(self) -> Site:
@@ -182,6 +183,10 @@ class Backward(Writer):
             value.producer = self.forward
         return value
 
+    @property
+    def all_of(self) -> Sequence[Value | None]:
+        return self._of
+
     def of(self, index: int = 0) -> Value:
         """The gradient of a result; zeros where nothing depends on it."""
         found = self._of[index]
@@ -200,6 +205,11 @@ class Backward(Writer):
 
     def refuse(self, why: str, fix: str = "") -> NoReturn:
         raise Unsupported(why, fix)
+
+    def instead(self, results: Sequence[Value]) -> None:
+        """The gradients are those of the nodes that were just written, which compute the same results."""
+        self.parts = results
+        self.given.update(self.wanted)
 
     def nothing(self, *indices: int) -> None:
         """The result does not change with these operands, or in steps."""

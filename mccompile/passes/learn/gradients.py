@@ -6,7 +6,7 @@ not depend on a value, it is zeros. What no rule differentiates is refused by no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from ...base.errors import InternalError, Problem, UnsupportedModel
@@ -34,7 +34,8 @@ class _Gradients:
         self.graph = graph
         self.writer = Writer(graph, resolve)
         self.parts: dict[Value, list[Value]] = {}  # of the gradient of a value, one of each reader
-        self.moving = _dependent(graph, by)
+        self.moving = set(by)  # what follows from them
+        _follow(graph.nodes, self.moving)
 
     def found(self, of: Value, by: Sequence[Value]) -> list[Value]:
         forward = list(self.graph.nodes)
@@ -56,10 +57,13 @@ class _Gradients:
         wanted = frozenset(i for i, value in enumerate(node.inputs) if value in self.moving)
         if not isinstance(node.op, Operator):
             raise InternalError(f"{node.op.qualified_name} is no operator")
+        first = len(self.graph)
         back = Backward(self.writer, node, [self.total(value) for value in node.outputs], wanted)
         try:
             if any(value in self.moving for value in _captured(node)):
                 back.refuse("its body reads what learns")
+            if any(not back.input(index).type.dtype.is_float for index in wanted):
+                back.refuse("what learns was rounded to integers in front of it")
             node.op.gradient(back)
         except Refused as refused:
             where = f'node "{show(node.provenance)}" ({node.op.qualified_name})'
@@ -68,15 +72,27 @@ class _Gradients:
             raise InternalError(f"{node.op.qualified_name} gives no gradient of operands {sorted(wanted - back.given)}")
         for index, gradient in back.gradients.items():
             self.parts.setdefault(back.input(index), []).append(gradient)
+        if back.parts:
+            self.pass_parts(list(self.graph.nodes)[first:], back)
+
+    def pass_parts(self, nodes: Sequence[Node], back: Backward) -> None:
+        """Through nodes that compute the results of another one."""
+        _follow(nodes, self.moving)
+        for value, of in zip(back.parts, back.all_of, strict=False):
+            if of is not None:
+                self.parts.setdefault(value, []).append(of)
+        for node in reversed(nodes):
+            if any(value in self.parts and value in self.moving for value in node.present_outputs):
+                self.pass_node(node)
 
 
-def _dependent(graph: Graph, by: set[Value]) -> set[Value]:
-    """The floats that follow from `by`."""
-    found = set(by)
-    for node in graph.nodes:
-        if any(value in found for value in reads(node)):
-            found.update(value for value in node.present_outputs if value.type.dtype.is_float)
-    return found
+def _follow(nodes: Iterable[Node], moving: set[Value]) -> None:
+    """Adds the results of nodes that read what moves: floats, and integers that these were rounded to."""
+    for node in nodes:
+        moved = [value for value in reads(node) if value in moving]
+        rounded = any(not value.type.dtype.is_float for value in moved) or getattr(node.op, "quantizes", False)
+        if moved:
+            moving.update(value for value in node.present_outputs if rounded or value.type.dtype.is_float)
 
 
 def _captured(node: Node) -> list[Value]:
