@@ -77,3 +77,10 @@ def test_options_of_commands_that_a_page_shows_exist(page: Path) -> None:
     shown = re.findall(r"(?m)(?:^\$? ?|`)mccompile ([^`#|\n]*)", text)
     used = {option for line in shown for option in re.findall(r"(?<!\S)--[a-z][a-z0-9-]*", line)}
     assert used <= known | {"--help", "--version"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_table_is_broken(page: Path) -> None:
+    """A row that goes on in the next line ends the table, and what is not a row behind it becomes one."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
+    assert not re.findall(r"(?m)^\|.*\n(?!\||<!--|\s*$).+", text)
