@@ -3,6 +3,7 @@
 mccompile.compile("kws.onnx", target="cortex-m4").write("out")    # C files for a device
 kws = mccompile.load("kws.onnx")                                  # a function for this machine
 scores, = kws(features)
+net = mccompile.train("kws.onnx", loss="cross_entropy:scores")    # one that learns
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .python.compiled import Compiled, compile
     from .python.network import Network, Outputs, load
     from .python.pictures import image_functions
+    from .python.trainer import Trainer, train
     from .python.tuned import tune
 
 __all__ = [
@@ -26,11 +28,13 @@ __all__ = [
     "Network",
     "Options",
     "Outputs",
+    "Trainer",
     "__version__",
     "audio_frontend",
     "compile",
     "image_functions",
     "load",
+    "train",
     "tune",
 ]
 
@@ -40,11 +44,13 @@ _HOMES = {
     "Network": "python.network",
     "Options": "driver",
     "Outputs": "python.network",
+    "Trainer": "python.trainer",
     "audio_frontend": "python.audio",
     "backend": "",
     "compile": "python.compiled",
     "image_functions": "python.pictures",
     "load": "python.network",
+    "train": "python.trainer",
     "tune": "python.tuned",
 }
 

@@ -98,6 +98,11 @@ COMMANDS = (
         "mccompile check kws.onnx --target cortex-m4",
         ("check", "bench", "tune", "analyze", "evidence", "diff", "compare"),
     ),
+    Group(
+        "Learn",
+        "mccompile train kws.onnx -o out --loss mse:y",
+        ("train",),
+    ),
     Group("See what there is", "mccompile doctor", ("boards", "targets", "ops", "doctor")),
     Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),
 )

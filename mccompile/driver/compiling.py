@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from ..base.errors import Problem, WrongUse
 from ..base.names import readable
 from ..base.near import meant
 from ..base.stages import stage
+from ..base.streaming import Streamed
+from ..base.structures import Interface
 from ..emit.alike_functions import share_alike
 from ..emit.module import as_module
 from ..emit.package import Package, package
@@ -42,13 +44,15 @@ from ..passes.lower import lower
 from ..passes.memory.state import declare_states
 from ..passes.planning.addressable import check_addressable
 from ..passes.planning.estimate import estimate
-from ..passes.planning.inside import look_inside, name_tensors
+from ..passes.planning.inside import FileTensor, look_inside, name_tensors
 from ..passes.planning.moves_left import moves_left
 from ..passes.planning.plan_memory import plan_memory
 from ..passes.planning.portable_steps import portable_steps
 from ..passes.stream.rewrite import stream
 from ..passes.witness import witness
 from ..pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
+from ..plan.handed import Quantized
+from ..program.ir import Program
 from ..quantize.quantize import quantized
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
@@ -172,7 +176,6 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
 def _compiled(
     graph: Graph, options: Options, name: str, manager: PassManager, left_out: tuple[LeftOut, ...]
 ) -> Package:
-    context = manager.context
     interface = graph.interface
     graph.updatable = options.updatable
     observe(graph, options.observe)
@@ -183,11 +186,18 @@ def _compiled(
     orders, streamed = channels_last(graph, options), None
     if options.stream:
         graph, streamed = stream(graph, options.stream)
-        eliminate_dead(graph, context)
+        eliminate_dead(graph, manager.context)
         manager.finished(GRAPH, graph, "stream")
     give_forms(graph, options.inputs, options.outputs)
     turn_io(graph, orders)
     schemes = io_schemes(graph)
+    program = programmed(graph, options, manager)
+    made = Outside(schemes, tensors, streamed, interface)
+    return packaged(program, graph, options, name, manager, left_out, made)
+
+
+def programmed(graph: Graph, options: Options, manager: PassManager) -> Program:
+    """The program of a graph, behind all passes."""
     graph_passes, program_passes = chosen(options.optimize, options.without)
     manager.run(GRAPH, graph, graph_passes)
     size = GRAPH.size(graph)
@@ -195,6 +205,31 @@ def _compiled(
         program = lower(graph)
     manager.finished(PROGRAM, program, "lower", size)
     manager.run(PROGRAM, program, program_passes)
+    return program
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What is known of a graph before passes change it: of its inputs and outputs, and the names of its tensors."""
+
+    schemes: Mapping[str, Quantized] = field(default_factory=dict)
+    tensors: Mapping[str, FileTensor] = field(default_factory=dict)
+    streamed: Streamed | None = None
+    interface: Interface | None = None
+
+
+def packaged(
+    program: Program,
+    graph: Graph,
+    options: Options,
+    name: str,
+    manager: PassManager,
+    left_out: tuple[LeftOut, ...],
+    outside: Outside | None = None,
+) -> Package:
+    """The plan of a program, and its files. `graph`: that it was made of."""
+    context, outside = manager.context, outside or Outside()
+    interface = outside.interface
     program.name = name
     target, pools = context.target, options.mem or context.target.separate_pools
     prefix, planner = c_prefix(name), _planner(options, target)
@@ -202,12 +237,13 @@ def _compiled(
         show = options.dump_values
         plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools, show)
     check_addressable(plan, target)
-    plan = plan.with_schemes(schemes)
-    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, streamed=streamed, strips=options.strips)
+    plan = plan.with_schemes(outside.schemes)
+    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, strips=options.strips)
+    plan = replace(plan, streamed=outside.streamed)
     plan = replace(plan, portable=portable_steps(program, context))
     if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)
-    plan = look_inside(plan, options.looks, tensors)
+    plan = look_inside(plan, options.looks, outside.tensors)
     moves = moves_left(program, context)
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})

@@ -21,7 +21,8 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.errors import Problem, WrongUse
-from ..plan.ir import Entry, Plan
+from ..plan.constants import Entry
+from ..plan.ir import Plan
 from ..targets.api import Build
 from .files import Rendered
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..base.structures import Interface
-from ..plan.ir import Plan, Tensor, max_bytes
+from ..plan.ir import Phase, Plan, Tensor, max_bytes
 
 _SEEN = ("inputs", "outputs", "interface", "states", "stream", "sizes", "slices")
 _REMARKS = ("whole", "carried")  # what a stream's operators do, for people
@@ -29,7 +29,14 @@ def seen(plan: Plan, interface: Interface | None) -> dict[str, Any]:
             for s in (*plan.given, *plan.measured)
         ],
         **({"slices": plan.slices} if plan.sliced else {}),
+        **({"initial": initial} if (initial := [s.tensor.name for s in plan.states if s.initial]) else {}),
+        **({"phases": [_phase(phase) for phase in plan.phases]} if plan.phases else {}),
     }
+
+
+def _phase(phase: Phase) -> dict[str, Any]:
+    arguments = [tensor.name for tensor in phase.arguments]
+    return {"name": phase.name, "inputs": [*phase.inputs], "arguments": arguments}
 
 
 def lasting(report: Mapping[str, Any]) -> dict[str, Any]:

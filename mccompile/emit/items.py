@@ -13,15 +13,16 @@ from ..base.marked import called, listed, words
 from ..base.provenance import show
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
+from ..plan.constants import Checked
 from ..plan.ir import (
     BLOB,
     Address,
     Argument,
     Branch,
-    Checked,
     Halt,
     Item,
     Measured,
+    Phase,
     Plan,
     Repeat,
     RowRegion,
@@ -40,12 +41,12 @@ from .rows import row_region
 _FAST = 16  # bytes from which on copying piece by piece is no slower than memmove
 
 
-def body(plan: Plan) -> str:
-    """The steps."""
-    used = needed(plan.items).union(*map(of_state, plan.states))
+def body(plan: Plan, phase: Phase, items: Sequence[Item]) -> str:
+    """The steps of a phase."""
+    used = needed(items).union(*map(of_state, phase.states))
     given = sorted(used & {symbol.name for symbol in plan.given})
     names = frozenset(given)
-    return "\n".join([*_sizes(names, "    "), *_items(plan.items, "    ", names), *_states(plan.states, names)])
+    return "\n".join([*_sizes(names, "    "), *_items(items, "    ", names), *_states(phase.states, names)])
 
 
 def printed_items(items: Sequence[Item]) -> list[str]:
@@ -53,9 +54,9 @@ def printed_items(items: Sequence[Item]) -> list[str]:
     return _items(items, "    ")
 
 
-def after_items(plan: Plan) -> str:
-    """What a run does behind its items."""
-    return "\n".join(_states(plan.states))
+def after_items(phase: Phase) -> str:
+    """What a phase does behind its items."""
+    return "\n".join(_states(phase.states))
 
 
 def slices(plan: Plan) -> list[str]:

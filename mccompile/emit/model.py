@@ -14,7 +14,8 @@ from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
 from ..plan.handed import Quantized
-from ..plan.ir import Arena, Place, Plan, State, Tensor, max_bytes, swaps
+from ..plan.ir import Arena, Item, Phase, Place, Plan, State, Tensor, max_bytes, swaps
+from ..plan.learning import LEARN, LOSS
 from ..plan.sizes import of_states
 from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
@@ -70,7 +71,7 @@ def model_files(
 def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, carrier: str) -> dict[str, Any]:
     """What the templates of a model's own files are told."""
     written = _Written(plan)
-    parts = [] if plan.sliced else run_parts(plan)
+    phases = [] if plan.sliced else [_phase(plan, *each) for each in plan.runs]
     moving = of_states(plan)
     outside = [*_outside(plan, "input"), *_outside(plan, "output")]
     return {
@@ -102,8 +103,8 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         ],
         "macs": sum(step.macs for step in plan.steps()),
         **identity_c(identity),
-        "body": "" if plan.sliced else _run(plan, parts),
-        "run_parts": parts,
+        "phases": phases,
+        "learns": _learns(plan),
         "sliced": plan.sliced,
         "slices": slices(plan) if plan.sliced else [],
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
@@ -144,11 +145,36 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
     }
 
 
-def _run(plan: Plan, parts: Sequence[RunPart]) -> str:
-    """The statements of a run: its items, or calls of its parts."""
+def _phase(plan: Plan, phase: Phase, items: Sequence[Item]) -> dict[str, Any]:
+    """A function that programs call."""
+    parts = run_parts(phase.name, items)
+    arguments = [
+        {"name": t.name, "c": public_c(t.type.dtype), "address": pointer(t.address, public_c(t.type.dtype), False)}
+        for t in phase.arguments
+    ]
+    return {
+        "name": phase.name,
+        "parts": parts,
+        "body": _statements(plan, phase, items, parts),
+        "parameters": "".join(f", {each['c']} {each['name']}" for each in arguments),
+        "arguments": arguments,
+        "after": "" if phase.after is None else pointer(phase.after, "float", True),
+    }
+
+
+def _statements(plan: Plan, phase: Phase, items: Sequence[Item], parts: Sequence[RunPart]) -> str:
+    """The items of a phase, or calls of its parts."""
     if not parts:
-        return body(plan)
-    return "\n".join([*(part.call for part in parts), after_items(plan)]).rstrip("\n") + "\n"
+        return body(plan, phase, items)
+    return "\n".join([*(part.call for part in parts), after_items(phase)]).rstrip("\n") + "\n"
+
+
+def _learns(plan: Plan) -> dict[str, Any] | None:
+    """What a program that learns has besides."""
+    if not any(phase.name == LEARN for phase in plan.phases):
+        return None
+    (loss,) = (state.tensor for state in plan.states if state.tensor.name == LOSS)
+    return {"loss": pointer(loss.address, "float", True, IN_STRUCT)}
 
 
 def _parameters(plan: Plan) -> list[str]:
@@ -213,7 +239,9 @@ def _state(prefix: str, states: tuple[State, ...]) -> list[dict[str, object]]:
     """The same for templates, with the place of each in what is saved."""
     found, start = [], 0
     for state in states:
-        found.append({**_tensor(prefix, state.tensor, True), "start": start})
+        typed = public_c(state.tensor.type.dtype)
+        initial = "" if state.initial is None else pointer(state.initial, typed, True, IN_STRUCT)
+        found.append({**_tensor(prefix, state.tensor, True), "start": start, "initial": initial})
         start += max_bytes(state.tensor.type)
     return found
 

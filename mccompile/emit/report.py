@@ -8,7 +8,8 @@ from typing import Any
 from ..base.structures import Interface
 from ..passes.api import Record
 from ..passes.planning.moves_left import Move
-from ..plan.ir import Arena, Entry, Plan, Step
+from ..plan.constants import Entry
+from ..plan.ir import Arena, Plan, Step
 from .building import in_report as of_build
 from .inside import in_report
 from .interface import seen

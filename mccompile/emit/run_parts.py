@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..base.provenance import show
-from ..plan.ir import Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step, walk
+from ..plan.ir import Branch, Halt, Item, Measured, Repeat, RowRegion, Step, walk
 from .items import printed_items
 from .parts import LONGEST, folded_lines
 from .render import comment
@@ -30,12 +30,12 @@ class RunPart:
         return f"    status = {self.name}(m);\n    if (status != MCC_OK) return status;"
 
 
-def run_parts(plan: Plan) -> list[RunPart]:
-    """None where a run is short."""
-    lengths = [folded_lines(printed_items((item,))) for item in plan.items]
+def run_parts(name: str, items: Sequence[Item]) -> list[RunPart]:
+    """Of the phase of that name; none where it is short."""
+    lengths = [folded_lines(printed_items((item,))) for item in items]
     if sum(lengths) <= LONGEST:
         return []
-    return [_part(number, items) for number, items in enumerate(_cut(plan.items, lengths), 1)]
+    return [_part(f"{name}_part_{number}", part) for number, part in enumerate(_cut(items, lengths), 1)]
 
 
 def _cut(items: Sequence[Item], lengths: Sequence[int]) -> Iterator[Sequence[Item]]:
@@ -56,12 +56,12 @@ def _between(numbers: Sequence[int], begin: int, end: int) -> bool:
     return bisect_left(numbers, begin) < bisect_left(numbers, end)
 
 
-def _part(number: int, items: Sequence[Item]) -> RunPart:
+def _part(name: str, items: Sequence[Item]) -> RunPart:
     steps = list(walk(items))
     first, last = steps[0], steps[-1]
     about = f"Steps {first.number} to {last.number}: from {show(first.provenance)} to {show(last.provenance)}."
     body = "\n".join(printed_items(items)).rstrip("\n")
-    return RunPart(f"run_part_{number}", comment(about), body, _may_end(items))
+    return RunPart(name, comment(about), body, _may_end(items))
 
 
 def _may_end(items: Sequence[Item]) -> bool:

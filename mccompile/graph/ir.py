@@ -296,6 +296,8 @@ class Graph:
         self.few_numbers = False  # sums are rescaled by two numbers of each channel where that can be
         self.interface: Interface | None = None  # where inputs or outputs are not only tensors
         self.states: dict[str, str] = {}  # what a run leaves for the next one: name of the input -> of the output
+        # What inputs that are kept begin with, a constant; None: with zeros, as those of `states` do that are not here.
+        self.initial: dict[str, Value | None] = {}
         self.lengths: dict[str, Symbol] = {}  # sizes that states say, which a run measures first: by the input's name
         self.states_of_file: dict[str, str] = {}  # the other way round: those that need no option
         self.assumed: tuple[str, ...] = ()  # what the file does not say, and reading it took for granted

@@ -34,7 +34,8 @@ def show(graph: Graph) -> str:
 
 def constants_of(graph: Graph) -> dict[str, Constant]:
     """What `show` refers to by hash."""
-    return {value.constant.digest: value.constant for value in graph.constants() if value.constant is not None}
+    held = (*graph.constants(), *(value for value in graph.initial.values() if value is not None))
+    return {value.constant.digest: value.constant for value in held if value.constant is not None}
 
 
 def name_text(name: str) -> str:
@@ -48,6 +49,11 @@ def _lines(graph: Graph, head: str, known: set[Value]) -> list[str]:
         lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
     lines += [f"  fact {json.dumps(fact)}" for fact in graph.facts_used]
     lines += [f"  state {name_text(before)} = {name_text(after)}" for before, after in graph.states.items()]
+    for name, value in graph.initial.items():
+        begins = "zeros"
+        if value is not None and value.constant is not None:
+            begins = f"{name_text(value.name)}: {value.type} = #{value.constant.digest}"
+        lines.append(f"  initial {name_text(name)} = {begins}")
     lines += [f"  length {name_text(name)} = {symbol}" for name, symbol in graph.lengths.items()]
     lines += [f"  input {name_text(v.name)}: {v.type}" for v in graph.inputs]
     known = known | set(graph.inputs)
@@ -105,6 +111,10 @@ class _GraphReader:
                 before = self.reader.value_name()
                 reader.expect("=")
                 graph.states[before] = self.reader.value_name()
+            elif reader.take("initial"):
+                name = self.reader.value_name()
+                reader.expect("=")
+                graph.initial[name] = None if reader.take("zeros") else self._constant()
             elif reader.take("length"):
                 name = self.reader.value_name()
                 reader.expect("=")
@@ -114,19 +124,23 @@ class _GraphReader:
                 graph.inputs.append(value)
                 values[value.name] = value
             elif reader.take("const"):
-                value = self._declared()
-                reader.expect("=")
-                digest = reader.advance().removeprefix("#")
-                if digest not in self.constants:
-                    raise reader.error(f"constant #{digest} is not in the side file")
-                value.constant = self.constants[digest]
-                value.fact = constant_fact(value.constant)
+                value = self._constant()
                 values[value.name] = value
             elif reader.take("output"):
                 graph.outputs.append(self._known(values))
             else:
                 self._node(graph, values)
         return graph
+
+    def _constant(self) -> Value:
+        value = self._declared()
+        self.reader.expect("=")
+        digest = self.reader.advance().removeprefix("#")
+        if digest not in self.constants:
+            raise self.reader.error(f"constant #{digest} is not in the side file")
+        value.constant = self.constants[digest]
+        value.fact = constant_fact(value.constant)
+        return value
 
     def _declared(self) -> Value:
         name = self.reader.value_name()

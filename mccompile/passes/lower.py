@@ -43,6 +43,11 @@ class _Lower:
             self.views[value] = buffer.whole()
             if value.name in self.graph.lengths:
                 self.program.body.append(Measure(self.graph.lengths[value.name], buffer.whole(), (value.name,)))
+        for name, first in self.graph.initial.items():
+            self.program.initial[name] = None
+            if first is not None:
+                label, type = self.names.take(first.name), first.type
+                self.program.initial[name] = Buffer(label, type.dtype, type.shape, CONSTANT, first.constant)
         self.nodes(self.graph, self.program.body)
         raise_all(UnsupportedModel, self.problems)
         for value in self.graph.outputs:
@@ -129,7 +134,8 @@ class _Lower:
         out, which is read after that."""
         view, states = self.view(value), self.graph.states
         inputs = self.program.inputs
-        kept = {buffer for name, buffer in inputs if name in states or value.name in states.values()}
+        is_state = value.name in states.values()
+        kept = {buffer for name, buffer in inputs if name in states or name in self.graph.initial or is_state}
         if view.is_dense and view.buffer not in kept:
             return view
         copy = Node(

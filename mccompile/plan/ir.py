@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
-from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, upper
-from ..base.dtypes import DType
 from ..base.portable import PortableStep
 from ..base.provenance import Provenance
 from ..base.streaming import Streamed
@@ -21,6 +20,7 @@ from ..kernels.api import Kernel
 from ..program.ir import Call
 from ..program.pull import Pull
 from ..targets.api import Build
+from .constants import Checked, Entry
 from .handed import InRows, Quantized
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
@@ -263,27 +263,19 @@ class State:
 
     tensor: Tensor
     made: Address
+    initial: Address | None = None  # what it begins with; None: zeros
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One constant of the blob, as the kernel wants it."""
+class Phase:
+    """Items that run at one call of the program."""
 
     name: str
-    offset: int  # from the start of the blob's data
-    contents: Constant
-    packing: str  # empty: as in the model
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What constants must hold so that no access leaves its memory (kinds/api.py), where they lie in the blob."""
-
-    function: str
-    dtype: DType
-    offsets: tuple[int, ...]  # of the operands, from the start of the blob's data
-    count: int  # elements of each
-    numbers: tuple[int, ...]
+    items: int  # so many, behind those of the phase before
+    states: tuple[State, ...]  # that it changes
+    inputs: tuple[str, ...] = ()  # that it is given, by name
+    arguments: tuple[Tensor, ...] = ()  # numbers that the call is handed
+    after: Address | None = None  # of a number that is 0 as long as there is nothing to do
 
 
 @dataclass(frozen=True)
@@ -334,6 +326,7 @@ class Plan:
     not_negative: tuple[Dim, ...] = ()  # what those given may make too small, and then are refused
     measured: tuple[Symbol, ...] = ()  # sizes that a run finds out
     states: tuple[State, ...] = ()
+    phases: tuple[Phase, ...] = ()  # none: all items are one run
     streams: int = 0  # of random numbers: each goes on from run to run
     sliced: bool = False  # a run can be made a few items at a time
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
@@ -347,6 +340,13 @@ class Plan:
     dumped: bool = False  # a run hands out what each step makes
     ticking: bool = False  # a run calls `mcc_host_tick(number)` behind each step, for programs of this machine
     unseen: tuple[tuple[str, str], ...] = ()  # tensors of the file that no step leaves in memory, and why
+
+    @property
+    def runs(self) -> tuple[tuple[Phase, tuple[Item, ...]], ...]:
+        """The phases with their items; of a plan without any the only one."""
+        phases = self.phases or (Phase("run", len(self.items), self.states),)
+        ends = [*accumulate(phase.items for phase in phases)]
+        return tuple((phase, self.items[end - phase.items : end]) for phase, end in zip(phases, ends, strict=True))
 
     @property
     def target(self) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from .ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Measure, Program, Rows, Stop, View
 
 
-def clone(program: Program) -> Program:
-    buffers: dict[Buffer, Buffer] = {}
+def clone(program: Program, instead: Mapping[Buffer, Buffer] = MappingProxyType({})) -> Program:
+    """`instead`: buffers that are there already, and take the place of some."""
+    buffers = dict(instead)
 
     def buffer(old: Buffer) -> Buffer:
         if old.role == CONSTANT:
-            return old
+            return buffers.get(old, old)
         if old not in buffers:
             buffers[old] = replace(old)
             if old.overlap:
@@ -20,7 +23,7 @@ def clone(program: Program) -> Program:
         return buffers[old]
 
     def view(old: View) -> View:
-        if old.buffer.role == CONSTANT:
+        if old.buffer.role == CONSTANT and old.buffer not in buffers:
             return old
         return View(buffer(old.buffer), old.shape, old.strides, old.offset, old.lines)
 
@@ -64,4 +67,6 @@ def clone(program: Program) -> Program:
         dict(program.not_negative),
         program.call_by_call,
         dict(program.states),
+        dict(program.initial),
+        [*program.phases],
     )

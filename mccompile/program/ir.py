@@ -11,6 +11,7 @@ alone: it joins buffers by giving one an `Overlap` on another.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import AnyKind, Kind
+from .phases import Phase
 from .pull import Pull
 from .strides import reshaped_strides
 
@@ -297,14 +299,29 @@ class Program:
     not_negative: dict[Dim, None] = field(default_factory=dict)  # else the run ends with a status
     call_by_call: int = 0  # bytes of the arena if nothing ran row by row; 0: nothing does
     states: dict[str, str] = field(default_factory=dict)  # as of the graph: name of the input -> of the output
+    initial: dict[str, Buffer | None] = field(default_factory=dict)  # as of the graph: what kept inputs begin with
+    phases: list[Phase] = field(default_factory=list)  # none: all items are one run
     # Where tensors of the file lie, as far as buffers of theirs are still written. Copies of a program have none.
     values: list[tuple[str, View]] = field(default_factory=list)
     # What the verifier has found right of each call, by itself: it looks at a call again where a pass changed it.
     verified: dict[Call, tuple[object, ...]] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def kept(self) -> list[str]:
+        """The inputs that nobody hands over: what a run hands to the next one, or leaves as it is."""
+        return [name for name, _ in self.inputs if name in self.states or name in self.initial]
+
+    def runs(self) -> Iterator[tuple[Phase, list[Item]]]:
+        """The phases with their items; of a program without phases the only one."""
+        handed_out = tuple(name for name, _ in self.outputs if name not in self.states.values())
+        items = iter(self.body)
+        for phase in self.phases or [Phase("run", len(self.body), self.states, handed_out)]:
+            yield phase, list(itertools.islice(items, phase.items))
+
     def lasting_inputs(self, all_of_them: bool) -> list[Buffer]:
-        """Inputs whose memory nothing else may be laid over: those that a run hands to the next one, or all."""
-        return [buffer for name, buffer in self.inputs if all_of_them or name in self.states]
+        """Inputs whose memory nothing else may be laid over: those that are kept, or all."""
+        kept = self.kept
+        return [buffer for name, buffer in self.inputs if all_of_them or name in kept]
 
     def buffers(self) -> list[Buffer]:
         """Every buffer, in order of first appearance."""
@@ -330,8 +347,8 @@ class Program:
 
 
 def walk(body: Iterable[Item]) -> Iterator[Item]:
-    """Calls and regions in the order in which they are written down; a region before what is in it. A region of rows
-    counts as one item: all that it reads and writes is in use as long as it runs."""
+    """Calls and regions as they are written down, a region before what is in it. One of rows counts as one item: all
+    that it reads and writes is in use as long as it runs."""
     for item in body:
         yield item
         for body in bodies(item):
@@ -381,22 +398,6 @@ def scratches(item: Item) -> tuple[Buffer, ...]:
     """Workspaces in use while an item runs."""
     calls = [item] if isinstance(item, Call) else [s.call for s in item.stages] if isinstance(item, Rows) else []
     return tuple(call.scratch for call in calls if call.scratch is not None)
-
-
-@dataclass(frozen=True)
-class Span:
-    """A loop, and when it runs: from the time of the loop itself to that of the last item in it, as `walk` counts."""
-
-    loop: Loop
-    start: int
-    end: int
-
-
-def loop_spans(program: Program) -> list[Span]:
-    """Every loop, inner ones before those around them."""
-    times = {id(item): time for time, item in enumerate(walk(program.body))}
-    found = [item for item in walk(program.body) if isinstance(item, Loop)]
-    return [Span(loop, times[id(loop)], max(times[id(i)] for i in walk([loop]))) for loop in reversed(found)]
 
 
 def root(buffer: Buffer) -> tuple[Buffer, int]:

@@ -61,6 +61,11 @@ def show(program: Program) -> str:
     lines += [f"  not_negative {write(dim)}" for dim in program.not_negative]
     lines += [f"  call_by_call {program.call_by_call}"] if program.call_by_call else []
     lines += [f"  state {json.dumps(before)} = {json.dumps(after)}" for before, after in program.states.items()]
+    for name, buffer in program.initial.items():
+        begins = "zeros"
+        if buffer is not None and buffer.constant is not None:
+            begins = f"{json.dumps(buffer.name)} #{buffer.constant.digest}"
+        lines.append(f"  initial {json.dumps(name)} = {begins}")
     for name, buffer in program.inputs:
         word = "input" if buffer.role == INPUT else f"{buffer.role} input"
         lines.append(f"  {word} {json.dumps(name)} {_buffer(buffer)}")
@@ -76,7 +81,8 @@ def show(program: Program) -> str:
 
 
 def constants_of(program: Program) -> dict[str, Constant]:
-    return {b.constant.digest: b.constant for b in program.buffers() if b.constant is not None}
+    held = (*program.buffers(), *program.initial.values())
+    return {b.constant.digest: b.constant for b in held if b is not None and b.constant is not None}
 
 
 def _name(name: str) -> str:
@@ -177,7 +183,7 @@ def read(text: str, constants: Mapping[str, Constant], name: str = "program text
 
 class _ProgramReader:
     def __init__(self, text: str, constants: Mapping[str, Constant], name: str) -> None:
-        text = re.sub(r"= #(\w+)", r'= "\1"', text)
+        text = re.sub(r'(= (?:"(?:[^"\\]|\\.)*" )?)#(\w+)', r'\1"\2"', text)
         text = re.sub(r"dim (\w+) in (-?\d+)\.\.(-?\d+)", r"dim \1 in \2 , \3", text)
         self.types: list[str] = []
         text = re.sub(r'(%(?:"(?:[^"\\]|\\.)*"|[\w.]+)): (\w+\[[^\]]*\])', self._stash_type, text)
@@ -207,6 +213,10 @@ class _ProgramReader:
                 before = reader.string()
                 reader.expect("=")
                 program.states[before] = reader.string()
+            elif reader.take("initial"):
+                before = reader.string()
+                reader.expect("=")
+                program.initial[before] = None if reader.take("zeros") else self._held(reader.string())
             elif reader.take("input"):
                 program.inputs.append((reader.string(), self._declare(INPUT)))
             elif reader.take(EXTERNAL):
@@ -268,6 +278,14 @@ class _ProgramReader:
             return early
         self.buffers[name] = buffer
         return buffer
+
+    def _held(self, name: str) -> Buffer:
+        """A constant that no call reads."""
+        digest = self.reader.string()
+        if digest not in self.constants:
+            raise self.reader.error(f"constant #{digest} is not in the side file")
+        constant = self.constants[digest]
+        return Buffer(name, constant.type.dtype, constant.type.shape, CONSTANT, constant)
 
     def _from(self) -> Provenance:
         names: list[str] = []

@@ -14,6 +14,8 @@
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
  *     #define MCC_HOST_WORKERS 2                     only where workers share steps
  *     #define MCC_HOST_STEPS 30                      only where steps are timed: mcc_host_tick(n) follows step n
+ *     #define MCC_HOST_LEARN(m, rate) kws_learn(m)   only where it learns: or kws_learn(m, rate), and MCC_HOST_STEP is 0
+ *     #define MCC_HOST_STEP(m, rate) kws_step(m, rate)
  *     #define MCC_HOST_DUMP                          only where what steps make is written to a file
  */
 #define _POSIX_C_SOURCE 199309L
@@ -191,6 +193,23 @@ int mcc_host_state(void *model, void *to, const void *from)
     (void)from;
     return (int)MCC_HOST_STATE(m, to, from);
 }
+
+#ifdef MCC_HOST_LEARN
+int mcc_host_learn(void *model, float rate)
+{
+    (void)rate;
+    return (int)MCC_HOST_LEARN((mcc_host_model *)model, rate);
+}
+
+int mcc_host_step(void *model, float rate)
+{
+    (void)model;
+    (void)rate;
+    return (int)MCC_HOST_STEP((mcc_host_model *)model, rate);
+}
+
+float mcc_host_loss(const void *model) { return MCC_HOST_NAME(_loss)((const mcc_host_model *)model); }
+#endif
 
 #ifdef MCC_HOST_DUMP
 #include <stdio.h>

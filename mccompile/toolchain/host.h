@@ -10,4 +10,7 @@ void mcc_host_output_shape(const void *model, int index, size_t *shape);
 int mcc_host_state(void *model, void *to, const void *from);
 int mcc_host_place(void *model, int index, void *memory);
 const char *mcc_host_status_text(int status);
+int mcc_host_learn(void *model, float rate); /* these only with MCC_HOST_LEARN */
+int mcc_host_step(void *model, float rate);
+float mcc_host_loss(const void *model);
 int mcc_host_dump(void *model, const char *path); /* only with MCC_HOST_DUMP */

@@ -43,5 +43,16 @@ def host_model_header(report: Report) -> str:
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
         + (f"#define MCC_HOST_ROWS(MCC_HOST_EACH) {' '.join(rows)}\n" if rows else "")
+        + _learning(report)
         + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")
     )
+
+
+def _learning(report: Report) -> str:
+    """Where weights move in the call that learns, there is no step."""
+    arguments = {phase.name: ", rate" * bool(phase.arguments) for phase in report.phases}
+    if "learn" not in arguments:
+        return ""
+    step = f"{report.prefix}_step(m, rate)" if "step" in arguments else "MCC_OK"
+    learn = f"{report.prefix}_learn(m{arguments['learn']})"
+    return f"#define MCC_HOST_LEARN(m, rate) {learn}\n#define MCC_HOST_STEP(m, rate) {step}\n"

@@ -66,6 +66,15 @@ class Arena:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """A call of a program that has several."""
+
+    name: str
+    inputs: tuple[str, ...]  # that it is given
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """What report.json says that running needs."""
 
@@ -79,6 +88,8 @@ class Report:
     states: tuple[Tensor, ...] = ()  # what a run leaves for the next one
     threads: int = 1  # workers that may share a step
     module: str = ""  # the file that code and weights become; "": they are linked with the program
+    initial: tuple[str, ...] = ()  # states that begin with values of the blob
+    phases: tuple[Phase, ...] = ()  # of a model that learns
     warm_up: int = 0  # pushes up to the first that gives a result; 0: a run takes whole windows
 
     @property
@@ -111,6 +122,11 @@ def read_report(folder: Path) -> Report:
             interface=Interface.from_json(content["interface"]) if "interface" in content else None,
             threads=int(content.get("threads", 1)),
             module=str(content.get("module", "")),
+            initial=tuple(map(str, content.get("initial", []))),
+            phases=tuple(
+                Phase(str(phase["name"]), tuple(phase["inputs"]), tuple(phase["arguments"]))
+                for phase in content.get("phases", [])
+            ),
             warm_up=int(content.get("stream", {}).get("warm_up", 0)),
         )
     except OSError as error:

@@ -77,6 +77,19 @@ class Session:
             self._check("load_state", status)
             self.calls = calls
 
+    def learn(self, arrays: Sequence[Any], rate: float) -> float:
+        """The loss of what is given in the order of the inputs; gradients are kept, or weights moved."""
+        assert self._views is not None
+        with self._turn:
+            self._fill(arrays, self.report.inputs, self._views[0])
+            self._check("learn", self._library.functions.mcc_host_learn(self._here, rate))
+            return float(self._library.functions.mcc_host_loss(self._here))
+
+    def step(self, rate: float) -> None:
+        """Moves the weights by what was learned since the last step."""
+        with self._turn:
+            self._check("step", self._library.functions.mcc_host_step(self._here, rate))
+
     def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The outputs for arrays in the order of the inputs."""
         with self._turn:
@@ -84,18 +97,22 @@ class Session:
             if self._views is None:
                 return self._run_any(arrays)
             ins, outs = self._views
-            for view, given, tensor in zip(ins, arrays, self.report.inputs, strict=True):
-                array = given if isinstance(given, np.ndarray) else np.asarray(given)
-                if array.shape != view.shape:
-                    raise _misfit(self.report, tensor, array)
-                if array.dtype == view.dtype:
-                    view[...] = array
-                else:
-                    view[...] = _converted(self.report, tensor, array)
+            count = len(self.report.phases[0].inputs) if self.report.phases else len(ins)
+            self._fill(arrays, self.report.inputs[:count], ins[:count])
             status = self._library.functions.mcc_host_run(self._here)
             if status != 0:
                 self._check("run", status)
             return [view.copy() for view in outs]
+
+    def _fill(self, arrays: Sequence[Any], tensors: Sequence[Tensor], views: Sequence[np.ndarray]) -> None:
+        for view, given, tensor in zip(views, arrays, tensors, strict=True):
+            array = given if isinstance(given, np.ndarray) else np.asarray(given)
+            if array.shape != view.shape:
+                raise _misfit(self.report, tensor, array)
+            if array.dtype == view.dtype:
+                view[...] = array
+            else:
+                view[...] = _converted(self.report, tensor, array)
 
     def _run_any(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The same where sizes are told at run time, or elements are no plain ones."""

@@ -217,7 +217,7 @@ def give_forms(graph: Graph, inputs: Mapping[str, InputForm], outputs: Mapping[s
         ("output", [value.name for value in graph.outputs], outputs),
     ):
         for name in asked:
-            if name not in known or name in {*graph.states, *graph.states.values()}:
+            if name not in known or name in {*graph.states, *graph.states.values(), *graph.initial}:
                 why = f"the model has {', '.join(map(repr, known))}"
                 fix = meant(name, known) or f"did you mean {known[0]}?"
                 raise WrongUse(Problem(f"no {what} named {name!r}", graph.name, why, fix))

@@ -38,7 +38,7 @@ def turned(
     made = [value for value in graph.outputs if value.producer is not None and not is_input(graph, value)]
     found |= {value.name: value for value in made if _is_picture(value)}
     found = {name: value for name, value in found.items() if name not in others}
-    inside = {*graph.states, *graph.states.values()}  # nobody hands these over
+    inside = {*graph.states, *graph.states.values(), *graph.initial}  # nobody hands these over
     for name in sorted(set(asked or ()) - set(found)):
         why = "it is handed out as it comes in" if name in through else "it is no image"
         raise WrongUse(Problem(f"{name!r} cannot be channels-last", graph.name, why))

@@ -22,14 +22,13 @@ from ...program.ir import (
     Overlap,
     Program,
     Rows,
-    Span,
     View,
-    loop_spans,
     reads,
     root,
     walk,
     writes,
 )
+from ...program.spans import Span, loop_spans
 from ...targets.api import Target
 from .accesses import Access, Accesses
 

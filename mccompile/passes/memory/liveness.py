@@ -20,13 +20,13 @@ from ...program.ir import (
     Buffer,
     Program,
     View,
-    loop_spans,
     reads,
     root,
     scratches,
     walk,
     writes,
 )
+from ...program.spans import loop_spans
 
 
 @dataclass
@@ -45,15 +45,18 @@ def liveness(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
         span = spans.setdefault(buffer, Span(time, time + 1))
         span.end = max(span.end, time + 1)
 
-    time = 0
-    for item in walk(program.body):
-        time += 1
-        views: Iterable[View] = (*reads(item), *writes(item))
-        for view in views:
-            touch(view.buffer, time)
-        for scratch in scratches(item):
-            touch(scratch, time)
-    for buffer in [view.buffer for _, view in program.outputs] + [b for b in spans if b.role == LASTING]:
+    time, outputs = 0, dict(program.outputs)
+    for phase, body in program.runs():
+        for item in walk(body):
+            time += 1
+            views: Iterable[View] = (*reads(item), *writes(item))
+            for view in views:
+                touch(view.buffer, time)
+            for scratch in scratches(item):
+                touch(scratch, time)
+        for name in (*phase.outputs, *phase.states.values()):
+            touch(outputs[name].buffer, time + 1)
+    for buffer in [b for b in spans if b.role == LASTING]:
         touch(buffer, time + 1)
     for buffer in program.lasting_inputs(keep_inputs):
         touch(buffer, time + 1)

@@ -18,6 +18,7 @@ from ...base.dims import Dim, evaluate, symbols
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
 from ...program import ir
+from ...program.phases import Phase
 from ...targets.api import Target
 
 Places = Mapping[ir.Buffer, tuple[str, int]]  # base and offset of every buffer of the arenas
@@ -59,25 +60,28 @@ class _Player:
         self.memory = {base: np.zeros(count, owners) for base, count in units.items()} if self.fits else {}
 
     def run(self, keep_inputs: bool) -> None:
+        for phase, body in self.program.runs():
+            self.phase(phase, body, keep_inputs)
+
+    def phase(self, phase: Phase, body: Sequence[ir.Item], keep_inputs: bool) -> None:
+        """One call: it finds inputs as the program has just given them, and what is kept as the call before left it."""
         program = self.program
-        inputs = [buffer for _, buffer in program.inputs]
-        for buffer in inputs:
+        inputs, outputs = dict(program.inputs), dict(program.outputs)
+        for buffer in inputs.values():
             self.write(buffer.whole())
-        for buffer in inputs:
+        for buffer in inputs.values():
             self.read(buffer.whole(), "a run", "finds")
-        self.body(program.body)
-        outputs = dict(program.outputs)
-        for after in program.states.values():
+        self.body(body)
+        for after in phase.states.values():
             self.read(outputs[after], f"state {after!r}", "keeps")
-        for before, after in program.states.items():
-            self.bring(dict(program.inputs)[before], outputs[after])
-        for before, after in program.states.items():
-            self.owned(dict(program.inputs)[before], outputs[after].buffer, before)
-        for name, view in program.outputs:
-            if name not in program.states.values():
-                self.read(view, f"output {name!r}", "is read from")
+        for before, after in phase.states.items():
+            self.bring(inputs[before], outputs[after])
+        for before, after in phase.states.items():
+            self.owned(inputs[before], outputs[after].buffer, before)
+        for name in phase.outputs:
+            self.read(outputs[name], f"output {name!r}", "is read from")
         for buffer in program.lasting_inputs(keep_inputs):
-            if not any(buffer is dict(program.inputs)[before] for before in program.states):
+            if not any(buffer is inputs[before] for before in phase.states):
                 self.read(buffer.whole(), f"input {buffer.name!r}", "keeps")
 
     def body(self, body: Sequence[ir.Item]) -> None:

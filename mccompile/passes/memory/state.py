@@ -13,7 +13,8 @@ from ...base.near import meant
 from ...graph.ir import Graph
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
-from ...program.ir import TEMPORARY, Buffer, Call, Item, Overlap, Program, View, loop_spans, reads, root, walk, writes
+from ...program.ir import TEMPORARY, Buffer, Call, Item, Overlap, Program, View, reads, root, walk, writes
+from ...program.spans import loop_spans
 from ...targets.api import Target
 from .growing_states import freed, grow_states, growth
 

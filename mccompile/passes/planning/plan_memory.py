@@ -19,6 +19,7 @@ from ...kernels.work import phases
 from ...kinds.fetch import Fetch
 from ...memory.interval import Block, Placement, align_up, lower_bound, naive_size, peak
 from ...memory.verify import verify as verify_placement
+from ...plan.constants import Checked, Entry
 from ...plan.handed import InRows
 from ...plan.ir import (
     BLOB,
@@ -27,13 +28,12 @@ from ...plan.ir import (
     Arena,
     Argument,
     Branch,
-    Checked,
-    Entry,
     Function,
     Halt,
     Life,
     Made,
     Measured,
+    Phase,
     Place,
     Plan,
     Repeat,
@@ -126,21 +126,19 @@ def plan_memory(
     planner_.sizes, planner_.not_negative = set(given), list(program.not_negative)
     at_first = planner_.settled()
     symbols = Names()
-    buffers, views, states = dict(program.inputs), dict(program.outputs), program.states
+    others = {*program.kept} | {name for phase in program.phases for name in phase.arguments}
     inputs = tuple(
-        planner_.tensor("input", name, buffer.whole(), symbols) for name, buffer in program.inputs if name not in states
+        planner_.tensor("input", name, buffer.whole(), symbols) for name, buffer in program.inputs if name not in others
     )
+    handed_out = {name for phase, _ in program.runs() for name in phase.outputs}
     outputs = tuple(
-        planner_.tensor("output", name, view, symbols) for name, view in program.outputs if name not in states.values()
+        planner_.tensor("output", name, view, symbols) for name, view in program.outputs if name in handed_out
     )
     items = tuple(planner_.item(item) for item in program.body)
     functions = tuple(planner_.functions.values())
     if target.prefer == Prefer.FLASH:
         items, functions = share_functions(items, functions, planner_.names, prefix)
-    kept = tuple(
-        State(planner_.tensor("state", before, buffers[before].whole(), symbols), planner_.address(views[after]))
-        for before, after in states.items()
-    )
+    kept = _states(program, planner_, symbols)
     plan = Plan(
         name=program.name,
         prefix=prefix,
@@ -158,7 +156,8 @@ def plan_memory(
         facts_used=tuple(program.facts_used),
         given=tuple(sorted(given)),
         not_negative=at_first,
-        states=kept,
+        states=tuple(kept.values()),
+        phases=_phases(program, planner_, kept),
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
         checks=tuple(planner_.checks),
@@ -167,6 +166,29 @@ def plan_memory(
     )
     verify_plan(plan)
     return plan
+
+
+def _states(program: Program, planner: _Planner, symbols: Names) -> dict[str, State]:
+    """What is kept, by name: in the order of `states`, then what no run changes."""
+    buffers, views, found = dict(program.inputs), dict(program.outputs), dict[str, State]()
+    for name in dict.fromkeys((*program.states, *program.kept)):
+        tensor = planner.tensor("state", name, buffers[name].whole(), symbols)
+        changed = name in program.states and not program.phases
+        made = planner.address(views[program.states[name]]) if changed else tensor.address
+        first = program.initial.get(name)
+        found[name] = State(tensor, made, planner.address(first.whole()) if first is not None else None)
+    return found
+
+
+def _phases(program: Program, planner: _Planner, kept: Mapping[str, State]) -> tuple[Phase, ...]:
+    buffers, views, found = dict(program.inputs), dict(program.outputs), list[Phase]()
+    for phase in program.phases:
+        states = (replace(kept[before], made=planner.address(views[after])) for before, after in phase.states.items())
+        names = Names()
+        arguments = (planner.tensor("argument", name, buffers[name].whole(), names) for name in phase.arguments)
+        after = kept[phase.after].tensor.address if phase.after else None
+        found.append(Phase(phase.name, phase.items, tuple(states), phase.inputs, tuple(arguments), after))
+    return tuple(found)
 
 
 def _life(buffer: Buffer, span: Span, base: str, offset: int, full: Mapping[str, int]) -> Life:

@@ -19,7 +19,7 @@ from ..api import ALL, Context
 
 
 def place_outside(program: Program, context: Context) -> None:
-    inputs = {name: buffer for name, buffer in program.inputs if name not in program.states}
+    inputs = {name: buffer for name, buffer in program.inputs if name not in program.kept}
     outputs = [name for name, _ in program.outputs if name not in program.states.values()]
     known = [*inputs, *outputs]
     wanted = known if ALL in context.memory.external else context.memory.external

@@ -1,0 +1,34 @@
+"""Writes what was learned back into the ONNX file that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from ..base.errors import Problem, WrongUse
+from ..base.writing import cannot_write
+from .load import read_proto
+
+
+def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> None:
+    """The model's file with these initializers instead of its own, all in one file."""
+    proto = read_proto(model)
+    left = dict(weights)
+    for tensor in proto.graph.initializer:
+        if tensor.name in left:
+            tensor.CopyFrom(numpy_helper.from_array(left.pop(tensor.name), tensor.name))
+    for node in proto.graph.node:
+        for attribute in node.attribute if node.op_type == "Constant" else ():
+            if node.output[0] in left and attribute.name == "value":
+                attribute.t.CopyFrom(numpy_helper.from_array(left.pop(node.output[0])))
+    if left:
+        why = "reading the file computes them from others"
+        raise WrongUse(Problem(f"{', '.join(left)} cannot be written back", str(model), why))
+    try:
+        onnx.save(proto, to)
+    except OSError as error:
+        raise cannot_write("the model", to, error) from None

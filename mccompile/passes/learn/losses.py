@@ -1,0 +1,161 @@
+"""Losses as nodes behind a network: the mean over all that a batch holds, as PyTorch has it.
+
+Invariant: where the network ends in what a loss undoes (Softmax, Sigmoid), the loss is taken of what goes into that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...base.dtypes import DType, f32, i64
+from ...base.errors import Problem, WrongUse
+from ...base.near import meant
+from ...base.tensor import TensorType
+from ...expr.ir import Expr, apply, literal
+from ...graph.ir import Fact, Graph, Value
+from ...ops.rules.backward import Writer
+from .optimizers import add, mul, place, sub
+
+TARGET = "target"
+
+
+def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
+    """The scalar that `text`, KIND:OUTPUT or the name of a scalar output, asks for. What it compares with becomes an
+    input of the graph."""
+    kind, colon, name = text.partition(":")
+    if not colon:
+        kind, name = "", text
+    if kind and kind not in _LOSSES:
+        why = f"they are {', '.join(_LOSSES)}, and any output of one number by its name"
+        fix = meant(kind, _LOSSES) or "write --loss cross_entropy:OUTPUT"
+        raise WrongUse(Problem(f"there is no loss {kind!r}", "--loss", why, fix))
+    output = _output(graph, name)
+    if output.type.dtype is not f32 or not output.type.is_static:
+        why = f"it is {output.type}, and a loss is taken of f32 of a fixed shape"
+        fix = "fix free dimensions with --dim NAME=1" if output.type.dtype is f32 else ""
+        raise WrongUse(Problem(f"output {name!r} has no loss", "--loss", why, fix))
+    if not kind:
+        if output.type.count != 1:
+            raise WrongUse(
+                Problem(f"output {name!r} is no loss", "--loss", f"it is {output.type}", f"--loss mse:{name}")
+            )
+        return writer.reshape(output, ())
+    return _LOSSES[kind](graph, writer, output)
+
+
+def _output(graph: Graph, name: str) -> Value:
+    outputs = {value.name: value for value in graph.outputs}
+    if name not in outputs:
+        why = f"the outputs are {', '.join(outputs)}"
+        fix = meant(name, outputs) or f"write --loss mse:{next(iter(outputs))}"
+        raise WrongUse(Problem(f"there is no output {name!r}", "--loss", why, fix))
+    return outputs[name]
+
+
+def _target(graph: Graph, writer: Writer, dtype: DType, shape: tuple[int, ...]) -> Value:
+    value = Value(writer.name(TARGET), Fact(TensorType(dtype, shape)))
+    graph.inputs.append(value)
+    return value
+
+
+def _mean(writer: Writer, x: Value) -> Value:
+    return writer.op("ReduceMean", x, keepdims=0)
+
+
+def _before(value: Value, *operators: str) -> Value | None:
+    """What went into the last operator, if it is one of these."""
+    node = value.producer
+    return node.inputs[0] if node is not None and node.op.name in operators else None
+
+
+def _cross_entropy(graph: Graph, writer: Writer, scores: Value) -> Value:
+    before = scores.producer is not None and _classes_last(scores) and _before(scores, "Softmax", "LogSoftmax")
+    scores = before or scores
+    axis = _class_axis(scores)
+    return _picked(graph, writer, writer.op("LogSoftmax", scores, axis=axis), axis)
+
+
+def _classes_last(scores: Value) -> bool:
+    axis = getattr(scores.producer and scores.producer.op, "axis", None)
+    rank = scores.type.rank
+    return axis is not None and axis % rank == _class_axis(scores)
+
+
+def _class_axis(scores: Value) -> int:
+    """As PyTorch has it: axis 1, behind the batch; or the only one."""
+    if not scores.type.rank:
+        raise WrongUse(
+            Problem(f"{scores.name} has no classes", "--loss", "it is one number", f"--loss mse:{scores.name}")
+        )
+    return min(1, scores.type.rank - 1)
+
+
+def _nll(graph: Graph, writer: Writer, logarithms: Value) -> Value:
+    return _picked(graph, writer, logarithms, _class_axis(logarithms))
+
+
+def _picked(graph: Graph, writer: Writer, logarithms: Value, axis: int) -> Value:
+    """Minus the mean of the logarithms at the classes that the target names."""
+    shape = tuple(int(dim) for dim in logarithms.type.static_shape)
+    rest = shape[:axis] + shape[axis + 1 :]
+    target = _target(graph, writer, i64, rest)
+    numbers = np.arange(shape[axis]).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+    named = writer.reshape(target, (*shape[:axis], 1, *shape[axis + 1 :]))
+    is_target = writer.op("Equal", named, writer.constant(numbers))
+    zero = writer.number(0, logarithms)
+    picked = writer.op("Where", is_target, logarithms, zero)
+    total = writer.op("ReduceSum", picked, keepdims=0)
+    return writer.op("Mul", total, writer.number(-1 / max(1, int(np.prod(rest))), logarithms))
+
+
+def _pointwise(formula: Callable[[Expr, Expr], Expr], *undone: tuple[str, Callable[[Expr, Expr], Expr]]) -> _Loss:
+    """The mean of an expression of result and target; `undone`: another one of what goes into a last operator."""
+
+    def loss(graph: Graph, writer: Writer, output: Value) -> Value:
+        expression = formula
+        for operator, other in undone:
+            before = _before(output, operator)
+            if before is not None:
+                output, expression = before, other
+        target = _target(graph, writer, f32, output.type.static_shape)
+        return _mean(writer, writer.pointwise(expression(place(0), place(1)), output, target))
+
+    return loss
+
+
+def _square(x: Expr, y: Expr) -> Expr:
+    return mul(sub(x, y), sub(x, y))
+
+
+def _huber(x: Expr, y: Expr) -> Expr:
+    """With delta 1."""
+    far = apply("abs", sub(x, y))
+    is_near = apply("less", far, literal(1.0, f32))
+    return apply("select", is_near, mul(0.5, mul(far, far)), sub(far, 0.5))
+
+
+def _entropy(x: Expr, y: Expr) -> Expr:
+    """Logarithms are at least -100, as PyTorch has them."""
+
+    def log(p: Expr) -> Expr:
+        return apply("max", apply("log", p), literal(-100.0, f32))
+
+    return mul(-1.0, add(mul(y, log(x)), mul(sub(1.0, y), log(sub(1.0, x)))))
+
+
+def _entropy_of_logits(x: Expr, y: Expr) -> Expr:
+    rest = apply("log", add(1.0, apply("exp", mul(-1.0, apply("abs", x)))))
+    return add(sub(apply("max", x, literal(0.0, f32)), mul(x, y)), rest)
+
+
+_Loss = Callable[[Graph, Writer, Value], Value]
+_LOSSES: dict[str, _Loss] = {
+    "cross_entropy": _cross_entropy,
+    "nll": _nll,
+    "mse": _pointwise(_square),
+    "huber": _pointwise(_huber),
+    "bce": _pointwise(_entropy, ("Sigmoid", _entropy_of_logits)),
+}
+LOSSES = tuple(_LOSSES)

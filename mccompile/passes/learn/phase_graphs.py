@@ -1,0 +1,172 @@
+"""The graphs of a network that learns: of its run, of learning from one batch, and of a step of the optimizer.
+
+Weights that learn are inputs that are kept, and begin with the constants of the file. Gradients are kept where they are
+added up until a step takes them; else each weight moves as soon as its gradient is there. Below this nothing knows that
+anything learns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...base.dtypes import f32
+from ...base.errors import Problem, WrongUse
+from ...base.tensor import TensorType
+from ...expr.ir import Expr, apply, literal
+from ...graph.ir import Fact, Graph, Value
+from ...ops.api import resolve
+from ...ops.rules.backward import Writer
+from ...plan.learning import LOSS
+from .gradients import gradients
+from .losses import add_loss
+from .optimizers import Optimizer, Sgd, add, div, mul, place, root
+from .weights import learning
+
+RATE, LEARNED = "rate", "learned"
+SCALAR = TensorType(f32, ())
+NORM_ADDED = 1e-6  # what PyTorch adds to a norm before it divides by it
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What is asked of a network that learns."""
+
+    loss: str  # KIND:OUTPUT, or the name of an output
+    learn: str = "last:1"  # as `weights.learning` reads it
+    optimizer: Optimizer = field(default_factory=Sgd)
+    at_once: bool = False  # weights move as soon as their gradients are there, in the same call
+    clip: float | None = None  # the largest norm of all gradients together
+    accumulate: int = 1  # calls that learn between two steps
+
+
+def keep_weights(graph: Graph, text: str) -> list[Value]:
+    """Makes what learns inputs that are kept, and gives them."""
+    found = []
+    taken = {value.name for value in (*graph.inputs, *graph.outputs)}
+    for constant in learning(graph, text):
+        weight = Value(constant.name, Fact(constant.type))
+        if weight.name in taken:
+            raise WrongUse(Problem(f"{weight.name!r} cannot learn", "--learn", "an input or output has that name"))
+        for node, position in list(constant.uses):
+            graph.set_input(node, position, weight)
+        graph.outputs = [weight if value is constant else value for value in graph.outputs]
+        graph.inputs.append(weight)
+        constant.name = f"{weight.name}_at_first"
+        graph.initial[weight.name] = constant
+        found.append(weight)
+    return found
+
+
+def learning_graph(graph: Graph, asked: Learning) -> Graph:
+    """Makes a network one that computes loss and gradients, and keeps them, or what they make of the weights."""
+    weights = keep_weights(graph, asked.learn)
+    writer = _writer(graph)
+    loss = add_loss(graph, writer, asked.loss)
+    graph.outputs = []
+    slopes = gradients(graph, loss, weights)
+    _keep(graph, LOSS, SCALAR, loss)
+    graph.outputs[-1] = loss
+    if asked.at_once:
+        _move(graph, writer, asked, weights, slopes, {})
+    else:
+        _add_up(graph, writer, weights, slopes)
+    graph.sort()
+    return graph
+
+
+def step_graph(learned: Graph, asked: Learning) -> Graph:
+    """The step behind a network that `learning_graph` made."""
+    types = {value.name: value.type for value in learned.inputs}
+    graph = Graph(f"{learned.name}_step")
+    weights = [_input(graph, name, types[name]) for name in learned.initial]
+    slopes = [_input(graph, gradient_name(value), value.type) for value in weights]
+    count = _input(graph, LEARNED, SCALAR)
+    writer = _writer(graph)
+    scale = writer.pointwise(div(1.0, place(0)), count)
+    if asked.clip is not None:
+        scale = _clipped(writer, slopes, scale, asked.clip)
+    _move(graph, writer, asked, weights, slopes, {"scale": scale})
+    _state(graph, LEARNED, writer.pointwise(mul(0.0, place(0)), count))
+    graph.initial = {**learned.initial, **{value.name: None for value in slopes}}
+    graph.sort()
+    return graph
+
+
+def gradient_name(weight: Value) -> str:
+    return f"{weight.name}.gradient"
+
+
+def _add_up(graph: Graph, writer: Writer, weights: Sequence[Value], slopes: Sequence[Value]) -> None:
+    """The first gradient behind a step takes the place of those before it."""
+    count = _input(graph, LEARNED, SCALAR)
+    is_later = apply("less", literal(0.0, f32), place(2))
+    expr = add(apply("select", is_later, place(1), literal(0.0, f32)), place(0))
+    for weight, slope in zip(weights, slopes, strict=True):
+        before = _input(graph, gradient_name(weight), weight.type)
+        _state(graph, before.name, writer.pointwise(expr, slope, before, count))
+    _state(graph, LEARNED, writer.pointwise(add(place(0), 1.0), count))
+
+
+def _clipped(writer: Writer, slopes: Sequence[Value], scale: Value, most: float) -> Value:
+    """What gradients are multiplied by so that their norm is at most `most`."""
+    squares = [writer.op("ReduceSumSquare", value, keepdims=0) for value in slopes]
+    total = writer.op("Sum", *squares) if len(squares) > 1 else squares[0]
+    norm = add(mul(root(place(0)), place(1)), NORM_ADDED)
+    return writer.pointwise(mul(place(1), apply("min", literal(1.0, f32), div(most, norm))), total, scale)
+
+
+def _move(
+    graph: Graph,
+    writer: Writer,
+    asked: Learning,
+    weights: Sequence[Value],
+    slopes: Sequence[Value],
+    scale: Mapping[str, Value],
+) -> None:
+    """The optimizer's step: statistics first, then what they make of the weights."""
+    chosen, rate, counts = asked.optimizer, _input(graph, RATE, SCALAR), dict[str, Value]()
+    for name in chosen.counts:
+        before = _input(graph, name, SCALAR)
+        counts[name] = _state(graph, name, writer.pointwise(chosen.counted(name, place(0)), before))
+    for weight, slope in zip(weights, slopes, strict=True):
+        names = {name: f"{weight.name}.{name}" for name in chosen.statistics}
+        kept = {name: _input(graph, own, weight.type) for name, own in names.items()}
+        ins = {"weight": weight, "gradient": slope, **scale}
+        formulas = chosen.kept_after(place(0), _gradient(ins), _places({**ins, **kept}))
+        new = {name: writer.pointwise(expr, *ins.values(), *kept.values()) for name, expr in formulas.items()}
+        for name, value in new.items():
+            _state(graph, names[name], value)
+        after = {**ins, **new, **counts, "rate": rate}
+        places = _places(after)
+        moved = chosen.weight_after(places["rate"], place(0), _gradient(ins), places)
+        _state(graph, weight.name, writer.pointwise(moved, *after.values()))
+
+
+def _gradient(ins: Mapping[str, Value]) -> Expr:
+    return mul(place(1), place(2)) if "scale" in ins else place(1)
+
+
+def _places(values: Mapping[str, Value]) -> dict[str, Expr]:
+    return {name: place(number) for number, name in enumerate(values)}
+
+
+def _writer(graph: Graph) -> Writer:
+    return Writer(graph, resolve)
+
+
+def _input(graph: Graph, name: str, type: TensorType) -> Value:
+    value = Value(name, Fact(type))
+    graph.inputs.append(value)
+    return value
+
+
+def _keep(graph: Graph, name: str, type: TensorType, made: Value) -> None:
+    _input(graph, name, type)
+    _state(graph, name, made)
+
+
+def _state(graph: Graph, name: str, made: Value) -> Value:
+    graph.outputs.append(made)
+    graph.states[name] = made.name
+    return made

@@ -1,0 +1,97 @@
+"""Which constants of a network are weights, and which of them learn.
+
+A layer is a node that multiplies with a constant, or scales by one; its weights are its constants of floats, and the
+constant that is added to its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.dtypes import f32
+from ...base.errors import Problem, WrongUse
+from ...base.near import meant
+from ...base.provenance import show
+from ...graph.ir import Graph, Node, Value
+
+# Operators with weights, and the operands that are.
+LAYERS = {
+    "Conv": (1, 2),
+    "ConvTranspose": (1, 2),
+    "Gemm": (0, 1, 2),
+    "MatMul": (0, 1),
+    "RNN": (1, 2, 3),
+    "GRU": (1, 2, 3),
+    "LSTM": (1, 2, 3, 7),
+    "LayerNormalization": (1, 2),
+    "GroupNormalization": (1, 2),
+    "InstanceNormalization": (1, 2),
+    "RMSNormalization": (1,),
+    "PRelu": (1,),
+}
+
+
+def layers(graph: Graph) -> list[tuple[Node, list[Value]]]:
+    """Layers in order, each with its weights."""
+    found = []
+    for node in graph.nodes:
+        weights = [v for i in LAYERS.get(node.op.name, ()) if (v := _weight(node, i)) is not None]
+        if weights:
+            found.append((node, [*weights, *_added(node)]))
+    return found
+
+
+def _weight(node: Node, position: int) -> Value | None:
+    value = node.inputs[position] if position < len(node.inputs) else None
+    return value if value is not None and value.constant is not None and value.type.dtype is f32 else None
+
+
+def _added(node: Node) -> list[Value]:
+    """The bias behind a product."""
+    uses = list(node.output.uses)
+    if node.op.name != "MatMul" or len(uses) != 1 or uses[0][0].op.name != "Add":
+        return []
+    bias = _weight(uses[0][0], 1 - uses[0][1])
+    return [bias] if bias is not None and bias.type.rank <= 1 else []
+
+
+def learning(graph: Graph, text: str) -> list[Value]:
+    """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for."""
+    known = layers(graph)
+    if text == "all" or text.startswith("last:"):
+        count = len(known) if text == "all" else _count(text)
+        if not known or not count:
+            why = "no Conv, Gemm, MatMul, recurrent layer or normalization has a constant of f32"
+            raise WrongUse(Problem("nothing can learn", graph.name, why, "name constants: --learn NAME"))
+        return _unique([value for _, weights in known[-count:] for value in weights])
+    return _unique([value for name in text.split(",") for value in _named(graph, known, name)])
+
+
+def _count(text: str) -> int:
+    number = text.removeprefix("last:")
+    if not number.isdigit() or not int(number):
+        raise WrongUse(Problem(f"{text!r} names no layers", "--learn", "a number from 1 on follows", "--learn last:1"))
+    return int(number)
+
+
+def _named(graph: Graph, known: Sequence[tuple[Node, list[Value]]], name: str) -> list[Value]:
+    constants = {value.name: value for value in graph.constants()}
+    if name in constants:
+        value = constants[name]
+        if value.type.dtype is not f32:
+            raise WrongUse(
+                Problem(f"{name!r} cannot learn", "--learn", f"it is {value.type}, not f32", "--learn last:1")
+            )
+        return [value]
+    for node, weights in known:
+        if name in (*node.provenance, node.output.name):
+            return weights
+    names = [*constants, *(show(node.provenance) for node, _ in known)]
+    why = f"the layers are {', '.join(show(node.provenance) for node, _ in known) or 'none'}"
+    raise WrongUse(
+        Problem(f"there is no weight or layer {name!r}", "--learn", why, meant(name, names) or "--learn all")
+    )
+
+
+def _unique(values: Sequence[Value]) -> list[Value]:
+    return list(dict.fromkeys(values))

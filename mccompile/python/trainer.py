@@ -1,0 +1,130 @@
+"""A network that learns as a Python object, compiled for this machine: the C that a device runs, here.
+
+Invariant: nothing is computed here; losses and weights are those of the C.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import Problem, WrongUse
+from ..driver import Options
+from ..driver.training import train as train_file
+from ..frontend.learned import write_learned
+from ..passes.learn.optimizers import optimizer as optimizer_of
+from ..passes.learn.phase_graphs import Learning
+from ..toolchain.build import find_compiler
+from ..toolchain.host_library import build_shared
+from ..toolchain.model_report import read_report
+from ..toolchain.session import Session
+from .compiled import model_file
+from .keywords import options_of
+from .network import Outputs
+
+
+class Trainer:
+    """`step` learns from a batch, `run` infers with what was learned, `save` writes it into an ONNX file."""
+
+    def __init__(self, path: Path, asked: Learning, options: Options, cc: str | None, kept: Any = None) -> None:
+        target = options.resolved_target()
+        if target.run:
+            fix = "leave out target, or use the command mccompile train"
+            raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", "", fix))
+        self._path, self._kept, self._asked, self._options = path, kept, asked, options
+        self.rate = asked.optimizer.lr  # of the next steps
+        self.losses: list[float] = []  # of all steps
+        self._waiting = 0  # batches since the weights moved
+        self._folder = tempfile.TemporaryDirectory(prefix="mccompile-")
+        folder = Path(self._folder.name)
+        train_file(path, asked, options).write(folder / "out")
+        shared = folder / "model.so"
+        compiler = find_compiler(cc or target.compiler)
+        build_shared(folder / "out", read_report(folder / "out"), shared, compiler, target.cflags)
+        self._session = Session(shared, folder / "out")
+        self.input_names = [tensor.name for tensor in self._session.report.inputs]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What report.json says."""
+        found: dict[str, Any] = json.loads(Path(self._folder.name, "out", "report.json").read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def loss(self) -> float:
+        """Of the last batch."""
+        return self.losses[-1] if self.losses else float("nan")
+
+    def step(self, *arrays: Any, rate: float | None = None) -> float:
+        """Learns from a batch: the model's inputs, and what the loss compares with. Weights move, or do so every
+        `accumulate` batches. Gives the loss."""
+        if len(arrays) != len(self.input_names):
+            why = f"it got {len(arrays)}"
+            names = ", ".join(self.input_names)
+            raise WrongUse(Problem(f"a step takes {len(self.input_names)} arrays", "", why, f"give {names}"))
+        rate = self.rate if rate is None else rate
+        self.losses.append(self._session.learn(arrays, rate))
+        self._waiting += 1
+        if not self._asked.at_once and self._waiting >= self._asked.accumulate:
+            self._session.step(rate)
+            self._waiting = 0
+        return self.loss
+
+    def run(self, *arrays: Any) -> Outputs:
+        """The model's outputs, with what was learned."""
+        return Outputs([tensor.name for tensor in self._session.report.outputs], self._session.run(arrays))
+
+    def forget(self) -> None:
+        """Back to the weights of the file."""
+        self._session.reset()
+        self.losses, self._waiting = [], 0
+
+    def weights(self) -> Mapping[str, np.ndarray]:
+        """What learns, as it is now, by its name in the file."""
+        report, (_, _, state) = self._session.report, self._session.saved()
+        found, begin = dict[str, np.ndarray](), 0
+        for tensor in report.states:
+            if tensor.name in self._asked_names:
+                content = np.frombuffer(state, tensor.dtype.numpy, int(np.prod(tensor.static_shape)), begin)
+                found[tensor.name] = content.reshape(tensor.static_shape).copy()
+            begin += tensor.nbytes
+        return found
+
+    @property
+    def _asked_names(self) -> frozenset[str]:
+        return frozenset(self._session.report.initial)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the model with the weights as they are now as an ONNX file."""
+        write_learned(self._path, self.weights(), Path(path))
+        return Path(path)
+
+
+def train(
+    model: Any,
+    options: Options | None = None,
+    /,
+    *,
+    loss: str,
+    learn: str = "last:1",
+    optimizer: str = "sgd",
+    accumulate: int = 1,
+    at_once: bool = False,
+    clip: float | None = None,
+    cc: str | None = None,
+    **keywords: Any,
+) -> Trainer:
+    """A model that learns: `net = mccompile.train("kws.onnx", loss="cross_entropy:scores"); net.step(x, y)`. The words
+    are those of the command `mccompile train`; other keywords are those of `mccompile.compile`."""
+    given = options_of(options, keywords)
+    if options is None and "target" not in keywords:
+        given = replace(given, target="native")
+    path, kept = model_file(model)
+    asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate)
+    return Trainer(path, asked, given, cc, kept)

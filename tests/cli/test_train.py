@@ -1,0 +1,87 @@
+"""`mccompile train`: what it writes builds and learns, what it cannot do it refuses with what to do instead."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+
+from mccompile.cli import run
+from mccompile.toolchain.build import find_compiler
+from tests.python.test_trainer import network
+
+PROGRAM = """
+#include <stdio.h>
+#include "net.h"
+static MCC_ALIGNED(NET_ARENA_ALIGN) uint8_t arena[NET_ARENA_BYTES];
+int main(void)
+{
+    net_model m;
+    float first, last = 0.0f, before, after;
+    mcc_status s = net_init(&m, arena, sizeof arena, net_weights, net_weights_bytes);
+    if (s != MCC_OK || net_step(&m, 0.1f) != MCC_ERR_NOT_BEGUN) return 1;
+    for (int step = 0; step < 30; ++step) {
+        for (int i = 0; i < 24; ++i) net_input_x(&m)[i] = (float)((i * 7 + 3) % 11) / 11.0f;
+        for (int i = 0; i < 4; ++i) net_input_target(&m)[i] = i % 3;
+        if (net_learn(&m) != MCC_OK) return 2;
+        if (step == 0) first = net_loss(&m);
+        last = net_loss(&m);
+        if (net_step(&m, 0.5f) != MCC_OK) return 3;
+    }
+    if (!(last < 0.8f * first)) return 4;
+    before = net_state_w2(&m)[0];
+    if (net_forget(&m) != MCC_OK) return 5;
+    after = net_state_w2(&m)[0];
+    return before == after ? 6 : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "net.onnx"
+    onnx.save(network(), path)
+    return path
+
+
+def test_a_program_learns_steps_and_forgets(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run(["train", str(model), "-o", str(out), "--loss", "cross_entropy:p", "--learn", "all"]) == 0
+    assert "learns   w1 f32[6,8], b1 f32[8], w2 f32[8,3], b2 f32[3]" in capsys.readouterr().out
+    (out / "main.c").write_text(PROGRAM)
+    sources = [str(path) for path in sorted(out.glob("*.c"))]
+    flags = ["-I", str(out), "-I", str(out / "runtime"), "-o", str(tmp_path / "program"), "-lm"]
+    subprocess.run([*find_compiler().command, *sources, *flags], check=True)
+    assert subprocess.run([tmp_path / "program"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "fix"),
+    [
+        ("--loss mse:q", "there is no output 'q'", "did you mean p?"),
+        ("--loss mes:p", "there is no loss 'mes'", "did you mean mse?"),
+        ("--loss p", "output 'p' is no loss", "--loss mse:p"),
+        ("--loss mse:p --learn w3", "there is no weight or layer 'w3'", "--learn all"),
+        ("--loss mse:p --learn last:0", "'last:0' names no layers", "--learn last:1"),
+        ("--loss mse:p --optimizer adm", "there is no optimizer 'adm'", "did you mean adam"),
+        ("--loss mse:p --optimizer adam,beta=1", "adam has no 'beta'", "did you mean beta"),
+        ("--loss mse:p --optimizer adam,beta1=1", "beta1=1 is no beta1 of adam", "leave it out"),
+        ("--loss mse:p --optimizer sgd,lr=nan", "lr=nan is no lr of sgd", "leave it out"),
+        ("--loss mse:p --accumulate 0", "0 batches make no step", "--accumulate 1"),
+        ("--loss mse:p --accumulate 2 --at-once", "--accumulate does not go with --at-once", "leave one out"),
+        ("--loss mse:p --clip 1 --at-once", "--clip does not go with --at-once", "leave one out"),
+        ("--loss mse:p --clip 0", "--clip 0 is not above 0", "--clip 1.0"),
+        ("--loss mse:p --slices", "--slices does not go with learning", "leave it out"),
+        ("--loss mse:p --stream x=1", "--stream does not go with learning", "leave it out"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, what: str, fix: str
+) -> None:
+    assert run(["train", str(model), "-o", str(tmp_path / "out"), *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert what in said
+    assert fix in said
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,164 @@
+"""`mccompile.train`: what the C learns is what the optimizers' definitions give, over steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, numpy_helper, parser
+
+import mccompile
+
+Array = Any  # of float64
+Weights = dict[str, Array]
+SHAPES = {"w1": (6, 8), "b1": (8,), "w2": (8, 3), "b2": (3,)}
+
+
+def network() -> ModelProto:
+    """Two layers, which end in a Softmax."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> g (float[4, 6] x) => (float[4, 3] p) {
+        h = Gemm(x, w1, b1) r = Relu(h) s = Gemm(r, w2, b2) p = Softmax <axis = 1> (s) }""")
+    draw = np.random.default_rng(0)
+    for name, shape in SHAPES.items():
+        values = (0.5 * draw.standard_normal(shape)).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    return model
+
+
+def first_weights() -> Weights:
+    return {tensor.name: numpy_helper.to_array(tensor).astype(np.float64) for tensor in network().graph.initializer}
+
+
+def batches(count: int) -> list[tuple[Array, Array]]:
+    draw = np.random.default_rng(1)
+    return [(draw.standard_normal((4, 6)).astype(np.float32), draw.integers(0, 3, 4)) for _ in range(count)]
+
+
+def slopes(w: Weights, x: Array, y: Array) -> tuple[float, Weights]:
+    """Cross entropy, and its gradients, written down by hand in float64."""
+    r = np.maximum(x @ w["w1"] + w["b1"], 0)
+    s = r @ w["w2"] + w["b2"]
+    p = np.exp(s - s.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    loss = -np.log(p[np.arange(len(y)), y]).mean()
+    ds = (p - np.eye(3)[y]) / len(y)
+    dh = ds @ w["w2"].T * (r > 0)
+    return float(loss), {"w1": x.T @ dh, "b1": dh.sum(0), "w2": r.T @ ds, "b2": ds.sum(0)}
+
+
+Step = Callable[[int, Array, Array, dict[str, Any]], Array]  # number from 1 on, weight, gradient, what is kept of it
+
+
+def sgd(t: int, w: Array, g: Array, kept: dict[str, Any]) -> Array:
+    return w - 0.1 * g
+
+
+def nesterov(t: int, w: Array, g: Array, kept: dict[str, Any]) -> Array:
+    g = g + 0.01 * w
+    kept["v"] = 0.9 * kept.get("v", 0) + g
+    return w - 0.05 * (g + 0.9 * kept["v"])
+
+
+def adam(t: int, w: Array, g: Array, kept: dict[str, Any], rate: float = 0.01) -> Array:
+    kept["m"] = 0.9 * kept.get("m", 0) + 0.1 * g
+    kept["v"] = 0.999 * kept.get("v", 0) + 0.001 * g * g
+    return w - rate * kept["m"] / (1 - 0.9**t) / (np.sqrt(kept["v"] / (1 - 0.999**t)) + 1e-8)
+
+
+def adamw(t: int, w: Array, g: Array, kept: dict[str, Any]) -> Array:
+    return adam(t, w * (1 - 0.01 * 0.1), g, kept)
+
+
+def adagrad(t: int, w: Array, g: Array, kept: dict[str, Any]) -> Array:
+    kept["s"] = kept.get("s", 0) + g * g
+    return w - 0.05 * g / (np.sqrt(kept["s"]) + 1e-10)
+
+
+OPTIMIZERS: dict[str, Step] = {
+    "sgd,lr=0.1": sgd,
+    "momentum,lr=0.05,nesterov=1,weight_decay=0.01": nesterov,
+    "adam,lr=0.01": adam,
+    "adamw,lr=0.01,weight_decay=0.1": adamw,
+    "adagrad,lr=0.05": adagrad,
+}
+
+
+def trained(step: Step, accumulate: int = 1, clip: float = np.inf, count: int = 8) -> tuple[list[float], Weights]:
+    w, kept, losses, sums = first_weights(), {name: dict[str, Any]() for name in SHAPES}, [], dict[str, Array]()
+    for number, (x, y) in enumerate(batches(count), 1):
+        loss, found = slopes(w, x, y)
+        losses.append(loss)
+        sums = {name: sums.get(name, 0) + found[name] / accumulate for name in SHAPES}
+        if number % accumulate == 0:
+            norm = np.sqrt(sum((g**2).sum() for g in sums.values()))
+            scale = min(1, clip / (norm + 1e-6))
+            w = {n: step(number // accumulate, w[n], scale * sums[n], kept[n]) for n in SHAPES}
+            sums = {}
+    return losses, w
+
+
+def losses_of(net: mccompile.Trainer, count: int = 8) -> list[float]:
+    return [net.step(x, y) for x, y in batches(count)]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_steps_are_those_of_the_definition(optimizer: str) -> None:
+    net = mccompile.train(network(), loss="cross_entropy:p", learn="all", optimizer=optimizer)
+    losses, weights = trained(OPTIMIZERS[optimizer])
+    assert losses_of(net) == pytest.approx(losses, rel=1e-5)
+    for name, array in net.weights().items():
+        np.testing.assert_allclose(array, weights[name], rtol=1e-4, atol=1e-5)
+    assert set(net.weights()) == set(SHAPES)
+
+
+@pytest.mark.parametrize(("how", "known"), [({"accumulate": 2}, {"accumulate": 2}), ({"clip": 0.3}, {"clip": 0.3})])
+def test_gradients_are_added_up_and_clipped(how: dict[str, Any], known: dict[str, Any]) -> None:
+    net = mccompile.train(network(), loss="cross_entropy:p", learn="all", optimizer="sgd,lr=0.1", **how)
+    assert losses_of(net) == pytest.approx(trained(sgd, **known)[0], rel=1e-5)
+
+
+def test_weights_move_at_once_in_less_memory() -> None:
+    how: dict[str, Any] = {"loss": "cross_entropy:p", "learn": "all", "optimizer": "adam,lr=0.01"}
+    net, once = mccompile.train(network(), **how), mccompile.train(network(), **how, at_once=True)
+    assert losses_of(once) == pytest.approx(trained(adam)[0], rel=1e-5)
+    assert once.report["arena_bytes"] < net.report["arena_bytes"]
+
+
+def test_frozen_layers_stay_and_the_run_sees_what_was_learned(tmp_path: Path) -> None:
+    net = mccompile.train(network(), loss="cross_entropy:p", learn="last:1", optimizer="sgd,lr=0.1")
+    x, _ = batches(1)[0]
+    before = net.run(x)[0]
+    losses_of(net)
+    after = net.run(x)[0]
+    assert set(net.weights()) == {"w2", "b2"}
+    assert np.abs(after - before).max() > 1e-3
+    onnx_file = net.save(tmp_path / "learned.onnx")
+    held = {t.name: numpy_helper.to_array(t) for t in onnx.load(onnx_file).graph.initializer}
+    assert held["w1"].tolist() == first_weights()["w1"].astype(np.float32).tolist()
+    assert held["w2"].tolist() == net.weights()["w2"].tolist()
+    np.testing.assert_allclose(mccompile.load(str(onnx_file))(x)[0], after, rtol=1e-5)
+    net.forget()
+    assert net.run(x)[0].tolist() == before.tolist()
+
+
+def test_losses_of_other_kinds() -> None:
+    draw = np.random.default_rng(2)
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> g (float[4, 6] x) => (float[4, 3] p, float l)
+        <float[6, 3] w = {0}> { s = MatMul(x, w) p = Sigmoid(s) l = ReduceMean <keepdims = 0> (s) }""")
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(draw.standard_normal((6, 3)).astype(np.float32), "w"))
+    x, y = draw.standard_normal((4, 6)).astype(np.float32), draw.random((4, 3)).astype(np.float32)
+    s = x.astype(np.float64) @ numpy_helper.to_array(model.graph.initializer[0])
+    p = 1 / (1 + np.exp(-s))
+    d = np.abs(p - y)
+    known = {
+        "mse:p": (d**2).mean(),
+        "huber:p": np.where(d < 1, d**2 / 2, d - 0.5).mean(),
+        "bce:p": -(y * np.log(p) + (1 - y) * np.log(1 - p)).mean(),
+    }
+    for loss, value in known.items():
+        assert mccompile.train(model, loss=loss, learn="w").step(x, y) == pytest.approx(value, rel=1e-5)
+    assert mccompile.train(model, loss="l", learn="w").step(x) == pytest.approx(s.mean(), rel=1e-5)
