@@ -55,7 +55,6 @@ _FLATBUFFERS = {
     b"ORTM": Foreign("a model in onnxruntime's own format", "name the .onnx file that it was made from"),
 }
 _STARTS = {
-    b"GGUF": Foreign("weights of a language model for llama.cpp", _EXPORT_AGAIN),
     b"\x93NUMPY": Foreign("an array of numpy, not a network", _EXPORT_AGAIN),
     b"version https://git-lfs": Foreign(
         "a placeholder of Git LFS, not the model itself", "git lfs install\ngit -C FOLDER lfs pull"

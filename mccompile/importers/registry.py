@@ -14,6 +14,7 @@ from onnx import ModelProto
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
 from .api import Given, Importer, Reading, Source
 from .catboost import CatBoost
+from .gguf import GGUF
 from .hugging_face import HuggingFace
 from .keras import Keras
 from .lightgbm import LightGBM
@@ -27,6 +28,7 @@ from .xgboost import XGBoost
 # The first one that opens a file, or knows an object, takes it.
 IMPORTERS: tuple[Importer, ...] = (
     TFLite(),
+    GGUF(),
     HuggingFace(),
     Keras(),  # whose models are modules of PyTorch too, with that backend
     PyTorch(),

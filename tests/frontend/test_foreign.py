@@ -55,7 +55,6 @@ CONTENTS = {
         "https://github.com/a/b/raw/main/m/n.onnx",
     ),
     "safetensors": (b'\x10\0\0\0\0\0\0\0{"a": 1}', "export it to ONNX"),
-    "llama.cpp": (b"GGUF\3\0\0\0", "export it to ONNX"),
     "arrays of numpy": (zipped("x.npy"), "export it to ONNX"),
     "zip archive": (zipped("README.md", "a/net.onnx"), "unzip -p "),
     "gzip": (b"\x1f\x8b\x08", "gunzip -c "),

@@ -50,7 +50,7 @@ def folder(path: Path, config: Mapping[str, Any], tensors: Mapping[str, np.ndarr
     return path
 
 
-def named(weights: Mapping[str, np.ndarray], names: Mapping[str, str]) -> dict[str, np.ndarray]:
+def named(weights: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Roles by the words of a family."""
     made = {}
     for role, array in weights.items():

@@ -1,0 +1,216 @@
+"""GGUF files: each type of blocks element by element, whole files, what is refused."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from mccompile.base.errors import BadFile, Exit, MccError, UnsupportedModel
+from mccompile.frontend.load import read_proto
+from mccompile.importers.decoders.family import GGUF_NAMES
+from mccompile.importers.decoders.ggml import FORMS, stored
+from mccompile.importers.decoders.weights import Blocks
+
+from .files import SIZES, named
+from .reference import logits, random_weights
+
+CHANCE = np.random.default_rng(9)
+NUMBERS = {form.name: number for number, form in FORMS.items()}
+TABLE = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
+
+
+def half(b: bytes, at: int) -> float:
+    return float(struct.unpack_from("<e", b, at)[0])
+
+
+def nibble(b: bytes, at: int, i: int, size: int = 32) -> int:
+    """Of an element: a run of bytes has the first half of `size` elements below, the second one above."""
+    block, i = divmod(i, size)
+    return b[at + block * size // 2 + i % (size // 2)] >> 4 * (i >= size // 2) & 15
+
+
+def six(b: bytes, j: int) -> tuple[int, int]:
+    s = b[4:16]
+    if j < 4:
+        return s[j] & 63, s[j + 4] & 63
+    return s[j + 4] & 15 | s[j - 4] >> 6 << 4, s[j + 4] >> 4 | s[j] >> 6 << 4
+
+
+def sixes(b: bytes, i: int, level: int) -> float:
+    scale, least = six(b, i // 32)
+    return half(b, 0) * scale * level - half(b, 2) * least
+
+
+def bit(b: bytes, at: int, i: int) -> int:
+    return b[at + i // 8] >> i % 8 & 1
+
+
+def two_bits(b: bytes, at: int, i: int) -> int:
+    return b[at + i // 128 * 32 + i % 32] >> i % 128 // 32 * 2 & 3
+
+
+def q6(b: bytes, i: int) -> float:
+    part = i % 128
+    low = b[i // 128 * 64 + part % 64] >> 4 * (part >= 64) & 15
+    high = b[128 + i // 128 * 32 + i % 32] >> part // 32 * 2 & 3
+    return half(b, 208) * struct.unpack_from("b", b, 192 + i // 16)[0] * ((low | high << 4) - 32)
+
+
+def q3(b: bytes, i: int) -> float:
+    j = i // 16
+    scale = (b[96 + j % 8] >> 4 * (j >= 8) & 15) | (b[104 + j % 4] >> j // 4 * 2 & 3) << 4
+    level = two_bits(b, 32, i) - (0 if b[i % 32] >> i // 32 & 1 else 4)
+    return half(b, 108) * (scale - 32) * level
+
+
+def iq4_xs(b: bytes, i: int) -> float:
+    j = i // 32
+    scale = b[4 + j // 2] >> j % 2 * 4 & 15 | (struct.unpack_from("<H", b, 2)[0] >> 2 * j & 3) << 4
+    return half(b, 0) * (scale - 32) * TABLE[nibble(b, 8, i)]
+
+
+# As ggml's own loops say, for one element.
+ELEMENTS: dict[str, Callable[[bytes, int], float]] = {
+    "Q4_0": lambda b, i: (nibble(b, 2, i) - 8) * half(b, 0),
+    "Q4_1": lambda b, i: nibble(b, 4, i) * half(b, 0) + half(b, 2),
+    "Q5_0": lambda b, i: ((nibble(b, 6, i) | bit(b, 2, i) << 4) - 16) * half(b, 0),
+    "Q5_1": lambda b, i: (nibble(b, 8, i) | bit(b, 4, i) << 4) * half(b, 0) + half(b, 2),
+    "Q8_0": lambda b, i: struct.unpack_from("b", b, 2 + i)[0] * half(b, 0),
+    "Q2_K": lambda b, i: half(b, 80) * (b[i // 16] & 15) * two_bits(b, 16, i) - half(b, 82) * (b[i // 16] >> 4),
+    "Q3_K": q3,
+    "Q4_K": lambda b, i: sixes(b, i, nibble(b, 16, i, 64)),
+    "Q5_K": lambda b, i: sixes(b, i, nibble(b, 48, i, 64) | (b[16 + i % 32] >> i // 32 & 1) << 4),
+    "Q6_K": q6,
+    "IQ4_NL": lambda b, i: TABLE[nibble(b, 2, i)] * half(b, 0),
+    "IQ4_XS": iq4_xs,
+}
+HALVES = {
+    "Q4_1": (0, 2),
+    "Q5_1": (0, 2),
+    "Q2_K": (80, 82),
+    "Q3_K": (108,),
+    "Q4_K": (0, 2),
+    "Q5_K": (0, 2),
+    "Q6_K": (208,),
+}
+
+
+def blocks(name: str, rows: int, columns: int) -> bytes:
+    """Random ones with scales of a common size."""
+    form = FORMS[NUMBERS[name]]
+    data = CHANCE.integers(0, 256, (rows * columns // form.elements, form.width), np.uint8)
+    for at in HALVES.get(name, (0,)):
+        scales = CHANCE.uniform(0.002, 0.02, (len(data), 1)).astype(np.float16)
+        data[:, at : at + 2] = scales.view(np.uint8)
+    return data.tobytes()
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_blocks_are_taken_as_they_are(name: str) -> None:
+    form = FORMS[NUMBERS[name]]
+    data = blocks(name, 2, 512)
+    found = stored(form, np.frombuffer(data, np.uint8), (2, 512))
+    assert isinstance(found, Blocks)
+    parts = [data[at : at + form.width] for at in range(0, len(data), form.width)]
+    wanted = [ELEMENTS[name](part, i) for part in parts for i in range(form.elements)]
+    np.testing.assert_allclose(found.floats.reshape(-1), wanted, rtol=1e-6, atol=1e-6)
+
+
+def text(words: str) -> bytes:
+    return struct.pack("<Q", len(words)) + words.encode()
+
+
+def gguf(said: Mapping[str, str | int | float], tensors: Mapping[str, tuple[str, tuple[int, ...], bytes]]) -> bytes:
+    made = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(said))
+    for name, value in said.items():
+        kind, data = (8, text(value)) if isinstance(value, str) else (4, struct.pack("<I", value)) if isinstance(
+            value, int) else (6, struct.pack("<f", value))  # fmt: skip
+        made += text(name) + struct.pack("<I", kind) + data
+    place, parts = 0, b""
+    for name, (kind, shape, data) in tensors.items():
+        made += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], NUMBERS[kind], place)
+        parts += data + bytes(-len(data) % 32)
+        place = len(parts)
+    return made + bytes(-len(made) % 32) + parts
+
+
+SAID = {
+    "general.architecture": "llama",
+    "llama.context_length": 32,
+    "llama.embedding_length": 32,
+    "llama.block_count": 2,
+    "llama.feed_forward_length": 64,
+    "llama.attention.head_count": 4,
+    "llama.attention.head_count_kv": 2,
+    "llama.attention.layer_norm_rms_epsilon": 1e-5,
+}
+
+
+def llama(kind: str) -> tuple[bytes, dict[str, np.ndarray]]:
+    """A file, and what it means."""
+    weights = random_weights({**SIZES, "width": 32, "hidden": 64}, CHANCE)
+    tensors = dict[str, tuple[str, tuple[int, ...], bytes]]()
+    for role, array in list(weights.items()):
+        if array.ndim == 1:
+            tensors[role] = "F32", array.shape, array.astype(np.float32).tobytes()
+            continue
+        data = blocks(kind, *array.shape)
+        found = stored(FORMS[NUMBERS[kind]], np.frombuffer(data, np.uint8), array.shape)
+        floats = found.floats if isinstance(found, Blocks) else found
+        if role.endswith((".q", ".k")):  # channels that turn together are neighbours there
+            floats = floats.reshape(-1, 4, 2, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+        weights[role] = floats
+        tensors[role] = kind, array.shape, data
+    return gguf(SAID, named(tensors, GGUF_NAMES)), weights
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q5_1"])
+def test_a_llama_computes_with_the_blocks_of_its_file(kind: str, tmp_path: Path) -> None:
+    data, weights = llama(kind)
+    path = tmp_path / "llama.gguf"
+    path.write_bytes(data)
+    tokens = CHANCE.integers(0, 48, 7)
+    model = read_proto(path)
+    caches = {entry.name: np.zeros((1, 2, 0, 8), np.float32) for entry in model.graph.input[1:]}
+    found = ReferenceEvaluator(model).run(["logits"], {"input_ids": tokens[None], **caches})[0]
+    np.testing.assert_allclose(found.reshape(-1), logits(tokens, weights, 2, 4, 2)[-1], rtol=1e-3, atol=1e-4)
+
+
+def refused(data: bytes, tmp_path: Path) -> MccError | None:
+    path = tmp_path / "llama.gguf"
+    path.write_bytes(data)
+    try:
+        read_proto(path)
+    except MccError as error:
+        assert error.exit_code in (Exit.UNSUPPORTED, Exit.BAD_FILE)
+        return error
+    return None
+
+
+def test_what_is_not_known_is_refused(tmp_path: Path) -> None:
+    data = llama("Q8_0")[0]
+    other = data.replace(text("llama"), text("mamba"))
+    for found, words, kind in (
+        (other, "'mamba'; what is known", UnsupportedModel),
+        (b"GGUF\1" + data[5:], "version 1", UnsupportedModel),
+        (data[:-40], "lies at", BadFile),
+        (data[:900], "it was cut off", BadFile),
+        (b"GGUF\3\0\0\0", "it was cut off", BadFile),
+    ):
+        error = refused(found, tmp_path)
+        assert isinstance(error, kind)
+        assert words in str(error)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    data = llama("Q4_1")[0]
+    for number in range(150):
+        changed = bytearray(data)
+        for place in CHANCE.integers(0, 2600, 1 + number % 3):
+            changed[place] = CHANCE.integers(256)
+        refused(bytes(changed), tmp_path)
