@@ -23,6 +23,7 @@ from .passes.graph.recognise_idioms.recognise_idioms import recognise_idioms
 from .passes.graph.simplify_algebra import simplify_algebra
 from .passes.graph.tile_columns.tile_columns import tile_columns
 from .passes.graph.widen_floats import widen_floats
+from .passes.graph.write_gradients import write_gradients
 from .passes.program.band_products import band_products
 from .passes.program.block_channels import block_channels
 from .passes.program.bufferize import bufferize
@@ -53,6 +54,7 @@ from .passes.program.trim_windows import trim_windows
 from .passes.program.window_transforms import window_transforms
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
+    GraphPass("write_gradients", write_gradients, optional=False),
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
     GraphPass("widen_floats", widen_floats),

@@ -15,6 +15,7 @@ from .rules.known_shapes import sizes
 
 @dataclass(frozen=True)
 class AffineGrid(Operator):
+    no_gradient = "its coordinates have no rule for their gradient"
     versions = (20,)
     align_corners: int = 0
 

@@ -118,5 +118,6 @@ class CumSum(Cumulative):
 
 @dataclass(frozen=True)
 class CumProd(Cumulative):
+    no_gradient = "running products have no rule for their gradient"
     versions = (26,)
     combine = "mul"

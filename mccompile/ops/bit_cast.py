@@ -12,6 +12,7 @@ from .quantize import named_dtype
 
 @dataclass(frozen=True)
 class BitCast(Operator):
+    no_gradient = "bits seen as another type have no gradient"
     versions = (26,)
     to: int
 

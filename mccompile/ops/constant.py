@@ -112,6 +112,7 @@ class ConstantOfShape(Operator):
 class Range(Operator):
     """Where start and delta may be free, the count must follow from known numbers."""
 
+    no_gradient = "how many elements there are follows from its operands"
     versions = (11, 27)
     fusion = INJECTIVE
     stash_type: int = 1

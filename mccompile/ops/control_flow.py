@@ -25,6 +25,7 @@ class RanksDiffer(Unsupported):
 
 @dataclass(frozen=True)
 class If(Operator):
+    no_gradient = "which branch runs is chosen by a condition, and branches have no rule"
     versions = (1, 11, 13, 16, 19, 21, 23, 24, 25)
 
     def infer(self, site: Site) -> list[Fact]:

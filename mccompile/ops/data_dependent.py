@@ -82,6 +82,7 @@ def selected(to: Lowering, flags: View, dim: Dim) -> View:
 
 @dataclass(frozen=True)
 class Unique(Operator):
+    no_gradient = "which elements are equal has no gradient"
     versions = (11, 28)
     axis: int | None = None
     sorted: int = 1

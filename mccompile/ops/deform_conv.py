@@ -18,6 +18,7 @@ from .rules.window import Window
 class DeformConv(Operator):
     """Operands: x, w, offset, bias, mask."""
 
+    no_gradient = "its offsets choose what is read, and their gradient is not written out"
     versions = (19, 22)
     fusion = ANCHOR
     dilations: tuple[int, ...] | None = None

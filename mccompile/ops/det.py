@@ -13,6 +13,7 @@ from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 
 @dataclass(frozen=True)
 class Det(Operator):
+    no_gradient = "the derivative of a determinant is not written out"
     versions = (11, 22)
 
     def infer(self, site: Site) -> list[Fact]:

@@ -28,6 +28,7 @@ ML = "ai.onnx.ml"
 class Prepared(Operator, abstract=True):
     """An operator whose attributes became operands; it cannot be written back."""
 
+    no_gradient = "preparing data and classical models are not learned through"
     domain = ML
 
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:

@@ -36,6 +36,7 @@ class Transform:
 class DFT(Operator):
     """Operands: x, dft_length, axis."""
 
+    no_gradient = "a Fourier transform has no rule for its gradient"
     versions = (17, 20)
     inverse: int = 0
     onesided: int = 0
@@ -141,6 +142,7 @@ class DFT(Operator):
 class STFT(Operator):
     """Operands: signal, frame_step, window, frame_length."""
 
+    no_gradient = "a Fourier transform has no rule for its gradient"
     versions = (17,)
     onesided: int = 1
 

@@ -14,6 +14,7 @@ _OLD_MODES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
 
 @dataclass(frozen=True)
 class GridSample(Operator):
+    no_gradient = "what it reads is chosen by a grid, whose gradient is not written out"
     versions = (16, 20, 22)
     align_corners: int = 0
     mode: str = "linear"

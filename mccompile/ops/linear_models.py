@@ -73,6 +73,7 @@ def _product(to: Lowering, a: View, b: View, epilogue: Expr | None = None, extra
 class Linear(Operator, abstract=True):
     """Operands: x, coefficients [outputs, features], and intercepts, if any."""
 
+    no_gradient = "preparing data and classical models are not learned through"
     domain = "ai.onnx.ml"
 
     def sums(self, to: Lowering) -> View:
@@ -153,6 +154,7 @@ KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 class Machine(Operator, abstract=True):
     """Operands: x, support vectors [vectors, features] (of a linear model: its coefficients), and then each its own."""
 
+    no_gradient = "preparing data and classical models are not learned through"
     domain = "ai.onnx.ml"
     versions = (1,)
     kernel: str = "LINEAR"

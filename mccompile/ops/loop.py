@@ -27,6 +27,7 @@ class Loop(Operator):
     """Operands: trip count, condition, first values. The region: counter, condition, values -> condition, values,
     collected."""
 
+    no_gradient = "a body that runs again and again has no rule for its gradient"
     versions = (1, 11, 13, 16, 19, 21, 23, 24, 25)
     bounded = (0,)
 

@@ -215,6 +215,7 @@ def padded(
 
 @dataclass(frozen=True)
 class CenterCropPad(Operator):
+    no_gradient = "sizes that are operands have no rule for the gradient"
     versions = (18,)
     fusion = INJECTIVE
     axes: tuple[int, ...] | None = None

@@ -282,6 +282,7 @@ class MaxUnpool(Operator):
 
 @dataclass(frozen=True)
 class MaxRoiPool(Operator):
+    no_gradient = "what it reads is chosen by regions, whose gradient is not written out"
     versions = (1, 22)
     pooled_shape: tuple[int, ...]
     spatial_scale: float = 1.0

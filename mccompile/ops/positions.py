@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class OneHot(Operator):
     """Indices outside of the depth give a line without the on value."""
 
+    no_gradient = "the two values it writes are not learned"
     versions = (9, 11, 28)
     fusion = INJECTIVE
     axis: int = -1
@@ -91,6 +92,9 @@ class EyeLike(Operator):
     def lower(self, to: Lowering) -> None:
         on = apply("equal", index(1), apply("add", index(0), literal(self.k, i64)))
         to.set(0, to.map(cast(on, to.type().dtype), [], to.type().shape))
+
+    def gradient(self, back: Backward) -> None:
+        back.nothing(0)
 
 
 @dataclass(frozen=True)

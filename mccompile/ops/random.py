@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dtypes import DType, f32, f64, i32, i64, u64
 from ..base.tensor import Shape, TensorType
@@ -19,6 +19,9 @@ from ..program.ir import STREAM, Buffer, Call, View
 from .api import Fact, Invalid, Lowering, Operator, Site
 from .quantize import named_dtype
 from .reduce import reduce_call
+
+if TYPE_CHECKING:
+    from .rules.backward import Backward
 
 
 def seed_of(seed: float | None) -> int | None:
@@ -87,6 +90,9 @@ class _Like(_Scaled, abstract=True):
         x = site.type(0)
         dtype = x.dtype if self.dtype is None else named_dtype(self.dtype, "dtype")
         return [Fact(TensorType(_float(dtype), x.shape))]
+
+    def gradient(self, back: Backward) -> None:
+        back.nothing(0)
 
 
 def _float(dtype: DType) -> DType:
@@ -165,6 +171,9 @@ class Bernoulli(Operator):
         x, type = to.input(0), to.type()
         below = apply("less", operand(0, f64), cast(operand(1, x.buffer.dtype), f64))
         to.set(0, drawn(to, False, seed_of(self.seed), cast(below, type.dtype), type.shape, [x]))
+
+    def gradient(self, back: Backward) -> None:
+        back.nothing(0)
 
 
 @dataclass(frozen=True)

@@ -349,7 +349,6 @@ class Resize(Operator):
     def gradient(self, back: Backward) -> None:
         if self.is_computed(back.site):
             back.refuse("scales, sizes or a region computed at run time have no rule", "make them constants")
-        back.nothing(1, 2)
         Sampling.of(self).back(back, [axis.known for axis in self.resized(back.site) if axis is not None])
 
 
@@ -435,6 +434,7 @@ def _simple(node: OnnxNode) -> Operator:
 class Upsample(Operator):
     """The first name of Resize, which it becomes."""
 
+    no_gradient = "it is read as Resize"
     versions = (7, 9, 10)
 
     @classmethod

@@ -12,6 +12,7 @@ from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 
 @dataclass(frozen=True)
 class RoiAlign(Operator):
+    no_gradient = "what it reads is chosen by regions, whose gradient is not written out"
     versions = (10, 16, 22)
     coordinate_transformation_mode: str = "half_pixel"
     mode: str = "avg"

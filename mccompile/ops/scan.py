@@ -19,6 +19,7 @@ from .rules.trips import LoopWriter, check_states, counter_name, slice_at, stack
 class Scan(Operator):
     """Operands: first values, then what is cut into slices. The region: values, slices -> values, collected slices."""
 
+    no_gradient = "a body that runs again and again has no rule for its gradient"
     versions = (8, 9, 11, 16, 19, 21, 23, 24, 25)
     num_scan_inputs: int
     scan_input_axes: tuple[int, ...] = ()

@@ -84,6 +84,7 @@ class ScatterElements(Operator):
 class Scatter(Operator):
     """The first name of ScatterElements, which it becomes."""
 
+    no_gradient = "it is read as ScatterElements"
     versions = (9, 11)
 
     @classmethod
@@ -132,6 +133,7 @@ class ScatterND(Operator):
 class TensorScatter(Operator):
     """A cache with some rows of an axis replaced; in linear mode rows beyond its end all mean the last."""
 
+    no_gradient = "a cache that is written over has no rule for its gradient"
     versions = (24,)
     axis: int = -2
     mode: str = "linear"

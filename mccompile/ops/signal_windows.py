@@ -88,6 +88,7 @@ class MelWeightMatrix(Operator):
     """Triangular filters that are even on the mel scale. The matrix that the numbers lead to must be the declared one
     where they are computed at run time."""
 
+    no_gradient = "filters follow from frequencies in steps"
     versions = (17,)
     output_datatype: int = 1
 

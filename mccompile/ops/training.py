@@ -10,12 +10,13 @@ from typing import ClassVar
 
 from ..base.dtypes import i64
 from ..expr.ir import Expr, apply, cast, literal, operand
-from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .api import Fact, Invalid, Lowering, Operator, Site
 
 DOMAIN = "ai.onnx.preview.training"
 
 
 class Optimizer(Operator, abstract=True):
+    no_gradient = "nothing is learned through a step of an optimizer"
     domain = DOMAIN
     statistics: ClassVar[int]  # per tensor
     norm_coefficient: float
@@ -61,20 +62,19 @@ class Optimizer(Operator, abstract=True):
 
 @dataclass(frozen=True)
 class Gradient(Operator):
-    """Refused: it would have to differentiate the graph around it."""
+    """Of a tensor `y` by tensors `xs`, which are its first operands. A pass writes it out (write_gradients)."""
 
+    no_gradient = "second derivatives are not written out"
     domain = DOMAIN
     versions = (1,)
-    refused = True
     xs: tuple[str, ...]
     y: str
     zs: tuple[str, ...] = ()
 
     def infer(self, site: Site) -> list[Fact]:
-        raise Unsupported(
-            f"it is the derivative of {self.y!r}, a part of training; only what a network computes is compiled",
-            "export the network without it, or with the derivative as operators",
-        )
+        if len(site.facts) != len(self.xs) + len(self.zs) or site.outputs != len(self.xs):
+            raise Invalid(f"{len(site.facts)} operands and {site.outputs} results for xs {self.xs} and zs {self.zs}")
+        return [Fact(site.type(index)) for index in range(len(self.xs))]
 
 
 def _add(a: Expr, b: Expr) -> Expr:

@@ -185,6 +185,7 @@ def _features(node: OnnxNode) -> tuple[int, DType]:
 class Trees(Operator, abstract=True):
     """What the three have in common."""
 
+    no_gradient = "trees change in steps"
     targets: int = 1
     combine: str = "sum"
     mode: str = "LEQ"

@@ -30,6 +30,7 @@ class Sampling:
 
     def back(self, back: Backward, axes: Sequence[Axis | None]) -> None:
         of = back.of()
+        back.nothing(1, 2)
         for axis in axes:
             if axis is None:
                 back.refuse("an axis whose size is known only at run time has no rule", FIX)
