@@ -45,7 +45,8 @@ def page(words: Words, seed: int, count: int) -> str:
     rows = []
     for title, counts in sorted(words.items()):
         if counts.keys() - {"integers"}:
-            rows.append(f"| {title} | {counts['right']} | {counts['refused']} | {counts['wrong']} | {counts['bends']} |")
+            columns = (str(counts[word]) for word in ("right", "refused", "wrong", "bends"))
+            rows.append(f"| {title} | {' | '.join(columns)} |")
     return f"""# Gradients of operators
 
 Made by `python -m tests.gradients --seed {seed} --count {count} --table docs/learning_operators.md`: random nodes of
