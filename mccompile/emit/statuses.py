@@ -118,6 +118,7 @@ STATUSES = (
         "the module was compiled without what it is asked for",
     ),
     Status(30, "MCC_ERR_ROWS", "the program's function did not give rows of an input", "rows of an input did not come"),
+    Status(31, "MCC_ERR_STORE", "nothing whole is in the store of what was learned, or it failed"),
 )
 ERRORS = tuple(status for status in STATUSES if status.number)  # and what is no error, but not the end
 

@@ -38,6 +38,72 @@ int main(void)
 }
 """
 
+# Power goes off behind each byte of a save: whatever the store does after that is lost.
+POWER_CUTS = """
+#include <string.h>
+#include "net.h"
+static MCC_ALIGNED(NET_ARENA_ALIGN) uint8_t arena[NET_ARENA_BYTES];
+static uint8_t flash[2][NET_SLOT_BYTES], before[2][NET_SLOT_BYTES];
+static long power;
+static int put(uint8_t *to, uint8_t value) { if (power-- <= 0) return 1; *to = value; return 0; }
+static int read_slot(void *user, uint32_t slot, uint32_t at, void *to, size_t bytes)
+{
+    (void)user;
+    memcpy(to, &flash[slot][at], bytes);
+    return 0;
+}
+static int erase(void *user, uint32_t slot)
+{
+    (void)user;
+    for (size_t i = 0; i < NET_SLOT_BYTES; ++i) if (put(&flash[slot][i], 0xFF)) return 1;
+    return 0;
+}
+static int write(void *user, uint32_t slot, uint32_t at, const void *from, size_t bytes)
+{
+    (void)user;
+    for (size_t i = 0; i < bytes; ++i) if (put(&flash[slot][at + i], ((const uint8_t *)from)[i])) return 1;
+    return 0;
+}
+static int boot(net_model *m) { return net_init(m, arena, sizeof arena, net_weights, net_weights_bytes) != MCC_OK; }
+int main(void)
+{
+    const mcc_store store = {read_slot, erase, write, NULL};
+    net_model m;
+    long cut, old = 0, new = 0;
+    memset(flash, 0xFF, sizeof flash);
+    if (boot(&m) || net_load(&m, &store) != MCC_ERR_STORE) return 1;
+    for (int saved = 1; saved <= 3; ++saved) {
+        power = 100000;
+        net_state_w2(&m)[0] = (float)saved;
+        if (net_save(&m, &store) != MCC_OK) return 2;
+    }
+    memcpy(before, flash, sizeof flash);
+    for (cut = 0; cut <= 2 * (long)NET_SLOT_BYTES; ++cut) {
+        memcpy(flash, before, sizeof flash);
+        net_state_w2(&m)[0] = 4.0f;
+        net_state_b2(&m)[2] = 5.0f;
+        power = cut;
+        mcc_status s = net_save(&m, &store);
+        if (boot(&m) || net_load(&m, &store) != MCC_OK) return 3;
+        if (net_state_w2(&m)[0] == 3.0f && net_state_b2(&m)[2] != 5.0f && s != MCC_OK) ++old;
+        else if (net_state_w2(&m)[0] == 4.0f && net_state_b2(&m)[2] == 5.0f) ++new;
+        else return 4;
+    }
+    flash[0][70] ^= 1;
+    flash[1][70] ^= 1;
+    if (net_load(&m, &store) != MCC_ERR_STORE || net_state_w2(&m)[0] == 4.0f) return 5;
+    return old > (long)NET_SLOT_BYTES && new > 0 ? 0 : 6;
+}
+"""
+
+
+def built_and_run(out: Path, program: str) -> int:
+    (out / "main.c").write_text(program)
+    sources = [str(path) for path in sorted(out.glob("*.c"))]
+    flags = ["-I", str(out), "-I", str(out / "runtime"), "-o", str(out / "program"), "-lm"]
+    subprocess.run([*find_compiler().command, *sources, *flags], check=True)
+    return subprocess.run([out / "program"], check=False).returncode
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -50,11 +116,8 @@ def test_a_program_learns_steps_and_forgets(model: Path, tmp_path: Path, capsys:
     out = tmp_path / "out"
     assert run(["train", str(model), "-o", str(out), "--loss", "cross_entropy:p", "--learn", "all"]) == 0
     assert "learns   w1 f32[6,8], b1 f32[8], w2 f32[8,3], b2 f32[3]" in capsys.readouterr().out
-    (out / "main.c").write_text(PROGRAM)
-    sources = [str(path) for path in sorted(out.glob("*.c"))]
-    flags = ["-I", str(out), "-I", str(out / "runtime"), "-o", str(tmp_path / "program"), "-lm"]
-    subprocess.run([*find_compiler().command, *sources, *flags], check=True)
-    assert subprocess.run([tmp_path / "program"], check=False).returncode == 0
+    assert built_and_run(out, PROGRAM) == 0
+    assert built_and_run(out, POWER_CUTS) == 0
 
 
 @pytest.mark.parametrize(
