@@ -64,6 +64,8 @@ def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Fam
     for name in _OTHER:
         if said.get(f"{kind}{name}"):
             raise unsupported(f"{kind}{name} is {str(said[f'{kind}{name}'])[:20]}")
+    if said.get(f"{kind}.attention.causal", True) is not True:
+        raise unsupported("attention to what comes later")
     values: dict[str, Any] = {"tie_word_embeddings": "output.weight" not in tensors}
     for name, words in _WORDS.items():
         if f"{kind}.{name}" in said:

@@ -107,6 +107,9 @@ class Found:
                 weight = replace(weight, offset=self.family.norm_offset)
         if self.gguf and part in ("q", "k") and self.family.pairs:
             weight = replace(weight, chosen=halves(shape[0], self.decoder.head))
+        if self.gguf and part == "up" and self.decoder.gated and weight.shape == (2 * shape[0], *shape[1:]):
+            rows = np.arange(shape[0], 2 * shape[0])  # those of gate lie in front
+            return replace(weight, name=f"{weight.name}.up", shape=shape, chosen=rows)
         if weight.shape != shape:
             raise damaged(f"{weight.name} is {list(weight.shape)}, not {list(shape)}")
         return weight
@@ -117,13 +120,11 @@ class Found:
         if part in ("q", "k", "v"):
             whole = "qkv"
             rows = thirds(d) if self.gguf else self.family.split(d)
-        elif part in ("gate", "up") and d.gated:
+        elif (part == "gate" or (part == "up" and not self.gguf)) and d.gated:  # GGUF calls both of them up
             whole = "up" if self.gguf else "gate_up"
             rows = {"gate": np.arange(d.hidden), "up": np.arange(d.hidden, 2 * d.hidden)}
         else:
             return None
-        if part == "up" and self.gguf:
-            return None  # see _formed: its matrix has been found
         count = sum(len(each) for each in rows.values())
         made = self.find(whole if suffix == "weight" else f"{whole}.{suffix}", (count, *shape[1:]), number)
         return made and replace(made, name=f"{made.name}.{part}", shape=shape, chosen=rows[part])

@@ -169,16 +169,36 @@ def llama(kind: str) -> tuple[bytes, dict[str, np.ndarray]]:
     return gguf(SAID, named(tensors, GGUF_NAMES)), weights
 
 
+def evaluated(path: Path, tokens: np.ndarray) -> np.ndarray:
+    """The logits behind the last token."""
+    model = read_proto(path)
+    caches = {entry.name: np.zeros((1, 2, 0, 8), np.float32) for entry in model.graph.input[1:]}
+    return np.asarray(ReferenceEvaluator(model).run(["logits"], {"input_ids": tokens[None], **caches})[0]).reshape(-1)
+
+
 @pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q5_1"])
 def test_a_llama_computes_with_the_blocks_of_its_file(kind: str, tmp_path: Path) -> None:
     data, weights = llama(kind)
     path = tmp_path / "llama.gguf"
     path.write_bytes(data)
     tokens = CHANCE.integers(0, 48, 7)
-    model = read_proto(path)
-    caches = {entry.name: np.zeros((1, 2, 0, 8), np.float32) for entry in model.graph.input[1:]}
-    found = ReferenceEvaluator(model).run(["logits"], {"input_ids": tokens[None], **caches})[0]
-    np.testing.assert_allclose(found.reshape(-1), logits(tokens, weights, 2, 4, 2)[-1], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(evaluated(path, tokens), logits(tokens, weights, 2, 4, 2)[-1], rtol=1e-3, atol=1e-4)
+
+
+def test_phi3_has_gate_and_up_in_one_matrix(tmp_path: Path) -> None:
+    weights = random_weights({**SIZES, "width": 32}, CHANCE)
+    parts = dict(weights)
+    for n in range(2):
+        parts[f"{n}.qkv"] = np.concatenate([parts.pop(f"{n}.{side}") for side in "qkv"])
+        parts[f"{n}.up"] = np.concatenate([parts.pop(f"{n}.gate"), parts[f"{n}.up"]])
+    parts["head"] = weights["head"] = weights["embed"][::-1].copy()
+    said = {name.replace("llama", "phi3"): value for name, value in SAID.items()}
+    said |= {"general.architecture": "phi3", "phi3.feed_forward_length": 40}
+    tensors = {role: ("F32", w.shape, w.astype(np.float32).tobytes()) for role, w in parts.items()}
+    path = tmp_path / "phi3.gguf"
+    path.write_bytes(gguf(said, named(tensors, GGUF_NAMES)))
+    tokens = CHANCE.integers(0, 48, 7)
+    np.testing.assert_allclose(evaluated(path, tokens), logits(tokens, weights, 2, 4, 2)[-1], rtol=1e-4, atol=1e-5)
 
 
 def refused(data: bytes, tmp_path: Path) -> MccError | None:
