@@ -264,7 +264,8 @@ def packaged(
         )
     explained, estimated = tuple(context.explanations), estimate(program, plan, context)
     made = replace(made, explanations=explained, estimate=estimated, cuts=context.cuts, strips=context.strips)
-    made = replace(made, witness=witness(program, plan, context.registry, target, options.keep_inputs))
+    seen = witness(program, plan, context.registry, target, options.keep_inputs, manager.history)
+    made = replace(made, witness=seen)
     made = as_module(made, options.blob) if options.module else made
     return single_file(made) if options.single_file else made
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files as resources
 from typing import Any
 
@@ -17,19 +17,24 @@ from ..base.errors import InternalError
 from ..emit.files import Files
 from ..emit.folder import MARK, with_report
 from ..emit.package import Package
-from . import check_calls, check_memory, check_owners
+from ..frontend.listed import Listed
+from . import check_calls, check_memory, check_owners, check_trace
 from .memory import memory_certificate
 from .page import page
 from .sbom import sbom
+from .trace import trace
 
-CHECKERS = ("check.py", "check_calls.py", "check_memory.py", "check_owners.py")
+CHECKERS = ("check.py", "check_calls.py", "check_memory.py", "check_owners.py", "check_trace.py")
+SCHEMAS = ("evidence.schema.json", "memory.schema.json", "trace.schema.json")
 
 
-def evidence(package: Package, model: str, contents: bytes, command: str) -> Files:
-    """All files. `contents`: of the model's file; `command`: that makes the folder again."""
+def evidence(package: Package, model: str, contents: bytes, command: str, nodes: Sequence[Listed]) -> Files:
+    """All files. `contents`: of the model's file; `command`: that makes the folder again. `nodes`:
+    of the file."""
     digest = hashlib.sha256(contents).hexdigest()
     code = {path: package.files[path] for path in package.files}
     memory = checked(package)
+    traced = checked_trace(package, nodes, memory)
     bill = sbom(package.plan.prefix, code, model, digest)
     about = {
         "mccompile": __version__,
@@ -42,11 +47,12 @@ def evidence(package: Package, model: str, contents: bytes, command: str) -> Fil
     }
     texts = {
         "memory.json": _json(memory),
+        "trace.json": _json(traced),
         "sbom.spdx.json": _json(bill),
         "evidence.json": _json(about),
-        **{f"schemas/{name}": _own(f"schemas/{name}") for name in ("memory.schema.json", "evidence.schema.json")},
+        **{f"schemas/{name}": _own(f"schemas/{name}") for name in SCHEMAS},
         **{name: _own(name) for name in CHECKERS},
-        "index.html": page(about, memory, bill),
+        "index.html": page(about, memory, traced, bill),
     }
     made = {f"code/{path}": data for path, data in code.items()} | {n: text.encode() for n, text in texts.items()}
     return with_report(made, {"mccompile": __version__, "evidence": about["identity"]})
@@ -74,6 +80,15 @@ def checked(package: Package) -> dict[str, Any]:
     if found:
         raise InternalError("a certificate is refused: " + "; ".join(found[:5]))
     return memory
+
+
+def checked_trace(package: Package, nodes: Sequence[Listed], memory: dict[str, Any]) -> dict[str, Any]:
+    """The same of the trace: what is not traced is a bug of ours."""
+    traced = _plain(trace(package, nodes))
+    found = check_trace.check(traced, memory, package.files)
+    if found:
+        raise InternalError("the trace is refused: " + "; ".join(found[:5]))
+    return traced
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:

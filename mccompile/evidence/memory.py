@@ -151,11 +151,9 @@ class _Certificate:
 
     def argument(self, argument: Argument, view: ir.View, passed: bool, step: Step) -> dict[str, Any]:
         address = argument.address
-        asked = step.may_end and not argument.written
-        c = f"&m->{address.base}" if asked else pointer(address, argument.type.dtype.storage_c, not argument.written)
         return {
             "role": argument.role,
-            "c": plain(c) if passed else None,
+            "c": c_of(argument, step) if passed else None,
             "base": address.base,
             "at": address.offset if isinstance(address.offset, int) else None,
             "low": argument.low,
@@ -220,6 +218,19 @@ class _Certificate:
 
     def size(self, dim: Dim) -> int:
         return evaluate(dim, {s.name: 0 if s.name in self.trips else s.high for s in symbols(dim)})
+
+
+def c_of(argument: Argument, step: Step) -> str:
+    """How the C writes an argument of a step."""
+    if step.may_end and not argument.written:
+        return f"&m->{argument.address.base}"
+    return plain(pointer(argument.address, argument.type.dtype.storage_c, not argument.written))
+
+
+def passed_by(step: Step) -> list[str]:
+    """The arguments of a step's call, but for sizes."""
+    unpassed = step.function.kernel.unpassed(step.function.call)
+    return [c_of(argument, step) for argument in step.arguments if argument.role not in unpassed]
 
 
 def _covered(lives: Iterable[Life], time: int) -> int:

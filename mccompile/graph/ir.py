@@ -220,6 +220,7 @@ class Value:
         self.producer: Node | None = None
         self.uses: dict[tuple[Node, int], None] = {}  # a set in order of insertion
         self.origin: Origin | None = None  # None: no tensor of the file, or nobody knows which
+        self.became: Value | None = None  # what its readers read now
 
     @staticmethod
     def of_constant(name: str, constant: Constant) -> Value:
@@ -361,6 +362,7 @@ class Graph:
         Where `new` cannot take it over (it is an input, a constant, or an output itself), the caller must not ask.
         """
         new.origin = new.origin or old.origin
+        old.became = new
         for node, position in list(old.uses):
             self.set_input(node, position, new)
         for position, value in enumerate(self.outputs):

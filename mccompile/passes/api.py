@@ -29,6 +29,7 @@ from ..program import verify as program_verify
 from ..program.ir import Call, Program
 from ..targets.api import Target
 from .constants_file import write_constants
+from .history import History
 
 IR = TypeVar("IR")
 ALL = "*"  # stands for every name
@@ -243,6 +244,7 @@ class PassManager:
     dump: Path | None = None  # folder for numbered texts and drawings
     out: Callable[[str], object] = lambda text: sys.stderr.write(text)
     records: list[Record] = field(default_factory=list)
+    history: History = field(default_factory=History)  # what became of the nodes
     running: str = ""  # the optional pass that is running or being verified
     _dumped: int = 0
 
@@ -260,6 +262,7 @@ class PassManager:
     def finished(self, stage: Stage[IR], ir: IR, name: str, before: Size | None = None, seconds: float = 0.0) -> None:
         """What follows every pass; called directly for loading and for steps that make one IR out of another."""
         stage.verify(ir, name)
+        self.history.see(name, ir)
         after = stage.size(ir)
         self.records.append(Record(name, before or after, after, seconds))
         if name in self.print_after or "all" in self.print_after:

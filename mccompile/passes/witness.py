@@ -11,6 +11,7 @@ from ..kernels.registry import Registry
 from ..plan.ir import Plan
 from ..program.ir import Buffer, Call, Program
 from ..targets.api import Target
+from .history import History
 from .memory.liveness import liveness
 
 
@@ -21,6 +22,7 @@ class Witness:
     registry: Registry
     target: Target
     keep_inputs: bool
+    history: History
 
     def needs(self, call: Call) -> Needs | None:
         """What the call's kernel said of its operands."""
@@ -28,7 +30,10 @@ class Witness:
         return found if isinstance(found, Needs) else None
 
 
-def witness(program: Program, plan: Plan, registry: Registry, target: Target, keep_inputs: bool) -> Witness:
+def witness(
+    program: Program, plan: Plan, registry: Registry, target: Target, keep_inputs: bool, history: History
+) -> Witness:
     """Of a program and its plan, which lists lives in the order in which liveness finds them."""
     lives = zip(liveness(program, keep_inputs), plan.lives, strict=True)
-    return Witness(program, {buffer: (life.base, life.low) for buffer, life in lives}, registry, target, keep_inputs)
+    places = {buffer: (life.base, life.low) for buffer, life in lives}
+    return Witness(program, places, registry, target, keep_inputs, history)

@@ -11,15 +11,17 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mccompile.driver import Options, compile
 from mccompile.emit.package import Package
-from mccompile.evidence import check_calls, check_memory, check_owners
+from mccompile.evidence import check_calls, check_memory, check_owners, check_trace
 from mccompile.evidence.check_memory import calls_in
 from mccompile.evidence.memory import memory_certificate
+from mccompile.evidence.trace import trace
+from mccompile.frontend.listed import Listed, listed
 
 Certificate = dict[str, Any]
 Change = Callable[[Certificate, random.Random], bool]  # False: there is nothing of that kind in it
@@ -220,11 +222,144 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
-def broken(good: Certificate, count: int, seed: int = 0) -> Iterator[tuple[str, Certificate]]:
+def trace_of(package: Package, nodes: Sequence[Listed]) -> Certificate:
+    found: Certificate = json.loads(json.dumps(trace(package, nodes)))
+    return found
+
+
+def no_disposition(found: Certificate, chance: random.Random) -> bool:
+    chance.choice(found["nodes"])["disposition"] = chance.choice(["", "gone"])
+    return True
+
+
+def node_twice(found: Certificate, chance: random.Random) -> bool:
+    found["nodes"].append(copy.deepcopy(chance.choice(found["nodes"])))
+    return True
+
+
+def drop_node(found: Certificate, chance: random.Random) -> bool:
+    found["nodes"].remove(chance.choice([node for node in found["nodes"] if node.get("steps")]))
+    return True
+
+
+def other_steps(found: Certificate, chance: random.Random) -> bool:
+    node = chance.choice([node for node in found["nodes"] if node["disposition"] == "computed"])
+    node["steps"].append(max(step["step"] for step in found["steps"]) + chance.randint(1, 9))
+    return True
+
+
+def not_computed(found: Certificate, chance: random.Random) -> bool:
+    chance.choice([node for node in found["nodes"] if node["disposition"] == "computed"])["steps"] = []
+    return True
+
+
+def no_place(found: Certificate, chance: random.Random) -> bool:
+    nodes = [node for node in found["nodes"] if node.get("into")]
+    if nodes:
+        chance.choice(nodes)["into"] = []
+    return bool(nodes)
+
+
+def step_of_nothing(found: Certificate, chance: random.Random) -> bool:
+    chance.choice(found["steps"])["nodes"] = []
+    return True
+
+
+def other_provenance(found: Certificate, chance: random.Random) -> bool:
+    chance.choice(found["steps"])["provenance"].append("another")
+    return True
+
+
+def drop_step(found: Certificate, chance: random.Random) -> bool:
+    found["steps"].remove(chance.choice(found["steps"]))
+    return True
+
+
+def _segments(found: Certificate, *what: str) -> list[dict[str, Any]]:
+    return [s for parts in found["files"].values() for s in parts if not what or s["what"] in what]
+
+
+def drop_segment(found: Certificate, chance: random.Random) -> bool:
+    parts = chance.choice([parts for parts in found["files"].values() if parts])
+    parts.remove(chance.choice(parts))
+    return True
+
+
+def move_segment(found: Certificate, chance: random.Random) -> bool:
+    segment = chance.choice(_segments(found))
+    segment["lines"][chance.randint(0, 1)] += chance.choice([-2, -1, 1, 2])
+    return True
+
+
+def other_segment(found: Certificate, chance: random.Random) -> bool:
+    chance.choice(_segments(found))["what"] = "untraced"
+    return True
+
+
+def call_without_step(found: Certificate, chance: random.Random) -> bool:
+    segment = chance.choice(_segments(found, "step", "function"))
+    segment["steps"] = []
+    return True
+
+
+def call_of_another(found: Certificate, chance: random.Random) -> bool:
+    functions = {step["step"]: step["function"] for step in found["steps"]}
+    segment = chance.choice(_segments(found, "step"))
+    others = [step for step, name in functions.items() if name != functions[segment["steps"][0]]]
+    if others:
+        segment["steps"] = [chance.choice(others)]
+    return bool(others)
+
+
+def drop_file(found: Certificate, chance: random.Random) -> bool:
+    del found["files"][chance.choice(sorted(found["files"]))]
+    return True
+
+
+def drop_bytes(found: Certificate, chance: random.Random) -> bool:
+    found["blob"].remove(chance.choice(found["blob"]))
+    return True
+
+
+def move_bytes(found: Certificate, chance: random.Random) -> bool:
+    chance.choice(found["blob"])[chance.choice(["begin", "end"])] += chance.choice([-4, -1, 1, 4])
+    return True
+
+
+def other_bytes(found: Certificate, chance: random.Random) -> bool:
+    chance.choice(found["blob"])["what"] = "untraced"
+    return True
+
+
+OF_TRACES: tuple[Change, ...] = (
+    no_disposition,
+    node_twice,
+    drop_node,
+    other_steps,
+    not_computed,
+    no_place,
+    step_of_nothing,
+    other_provenance,
+    drop_step,
+    drop_segment,
+    move_segment,
+    other_segment,
+    call_without_step,
+    call_of_another,
+    drop_file,
+    drop_bytes,
+    move_bytes,
+    other_bytes,
+)
+
+
+def broken(
+    good: Certificate, count: int, seed: int = 0, changes: Sequence[Change] = CHANGES
+) -> Iterator[tuple[str, Certificate]]:
     """Certificates with one change each, by turns."""
     chance, made, turn = random.Random(seed), 0, 0
     while made < count:
-        change, bad = CHANGES[turn % len(CHANGES)], copy.deepcopy(good)
+        change, bad = changes[turn % len(changes)], copy.deepcopy(good)
         turn += 1
         if change(bad, chance):
             made += 1
@@ -240,7 +375,8 @@ def main() -> int:
     arguments = parser.parse_args()
     missed = Counter[str]()
     for model in arguments.models:
-        good, code = certificate(compile(model, Options(target=arguments.target)))
+        package = compile(model, Options(target=arguments.target))
+        good, code = certificate(package)
         found = problems(good, code)
         if found:
             print(f"{model}: the true certificate is refused: {found[0]}")
@@ -252,6 +388,13 @@ def main() -> int:
             else:
                 missed[name] += 1
         print(f"{model}: {rejected} of {arguments.count} broken certificates rejected", flush=True)
+        traced, refused = trace_of(package, listed(model)), 0
+        for name, bad in broken(traced, arguments.count, arguments.seed, OF_TRACES):
+            if check_trace.check(bad, good, package.files):
+                refused += 1
+            else:
+                missed[name] += 1
+        print(f"{model}: {refused} of {arguments.count} broken traces rejected", flush=True)
     for name, times in missed.items():
         print(f"accepted: {name}, {times} times")
     return int(bool(missed))

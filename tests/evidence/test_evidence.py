@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +16,8 @@ from onnx import ModelProto
 from mccompile import cli
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options
-from mccompile.evidence import check_memory, folder
+from mccompile.evidence import check_memory, check_trace, folder
+from mccompile.frontend.listed import nodes_of
 from tests import small_models
 from tests.evidence import mutate
 
@@ -25,7 +28,7 @@ OWN = Path(check_memory.__file__).parent
 def test_broken_certificates_are_rejected(made: Callable[[], ModelProto]) -> None:
     good, code = mutate.certificate(small_models.compiled(made()))
     assert mutate.problems(good, code) == []
-    accepted = [name for name, bad in mutate.broken(good, 114) if not mutate.problems(bad, code)]
+    accepted = [name for name, bad in mutate.broken(good, 57) if not mutate.problems(bad, code)]
     assert accepted == []
 
 
@@ -44,10 +47,56 @@ def test_other_code_is_rejected() -> None:
     )
 
 
+def test_broken_traces_are_rejected() -> None:
+    model = small_models.mlp()
+    package = small_models.compiled(model)
+    memory, _ = mutate.certificate(package)
+    good = mutate.trace_of(package, nodes_of(model))
+    assert check_trace.check(good, memory, package.files) == []
+    bad = mutate.broken(good, 54, changes=mutate.OF_TRACES)
+    assert [name for name, each in bad if not check_trace.check(each, memory, package.files)] == []
+
+
+def test_nodes_that_leave_no_code_say_why() -> None:
+    nodes = [
+        small_models.node("Constant", "", "two", value_float=2.0),
+        small_models.node("Mul", "two two", "four"),
+        small_models.node("Identity", "x", "same"),
+        small_models.node("Transpose", "same", "t", perm=[1, 0]),
+        small_models.node("Neg", "t", "unread"),
+        small_models.node("Mul", "t four", "y"),
+    ]
+    model = small_models.model("small", nodes, [("x", [3, 5])], [("y", [5, 3])])
+    found = mutate.trace_of(small_models.compiled(model), nodes_of(model))
+    dispositions = [node["disposition"] for node in found["nodes"]]
+    assert dispositions == ["read", "folded", "replaced", "viewed", "unread", "computed"]
+    assert [node["position"] for node in found["nodes"]] == list("012345") and not any(found["untraced"].values())
+
+
+def test_lines_lead_back_to_nodes(written: Path) -> None:
+    found = json.loads((written / "out" / "trace.json").read_text())
+    chance = random.Random(0)
+    code = {path: (written / "out" / "code" / path).read_text().split("\n") for path in ("mlp.c", "mlp_kernels.c")}
+    for _ in range(200):
+        path = chance.choice(sorted(code))
+        line = chance.randrange(1, len(code[path]))
+        told = check_trace.back(found, path, line)
+        (segment,) = (s for s in found["files"][path] if s["lines"][0] <= line <= s["lines"][1])
+        assert segment["what"] in ("interface", "table", "frame") or any("node " in each for each in told)
+        if segment["what"] == "step":
+            (step,) = segment["steps"]
+            text = "\n".join(code[path][segment["lines"][0] - 1 : segment["lines"][1]])
+            assert found["steps"][step]["provenance"][0] in text and found["steps"][step]["function"] in text
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("evidence")
-    model = small_models.save(small_models.mlp(), where)
+    made = small_models.mlp()
+    given = made.graph.input[0].name
+    nodes = [small_models.node("Identity", given, "same"), small_models.node("Constant", "", "two", value_float=2.0)]
+    made.graph.node.extend(nodes)
+    model = small_models.save(made, where)
     assert cli.run(["evidence", str(model), "-o", str(where / "out"), "--target", "cortex-m4"]) == 0
     assert cli.run(["evidence", str(model), "-o", str(where / "again"), "--target", "cortex-m4"]) == 0
     return where
@@ -64,7 +113,7 @@ def test_a_folder_is_reproducible(written: Path) -> None:
 def test_a_folder_is_checked_without_mccompile(written: Path) -> None:
     check = [sys.executable, "-I", "-S", str(written / "out" / "check.py")]
     done = subprocess.run(check, capture_output=True, text=True, check=True)
-    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["files", "calls", "memory", "owners"]
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["files", "calls", "memory", "owners", "trace"]
     code = written / "out" / "code" / "mlp.c"
     code.write_text(code.read_text() + "\n")
     done = subprocess.run(check, capture_output=True, text=True, check=False)
