@@ -97,7 +97,7 @@ def _lines(path: str, trace: dict[str, Any], contents: bytes) -> Iterator[str]:
             yield f"{where} is not traced"
         if s["what"] == "step" and not names <= called:
             yield f"{where} does not call {', '.join(sorted(names))}"
-        if s["what"] == "function" and (f"{s['name']}(" not in text or not all(map(s["name"].startswith, names))):
+        if s["what"] == "function" and (s["name"] not in text or not all(map(s["name"].startswith, names))):
             yield f"{where} is not the function {s['name']}"
         others = (called & {*functions.values()}) - names
         if others and s["what"] not in ("runtime", "blob", "around"):

@@ -89,6 +89,8 @@ def _declared(
     found = re.search(r"(\w+)\(", lines[at])
     name = found[1] if found else ""
     place = {"lines": [begin + 1, end + 1]}
+    if name.startswith("MCC_"):  # a macro that writes a function, whose name it is told first
+        name = next(iter(re.findall(r"\((\w+)", lines[at])), "") if name != "MCC_PART" else name
     kernel = max((each for each in steps if name == each or name.startswith(f"{each}_")), key=len, default="")
     if kernel:
         yield place | {"what": "function", "name": name, "steps": steps[kernel]}

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..base.dims import static
 from ..emit.blob import blob_bytes, data_bytes
 from ..emit.package import Package
 from ..frontend.listed import Listed
 from ..passes.history import Fate, History
-from ..plan.ir import BLOB, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step, walk
+from ..plan.ir import BLOB, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step, max_bytes, walk
 from .lines import segments
 
 SCHEMA = "mccompile-trace-1"
@@ -155,14 +156,18 @@ def _blob(plan: Plan) -> Iterator[dict[str, Any]]:
     begin = blob_bytes(plan) - data_bytes(plan)
     yield {"begin": 0, "end": begin, "what": "header", "steps": []}
     reads = [*_reads(plan)]
-    checked = {offset for check in plan.checks for offset in check.offsets}
+    handed = [t for t in plan.outputs if t.address.base == BLOB]  # outputs that are constants
+    spans = [(static(t.address.offset), static(t.address.offset) + max_bytes(t.type)) for t in handed]
+    made = [state for state in plan.states if state.made.base == BLOB]  # what the next run finds
+    spans += [(static(s.made.offset), static(s.made.offset) + max_bytes(s.tensor.type)) for s in made]
+    spans += [(offset, offset + 1) for check in plan.checks for offset in check.offsets]
     at = 0
     for entry in plan.entries:
         end = entry.offset + entry.contents.type.max_bytes
         if entry.offset > at:
             yield {"begin": begin + at, "end": begin + entry.offset, "what": "padding", "steps": []}
         steps = sorted({number for low, high, number in reads if low < end and entry.offset < high})
-        what = "constant" if steps or entry.offset in checked else "untraced"
+        what = "constant" if steps or any(low < end and entry.offset < high for low, high in spans) else "untraced"
         place = {"begin": begin + entry.offset, "end": begin + end, "what": what, "steps": steps}
         yield place | {"name": entry.name, "packing": entry.packing}
         at = end

@@ -73,6 +73,14 @@ def test_nodes_that_leave_no_code_say_why() -> None:
     assert [node["position"] for node in found["nodes"]] == list("012345") and not any(found["untraced"].values())
 
 
+def test_constants_that_are_outputs_are_traced() -> None:
+    nodes = [small_models.node("Neg", "x", "y"), small_models.node("Identity", "c", "z")]
+    weights = {"c": small_models.floats(0, 3)}
+    model = small_models.model("given", nodes, [("x", [3])], [("y", [3]), ("z", [3])], weights)
+    package = small_models.compiled(model)
+    folder.checked_trace(package, nodes_of(model), folder.checked(package))
+
+
 def test_lines_lead_back_to_nodes(written: Path) -> None:
     found = json.loads((written / "out" / "trace.json").read_text())
     chance = random.Random(0)
