@@ -23,9 +23,9 @@ from mccompile.codegen.attention_cases import attention, attention_cases, attent
 from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_loops import chunks
 from mccompile.codegen.vector.vector_tiles import (
-    Groups,
     Pass,
     Taps,
     Tile,

@@ -18,7 +18,8 @@ from mccompile.codegen.blocks.block_words import Words, WordsKernel
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, vector_registers
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_registers
 from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, SizedCase, Target, static_views
 from mccompile.kernels.work import Units

@@ -23,7 +23,8 @@ from mccompile.codegen.int8.dot_tiles import SHIFT, dot_headers, dot_lanes, dot_
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize, vector_headers
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import TileSize, vector_headers
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views

@@ -18,8 +18,8 @@ from mccompile.codegen.blocks.block_words import Stretch, Words, WordsKernel
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_tiles import (
-    Groups,
     Pass,
     Taps,
     Tile,

@@ -21,11 +21,11 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.codegen.vector.vector_conv import VectorConv, best_layout, merged_weights
+from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_loops import channels_last_refusal
 from mccompile.codegen.vector.vector_taps import conv_of
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
-    Groups,
     TileSize,
     computed_in,
     convolution_refusal,

@@ -28,12 +28,12 @@ from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_c
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_loops import channels_last_refusal, chunks
 from mccompile.codegen.vector.vector_runs import Run, longest_run, runs
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     Group,
-    Groups,
     Part,
     Pass,
     Taps,

@@ -25,7 +25,8 @@ from mccompile.codegen.int8.dot_conv import DotConv, conv_of, has_sums, is_late,
 from mccompile.codegen.int8.dot_forms import form_in, form_of
 from mccompile.codegen.int8.dot_tiles import SHIFT, dot_headers, dot_refusal, row_cycles, shifted
 from mccompile.codegen.tiles import epilogue_alias, is_constant
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import TileSize
 from mccompile.expr.ir import Expr, apply, cast, literal, operand
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, viewed
 from mccompile.kinds.conv import Conv

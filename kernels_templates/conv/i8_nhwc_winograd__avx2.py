@@ -36,7 +36,8 @@ from mccompile.codegen.int8.integer_winograd import ELEMENTS_OF_SIX, TILE, equal
 from mccompile.codegen.int8.patch_conv import rescaled_case, residual_case, saturated, totals_case
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
-from mccompile.codegen.vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import SECOND_LEVEL, TileSize
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Prefer, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
 

@@ -22,7 +22,8 @@ from mccompile.codegen.int8.integer_winograd import ELEMENTS, MOST_CHANNELS, tra
 from mccompile.codegen.int8.patch_conv import conv_of, rescaled_case, residual_case, saturated, totals_case
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import epilogue_alias, is_constant
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import TileSize
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Prefer, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
 

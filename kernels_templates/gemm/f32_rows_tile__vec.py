@@ -22,11 +22,11 @@ from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_runs import Run, cutting, longest_run, of_sums, runs
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
     Group,
-    Groups,
     Part,
     Pass,
     Taps,

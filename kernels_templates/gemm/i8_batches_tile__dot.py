@@ -27,7 +27,8 @@ from mccompile.codegen.int8.dot_tiles import NUMBER, best_dot_tile, dot_headers,
 from mccompile.codegen.int8.zero_points import is_one_number
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import TileSize
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
 from mccompile.kernels.work import Units

@@ -34,7 +34,8 @@ from mccompile.codegen.int8.dot_tiles import (
 from mccompile.codegen.int8.zero_points import weights_c
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import epilogue_alias, is_constant
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import TileSize
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, viewed
 from mccompile.kernels.work import Units

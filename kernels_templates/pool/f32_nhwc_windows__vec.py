@@ -19,9 +19,9 @@ from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, cut_sum, epilogue_alias
 from mccompile.codegen.traffic import AROUND, fmas_of, loads_of, traffic
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
+from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_loops import channels_last_refusal, narrow
 from mccompile.codegen.vector.vector_tiles import (
-    Groups,
     TileSize,
     best_lanes,
     vector_headers,

@@ -20,8 +20,9 @@ from mccompile.codegen.loops import Loop, Nest, index_c, magnitude, nest
 from mccompile.codegen.sums import Level, levels
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import fmas_of, loads_of, operations, traffic
+from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
-from mccompile.codegen.vector.vector_tiles import Groups, TileSize, best_lanes, lanes_of, vector_refusal
+from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, lanes_of, vector_refusal
 from mccompile.expr.code import Code
 from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements

@@ -31,6 +31,8 @@ def lanes_refusal(target: Target, expressions: Sequence[Expr], views: Sequence[D
     """Why loops over lanes do not become vectors, or nothing."""
     if "vec" not in target.isas:
         return "the target has no vectors"
+    if not target.option("loop_vectors", 1):
+        return "the target's compilers do not make vectors of loops"
     nodes = [node for expr in expressions for node in walk(without_branches(expr))]
     for dtype in (*views, *(node.dtype for node in nodes)):
         if dtype not in TYPES:

@@ -34,7 +34,7 @@ MEASURES = {"softmax": ("exp", "div"), "log_softmax": ("exp",), "l1": ("div",), 
 
 
 def has_traffic(target: Target) -> bool:
-    return "vec" in target.isas
+    return "vec" in target.isas and target.hosted
 
 
 def bytes_touched(view: View, target: Target, axis: int | None = None, at_once: int = 1) -> int:

@@ -85,21 +85,24 @@ def _reach(node: Expr) -> tuple[float, float]:
     return node.dtype.low, node.dtype.high
 
 
-def to_integer_statements(expr: Expr, operands: Sequence[str], lanes: int, store: str, local: str = "t") -> list[str]:
+def to_integer_statements(
+    expr: Expr, operands: Sequence[str], lanes: int, store: str, local: str = "t", of: str = ""
+) -> list[str]:
     """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
-    operands are given as C of vectors."""
+    operands are given as C of vectors; `of` is what names of functions call these, where they are not mcc_dot.h's."""
+    of = of or f"i32x{lanes}"
     if expr.dtype is f32:
         floats, inner = _floats(expr)
         before, loads = [], list(operands)
         loads += [""] * (max((n.index for n in walk(expr) if isinstance(n, Operand)), default=0) + 1 - len(loads))
         for number, integer in enumerate(inner):
-            printer = _Printer(integer, operands, lanes, f"{local}{number}_")
+            printer = _Printer(integer, operands, lanes, f"{local}{number}_", of)
             loads.append(f"mcc_i32_to_f32x{lanes}({printer.text(integer)})")
             before += printer.lines
         lines, text = to_vector_statements(floats, loads, lanes, f"{local}f")
         return [*before, *lines, store.format(f"f32x{lanes}", text)]
-    printer = _Printer(expr, operands, lanes, local)
-    value, how = expr, f"{expr.dtype}_i32x{lanes}"
+    printer = _Printer(expr, operands, lanes, local, of)
+    value, how = expr, f"{expr.dtype}_{of}"
     if isinstance(expr, Cast):
         value = expr.argument
         if isinstance(value, Apply) and value.function == f"saturate_{expr.dtype}":
@@ -109,9 +112,9 @@ def to_integer_statements(expr: Expr, operands: Sequence[str], lanes: int, store
 
 
 class _Printer:
-    def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str) -> None:
+    def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str, of: str) -> None:
         self.operands, self.local = operands, local
-        self.i32, self.i64 = f"i32x{lanes}", f"i64x{lanes}"
+        self.i32, self.i64 = of, f"i64x{lanes}"
         self.uses = uses(expr)
         self.names: dict[Expr, str] = {}
         self.lines: list[str] = []

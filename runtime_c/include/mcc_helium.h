@@ -129,18 +129,18 @@ MCC_INLINE void mcc_helium_fill_columns(int8_t *d, int8_t value, mcc_index n, mc
 /* Vectors of four 32-bit integers, for what is left to do with bytes that sums became. `next` and `put` move a pointer
  * on to the next four. */
 #if MCC_HELIUM_ASM
-typedef int32x4_t mcc_i32x4;
-#define mcc_set_i32x4(value) vdupq_n_s32(value)
-#define mcc_shift_right_i32x4(a, by) vshrq_n_s32(a, by)
+typedef int32x4_t mcc_i32q;
+#define mcc_set_i32q(value) vdupq_n_s32(value)
+#define mcc_shift_right_i32q(a, by) vshrq_n_s32(a, by)
 #define MCC_HELIUM_BINARY(NAME, INTRINSIC, SCALAR)                                                                     \
-    MCC_INLINE mcc_i32x4 mcc_##NAME##_i32x4(mcc_i32x4 a, mcc_i32x4 b)                                                  \
+    MCC_INLINE mcc_i32q mcc_##NAME##_i32q(mcc_i32q a, mcc_i32q b)                                                      \
     {                                                                                                                  \
         return INTRINSIC(a, b);                                                                                        \
     }
 #define MCC_HELIUM_NEXT(T, C, LOAD, STEP)                                                                              \
-    MCC_INLINE mcc_i32x4 mcc_helium_next_##T(const C **p)                                                              \
+    MCC_INLINE mcc_i32q mcc_helium_next_##T(const C **p)                                                               \
     {                                                                                                                  \
-        mcc_i32x4 found;                                                                                               \
+        mcc_i32q found;                                                                                                \
         __asm__ volatile(LOAD " %q0, [%1], #" STEP : "=w"(found), "+l"(*p) : : "memory");                              \
         return found;                                                                                                  \
     }
@@ -148,41 +148,41 @@ MCC_HELIUM_NEXT(i8, int8_t, "vldrb.s32", "4")
 MCC_HELIUM_NEXT(u8, uint8_t, "vldrb.u32", "4")
 MCC_HELIUM_NEXT(i32, int32_t, "vldrw.u32", "16")
 #define MCC_HELIUM_PUT(T, C, FIRST, SECOND)                                                                            \
-    MCC_INLINE void mcc_helium_put_##T##_i32x4(C **p, mcc_i32x4 a)                                                     \
+    MCC_INLINE void mcc_helium_put_##T##_i32q(C **p, mcc_i32q a)                                                       \
     {                                                                                                                  \
         __asm__ volatile("vstrb.32 %q1, [%0], #4" : "+l"(*p) : "w"(a) : "memory");                                     \
     }                                                                                                                  \
-    MCC_INLINE void mcc_helium_put_saturated_##T##_i32x4(C **p, mcc_i32x4 a)                                           \
+    MCC_INLINE void mcc_helium_put_saturated_##T##_i32q(C **p, mcc_i32q a)                                             \
     {                                                                                                                  \
         __asm__(FIRST " %q0, %q0\n" SECOND " %q0, %q0" : "+w"(a));                                                     \
-        mcc_helium_put_##T##_i32x4(p, a);                                                                              \
+        mcc_helium_put_##T##_i32q(p, a);                                                                               \
     }
 MCC_HELIUM_PUT(i8, int8_t, "vqmovnb.s32", "vqmovnb.s16")
 MCC_HELIUM_PUT(u8, uint8_t, "vqmovunb.s32", "vqmovnb.u16")
 #else
-typedef struct mcc_i32x4 {
+typedef struct mcc_i32q {
     int32_t lanes[4];
-} mcc_i32x4;
-MCC_INLINE mcc_i32x4 mcc_set_i32x4(int32_t value)
+} mcc_i32q;
+MCC_INLINE mcc_i32q mcc_set_i32q(int32_t value)
 {
-    const mcc_i32x4 found = {{value, value, value, value}};
+    const mcc_i32q found = {{value, value, value, value}};
     return found;
 }
-MCC_INLINE mcc_i32x4 mcc_shift_right_i32x4(mcc_i32x4 a, int32_t by)
+MCC_INLINE mcc_i32q mcc_shift_right_i32q(mcc_i32q a, int32_t by)
 {
     for (mcc_index i = 0; i < 4; ++i) a.lanes[i] = mcc_shr_i32(a.lanes[i], by);
     return a;
 }
 #define MCC_HELIUM_BINARY(NAME, INTRINSIC, SCALAR)                                                                     \
-    MCC_INLINE mcc_i32x4 mcc_##NAME##_i32x4(mcc_i32x4 a, mcc_i32x4 b)                                                  \
+    MCC_INLINE mcc_i32q mcc_##NAME##_i32q(mcc_i32q a, mcc_i32q b)                                                      \
     {                                                                                                                  \
         for (mcc_index i = 0; i < 4; ++i) a.lanes[i] = SCALAR(a.lanes[i], b.lanes[i]);                                 \
         return a;                                                                                                      \
     }
 #define MCC_HELIUM_NEXT(T, C)                                                                                          \
-    MCC_INLINE mcc_i32x4 mcc_helium_next_##T(const C **p)                                                              \
+    MCC_INLINE mcc_i32q mcc_helium_next_##T(const C **p)                                                               \
     {                                                                                                                  \
-        const mcc_i32x4 found = {{(*p)[0], (*p)[1], (*p)[2], (*p)[3]}};                                                \
+        const mcc_i32q found = {{(*p)[0], (*p)[1], (*p)[2], (*p)[3]}};                                                 \
         *p += 4;                                                                                                       \
         return found;                                                                                                  \
     }
@@ -190,11 +190,11 @@ MCC_HELIUM_NEXT(i8, int8_t)
 MCC_HELIUM_NEXT(u8, uint8_t)
 MCC_HELIUM_NEXT(i32, int32_t)
 #define MCC_HELIUM_PUT(T, C)                                                                                           \
-    MCC_INLINE void mcc_helium_put_##T##_i32x4(C **p, mcc_i32x4 a)                                                     \
+    MCC_INLINE void mcc_helium_put_##T##_i32q(C **p, mcc_i32q a)                                                       \
     {                                                                                                                  \
         for (mcc_index i = 0; i < 4; ++i) *(*p)++ = (C)a.lanes[i];                                                     \
     }                                                                                                                  \
-    MCC_INLINE void mcc_helium_put_saturated_##T##_i32x4(C **p, mcc_i32x4 a)                                           \
+    MCC_INLINE void mcc_helium_put_saturated_##T##_i32q(C **p, mcc_i32q a)                                             \
     {                                                                                                                  \
         for (mcc_index i = 0; i < 4; ++i) *(*p)++ = (C)mcc_saturate_##T(a.lanes[i]);                                   \
     }
@@ -206,7 +206,7 @@ MCC_HELIUM_BINARY(sub, vsubq_s32, mcc_sub_i32)
 MCC_HELIUM_BINARY(mul, vmulq_s32, mcc_mul_i32)
 MCC_HELIUM_BINARY(max, vmaxq_s32, mcc_max_i32)
 MCC_HELIUM_BINARY(min, vminq_s32, mcc_min_i32)
-MCC_INLINE mcc_i32x4 mcc_high_sum_i32x4(mcc_i32x4 sum, mcc_i32x4 a, mcc_i32x4 b)
+MCC_INLINE mcc_i32q mcc_high_sum_i32q(mcc_i32q sum, mcc_i32q a, mcc_i32q b)
 {
 #if MCC_HELIUM_ASM
     return vaddq_s32(sum, vmulhq_s32(a, b));
@@ -215,13 +215,13 @@ MCC_INLINE mcc_i32x4 mcc_high_sum_i32x4(mcc_i32x4 sum, mcc_i32x4 a, mcc_i32x4 b)
     return sum;
 #endif
 }
-MCC_INLINE mcc_i32x4 mcc_saturate_i8_i32x4(mcc_i32x4 a)
+MCC_INLINE mcc_i32q mcc_saturate_i8_i32q(mcc_i32q a)
 {
-    return mcc_max_i32x4(mcc_min_i32x4(a, mcc_set_i32x4(127)), mcc_set_i32x4(-128));
+    return mcc_max_i32q(mcc_min_i32q(a, mcc_set_i32q(127)), mcc_set_i32q(-128));
 }
-MCC_INLINE mcc_i32x4 mcc_saturate_u8_i32x4(mcc_i32x4 a)
+MCC_INLINE mcc_i32q mcc_saturate_u8_i32q(mcc_i32q a)
 {
-    return mcc_max_i32x4(mcc_min_i32x4(a, mcc_set_i32x4(255)), mcc_set_i32x4(0));
+    return mcc_max_i32q(mcc_min_i32q(a, mcc_set_i32q(255)), mcc_set_i32q(0));
 }
 
 #if MCC_HELIUM_ASM

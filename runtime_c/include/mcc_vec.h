@@ -12,6 +12,8 @@
  *     mcc_add mcc_sub mcc_mul _f32xN(a, b)  mcc_neg_f32xN(x)
  *     mcc_fma_f32xN(a, b, c)          a * b + c: rounded once where the machine can do that, twice elsewhere
  *     mcc_fma_at_f32x4(a, b, lane, c) the same with the element of b in that lane, a constant
+ *     mcc_each_f32xN                  what mcc_of_each_f32xN(x) makes of x, for mcc_fma_each_f32xN(each, b, c):
+ *                                     the number where the machine multiplies vectors by one, else x in every lane
  *     mcc_max_f32xN  mcc_min_f32xN    NaN if either operand is NaN
  *     mcc_at_least_f32xN(x, low)      mcc_max where `low` is known to be a number; mcc_at_most: mcc_min
  *     mcc_less mcc_less_equal mcc_equal mcc_greater_equal mcc_greater _f32xN(a, b)   a mask
@@ -295,7 +297,9 @@ MCC_VEC_TYPES(16);
 MCC_VEC_ARITHMETIC(16);
 #endif
 
-#if defined(__SSE2__)
+#if defined(__ARM_FEATURE_MVE)
+#include "mcc_vec_helium.h"
+#elif defined(__SSE2__)
 #include "mcc_vec_x86.h"
 #elif defined(__ARM_NEON)
 #include "mcc_vec_arm.h"
@@ -312,6 +316,18 @@ MCC_VEC_PART(16);
 MCC_VEC_PLAIN(16);
 #endif
 #endif
+
+#if !defined(mcc_each_f32x4)
+#define mcc_each_f32x4 mcc_f32x4
+#define mcc_of_each_f32x4 mcc_set_f32x4
+#define mcc_fma_each_f32x4 mcc_fma_f32x4
+#endif
+#define mcc_each_f32x8 mcc_f32x8
+#define mcc_of_each_f32x8 mcc_set_f32x8
+#define mcc_fma_each_f32x8 mcc_fma_f32x8
+#define mcc_each_f32x16 mcc_f32x16
+#define mcc_of_each_f32x16 mcc_set_f32x16
+#define mcc_fma_each_f32x16 mcc_fma_f32x16
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define MCC_VEC_CHOSEN(V, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)

@@ -61,6 +61,9 @@ MCC_VEC_HALF_FMA_AT(4);
 MCC_VEC_HALF_FMA_AT(5);
 MCC_VEC_HALF_FMA_AT(6);
 MCC_VEC_HALF_FMA_AT(7);
+#define mcc_each_f16x8 mcc_f16x8
+#define mcc_of_each_f16x8 mcc_set_f16x8
+#define mcc_fma_each_f16x8 mcc_fma_f16x8
 #define mcc_fma_at_f16x8(a, b, lane, c) mcc_fma_at_##lane##_f16x8(a, b, c)
 /* Totals of 32 bits, lane by lane. */
 typedef struct {

@@ -16,6 +16,11 @@
 #ifndef MCC_VECMATH_WIDE_H
 #define MCC_VECMATH_WIDE_H
 
+/* gcc for Helium moves 8 bytes under a condition by two instructions where it counted one: assemblers refuse that. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__ARM_FEATURE_MVE)
+#pragma GCC optimize("no-if-conversion2")
+#endif
+
 #include <math.h>
 
 #include "mcc_vec_f64.h"

@@ -16,7 +16,8 @@ from onnx import helper
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import f16, f32
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.vector.vector_tiles import HALF_RELU, Groups, TileSize, best_lanes, best_tile
+from mccompile.codegen.vector.vector_groups import Groups
+from mccompile.codegen.vector.vector_tiles import HALF_RELU, TileSize, best_lanes, best_tile
 from mccompile.driver import Options
 from mccompile.kernels.api import Call, Case, Needs
 from mccompile.kernels.registry import Registry

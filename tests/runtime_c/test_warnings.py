@@ -23,7 +23,10 @@ REFUSED = {
     "mcc_dot_winograd.h": ("compile it for them, as -march=x86-64-v3 says", "-march=x86-64"),
     "mcc_dot16.h": ("compile it for one, as -march=x86-64-v4 says", "-march=x86-64-v3"),
     "mcc_module_code.h": ("include mcc_module.h", "-O2"),
-    **{f"mcc_{part}.h": ("include that", "-O2") for part in ("dot_riscv", "vec_arm", "vec_wasm", "vec_x86")},
+    **{
+        f"mcc_{part}.h": ("include that", "-O2")
+        for part in ("dot_riscv", "vec_arm", "vec_helium", "vec_wasm", "vec_x86")
+    },
     **dict.fromkeys(
         ("mcc_vecmath_half.h", "mcc_vecmath_wide_half.h", "mcc_vec_half.h"),
         ("compile it for a machine that does, as -march=armv8.2-a+fp16 says", "-march=x86-64"),

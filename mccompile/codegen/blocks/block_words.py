@@ -21,7 +21,8 @@ from ...base.marked import named
 from ...expr.code import Code
 from ...kernels.api import Kernel
 from ...program.ir import Call
-from ..vector.vector_tiles import Groups, TileSize, vector_headers
+from ..vector.vector_groups import Groups
+from ..vector.vector_tiles import TileSize, vector_headers
 from .block_weights import contents, kind_of, label, raised, stored
 
 WORD = 32  # bits

@@ -16,7 +16,8 @@ from ...program.ir import Call, View
 from ...targets.api import Target
 from ..loops import index_c
 from ..tiles import Range, is_constant
-from ..vector.vector_tiles import Groups, TileSize
+from ..vector.vector_groups import Groups
+from ..vector.vector_tiles import TileSize
 from .dot_forms import Form
 from .dot_tiles import NUMBER, DotEpilogue, DotTile, Place, best_dot_tile
 from .padded_rows import PaddedRows, steps

@@ -19,7 +19,8 @@ from ...program.ir import Call, View
 from ...targets.api import Target
 from ..loops import index_c
 from ..tiles import Range, is_constant
-from ..vector.vector_tiles import SECOND_LEVEL, Groups, TileSize
+from ..vector.vector_groups import Groups
+from ..vector.vector_tiles import SECOND_LEVEL, TileSize
 from .dot_forms import form_in
 from .dot_tiles import NUMBER, DotEpilogue, DotTile, Place, dot_refusal
 from .zero_points import is_one_number, without_zero_points, zero_c

@@ -35,7 +35,8 @@ from ...targets.api import Target
 from ..loops import index_c
 from ..moves import copied_c
 from ..tiles import Range, is_constant
-from ..vector.vector_tiles import Groups, TileSize
+from ..vector.vector_groups import Groups
+from ..vector.vector_tiles import TileSize
 from .dot import rescaling
 from .dot_forms import FOURS, PAIRS, TERMS, Form, form_of
 

@@ -41,10 +41,10 @@ def vector_rest(found: Rescaling, operands: Sequence[Placed], result: tuple[View
         if number not in used:
             continue
         if not moves:
-            before.append(f"const mcc_i32x4 all_{name} = mcc_set_i32x4({name}[0]);")
+            before.append(f"const mcc_i32q all_{name} = mcc_set_i32q({name}[0]);")
         elif static(view.strides[1]) == 1:
             begin.append(f"const {dtype.storage_c} *at_{name} = {name} + {at};")
         else:
             return None
-    lines = to_integer_statements(found.rest, loads, 4, "mcc_helium_put_{0}(&to, {1});", local="v")
+    lines = to_integer_statements(found.rest, loads, 4, "mcc_helium_put_{0}(&to, {1});", local="v", of="i32q")
     return {"rest_before": before, "rest_begin": begin, "rest_lines": lines}

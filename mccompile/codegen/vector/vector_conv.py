@@ -24,11 +24,11 @@ from ..loops import index_c
 from ..tiles import Range
 from ..windows import ring_row, ring_rows
 from .vector_epilogue import Reference, epilogue_statements
+from .vector_groups import Groups
 from .vector_runs import cutting
 from .vector_taps import ConvTaps, conv_of
 from .vector_tiles import (
     Group,
-    Groups,
     Part,
     Tile,
     TileSize,

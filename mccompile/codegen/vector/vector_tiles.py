@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cache, reduce
 
 from ...base.dtypes import DType, bf16, bool_, f16, f32
-from ...base.marked import named
+from ...base.marked import called, marked_name, named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
 from ...expr.vector_c import NARROW, math_headers, refusals
 from ...kernels.api import Case, static_views
-from ...kernels.work import Units
 from ...program.ir import Call
 from ...targets.api import Target
 from ...targets.machine import Machine
@@ -36,6 +35,7 @@ FROM_THIRD = 12  # bytes of weights per cycle that come from the third-level cac
 OF_POINTS = 64 << 10  # bytes from the input of the first to that of the last point of a tile, where it has more than
 FEW_POINTS = 8
 MAX_POINTS, MAX_VECTORS = 28, 6
+PAIRED = ((1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2), (1, 3), (1, 4))  # points and vectors of loops of pairs
 LONG = 100  # lines of a tile whose parts may be functions
 WIDEST_REGISTERS = 32  # of 64 bytes
 FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
@@ -140,7 +140,7 @@ class TileSize:
     lanes: int
     points: int
     vectors: int
-    together: int = 1  # steps of the sum whose numbers are loaded as one vector and multiplied with by element
+    together: int = 1  # steps of the sum whose numbers are loaded at once: as a vector, or two by the core
 
     @property
     def channels(self) -> int:
@@ -167,14 +167,16 @@ def best_tile(
     channels = min(channels, wanted * lanes)
     registers = vector_registers(lanes, target, dtype) - (FOR_TOTALS if dtype is f16 else 0)
     repeated = lanes < target.option("repeating_lanes", 16)  # numbers that take a register of their own
-    together = lanes if target.option("by_element", 0) and run >= lanes else 1
+    together = {0: 1, 1: lanes, 2: 2}[target.option("by_element", 0)]
+    together = together if run >= together else 1
     at_once = target.option("numbers_at_once", 0)  # does the target load those of all points before it multiplies?
     most = min(MAX_POINTS, points, _without_collisions(step_bytes, target.machine))
     sizes = [
         TileSize(lanes, p, v, together)
         for v in range(1, min(wanted, MAX_VECTORS) + 1)
         for p in ((high,) if high else range(1, most + 1))
-        if p * v + v + (p + v if together > 1 else p if at_once else repeated) <= registers or p * v in (1, high)
+        if (together != 2 or (p, v) in PAIRED or high)
+        and (p * v + v + (p + v if together > 2 else p if at_once else repeated) <= registers or p * v in (1, high))
     ]
 
     def effort(size: TileSize) -> float:
@@ -245,43 +247,6 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Channels cut into tiles: whole ones, then one with the vectors that are left over or whose last is not full."""
-
-    size: TileSize
-    channels: int
-
-    def parts(self) -> list[tuple[int, int, int, int]]:
-        """Runs of equal tiles: first channel, end, vectors per tile, and lanes that count in the last of them."""
-        lanes, vectors = self.size.lanes, self.size.vectors
-        wanted = self.padded // lanes
-        last = lanes - (self.padded - self.channels)
-        rest = wanted % vectors or (vectors if last < lanes else 0)
-        whole = (wanted - rest) * lanes
-        found = [(0, whole, vectors, lanes)] if whole else []
-        return [*found, (whole, self.padded, rest, last)] if rest else found
-
-    @property
-    def padded(self) -> int:
-        return -(-self.channels // self.size.lanes) * self.size.lanes
-
-    def headers(self, counter: str, units: Units | None = None) -> list[str]:
-        """C that opens the loop over the tiles of each part, whose first channel the counter is; with units, over those
-        of a piece of the work."""
-        found = []
-        for begin, end, vectors, _ in self.parts():
-            step = vectors * self.size.lanes
-            tiles = (end - begin) // step
-            if units is not None:
-                found.append(units.loop(counter, begin, step, tiles, vectors))
-            elif tiles == 1:
-                found.append(f"{{\nconst mcc_index {counter} = {begin};")
-            else:
-                found.append(Range(counter, end, str(begin), step=step).header)
-        return found
-
-
-@dataclass(frozen=True)
 class Taps:
     """The innermost loops of a sum, and the points that take part in them."""
 
@@ -324,7 +289,8 @@ def is_long(passes: Sequence[Pass], points: int, vectors: int, cut: bool = False
     are declared, and added to their totals, in each pass."""
     each = vectors + 3 if vectors > 1 else 1
     taps = [taps for each in passes for taps in each.taps]
-    lines = sum(len(one.points) * (each if one.together == 1 else vectors * one.together) for one in taps)
+    per_point = {1: each, 2: 1}
+    lines = sum(len(one.points) * per_point.get(one.together, vectors * one.together) for one in taps)
     if cut:
         lines += points + sum(len(each.points) * (1 + vectors) for each in passes)
     return lines + points * vectors > LONG
@@ -413,6 +379,21 @@ class Tile:
         """C that is not finite where the first sum of any point is not."""
         sums = [self.sum(point, 0) for point in range(self.points)]
         return reduce(lambda so_far, one: f"mcc_add_{self.of}({so_far}, {one})", sums)
+
+    def paired(self, taps: Taps) -> bool:
+        """Is the innermost loop one of mcc_vec_helium.h?"""
+        lies = self.stored is self.dtype and not self.w_last and taps.w_step == self.lanes * self.vectors
+        return taps.together == 2 and lies and (len(taps.points), self.vectors) in PAIRED
+
+    def pairs(self, taps: Taps) -> str:
+        """C of such a loop."""
+        size = f"{len(taps.points)}x{self.vectors}"
+        sums = [self.sum(point, vector) for point in taps.points for vector in range(self.vectors)]
+        inner = taps.loops[-1]
+        begin, end = map(marked_name, (inner.begin, inner.limit))
+        steps = f"(({end}) - ({begin})) / 2" if inner.end else str(inner.extent // 2)
+        arguments = [*sums, "xp", str(self.x_step), "wp", steps]
+        return called(f"MCC_VEC_SUMS_{size}", arguments) + ";"
 
     def weight(self) -> str:
         """C of the weight at `wp` alone."""

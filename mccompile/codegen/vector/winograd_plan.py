@@ -15,10 +15,10 @@ from ...kernels.work import Units, slowest
 from ...kinds.conv import Conv
 from ...program.ir import Call
 from ...targets.api import Prefer, Target
+from .vector_groups import Groups
 from .vector_runs import HALF_RUN, cutting, longest_run
 from .vector_tiles import (
     SECOND_LEVEL,
-    Groups,
     TileSize,
     best_lanes,
     best_tile,
