@@ -44,7 +44,7 @@ def byte_rounding(
 ) -> ByteRounding | None:
     """`ranges`: the lowest and highest value of each term, at most two. Results below `low` and above `high` need only
     stay there. `shifts` are tried in their order."""
-    if not shifts or len(factors) > 2 or min(factors) < 0 or max(*factors, abs(constant)) >= 1 << 14:
+    if not shifts or len(factors) > 2 or max(abs(number) for number in (*factors, constant)) >= 1 << 14:
         return None
     terms = np.meshgrid(*(np.arange(first, last + 1) for first, last in ranges), indexing="ij")
     wanted = _rounded(factors, constant, terms)
@@ -57,8 +57,8 @@ def byte_rounding(
         # Each product is rounded down by half a unit, on the average.
         middle = round((constant + zero + Fraction(1, 2)) * (1 << shift) + Fraction(len(factors), 2))
         for beside in itertools.product(BESIDE, repeat=len(factors)):
-            multipliers = tuple(max(m + move, 0) for m, move in zip(nearest, beside, strict=True))
-            if max(multipliers) >= 1 << 31:
+            multipliers = tuple(m + move for m, move in zip(nearest, beside, strict=True))
+            if max(map(abs, multipliers)) >= 1 << 31:
                 break
             products = sum(t * m >> (32 - left) for t, m in zip(terms, multipliers, strict=True))
             for addend in (middle + move for move in MOVES):

@@ -40,7 +40,7 @@ from .join_tables import join_tables
 from .lookup_table import table
 from .move_integers import MOVES, move_integers
 from .quantized_normalization import normalizations, normalized, softmax
-from .quantized_products import FLOAT_RESULTS, PRODUCTS
+from .quantized_products import FLOAT_RESULTS, PRODUCTS, SHIFTS_OF_FEW, SHIFTS_OF_UPDATES
 from .quantized_rules import W, X, between, bounds, product_range, result, source, target, zero_of
 from .quantized_sums import SUMS
 
@@ -72,10 +72,19 @@ def _add(match: Match, make: Maker) -> Value | None:
 
 
 def _sub(match: Match, make: Maker) -> Value | None:
-    """The second term is negative, since factors are not."""
     a, b, y = source(match, "x"), source(match, "w"), result(match)
     if a is None or b is None:
         return None
+    if all(found.is_bytes for found in (a, b, y)):
+        factors, constant = [a.scale / y.scale, -b.scale / y.scale], (b.scale * b.zero - a.scale * a.zero) / y.scale
+        short = bytes_rescaled(make, [match["x"], match["w"]], [a, b], factors, constant, y, bounds(match))
+        if short is not None:
+            return short
+    return _of_opposites(match, make, a, b, y)
+
+
+def _of_opposites(match: Match, make: Maker, a: Scheme, b: Scheme, y: Scheme) -> Value | None:
+    """The second term is negative, since factors of long numbers are not."""
     times = [times_taken(found.dtype) for found in (a, b)]
     less = make.constant(np.array(-times[1], np.int32), f"{match.root.output.name}/less")
     terms = [match["x"], make.node(Mul(), make.node(Cast(i32.onnx), match["w"]), less)]
@@ -110,8 +119,9 @@ def _mul(match: Match, make: Maker) -> Value | None:
         return None
     zeros = [zero_of(make, match[name], found) for name, found in (("x", a), ("w", b))]
     total = make.node(ProductInteger(), match["x"], match["w"], *zeros)
-    factor = a.scale * b.scale / y.scale
-    return rescaled(make, [total], [[factor]], [Fraction(0)], [[product_range(a, b)]], (), y, bounds(match))
+    numbers = [[a.scale * b.scale / y.scale]], [Fraction(0)], [[product_range(a, b)]]
+    shifts = SHIFTS_OF_UPDATES if make.whole.updatable else SHIFTS_OF_FEW
+    return rescaled(make, [total], *numbers, (), y, bounds(match), shifts=shifts)
 
 
 def _requantize(match: Match, make: Maker) -> Value | None:

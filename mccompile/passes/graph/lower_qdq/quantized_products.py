@@ -26,6 +26,7 @@ from .quantized_weights import Ranges, Weights
 # the shift, so the usual one comes first, and models of one architecture should agree.
 SHIFTS_OF_MANY = (3, 2, 4, 1, 5, 0, 6, 7, 8, *RAISED_SHIFTS)
 SHIFTS_OF_FEW = (2, 3, 1, 4, 0, 5, 6, 7, 8, *RAISED_SHIFTS)
+SHIFTS_OF_UPDATES = RAISED_SHIFTS[:1]  # keeps 31 bits of every factor
 
 
 def _bias(match: Match, channels: int) -> list[Fraction] | None:
@@ -68,7 +69,7 @@ def _products(
     few = isinstance(op, Conv) and op.group > 1
     shifts: Sequence[int] = SHIFTS_OF_FEW if few else SHIFTS_OF_MANY
     if make.whole.updatable and not few:
-        shifts = RAISED_SHIFTS[:1]  # keeps 31 bits of every factor
+        shifts = SHIFTS_OF_UPDATES
     return rescaled(make, [total], *numbers, shape, y, bounds(match), shifts=shifts)
 
 
