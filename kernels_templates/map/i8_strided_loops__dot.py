@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f32, i8, i32, i64, u8
+from mccompile.base.dtypes import DType, f32, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot_tiles import dot_headers, dot_lanes, dot_refusal
 from mccompile.codegen.loops import Nest, memory_order
@@ -16,8 +16,8 @@ from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import in_vectors
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, elementwise_units, vector_nest
 from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
-from mccompile.expr.ir import Cast, Expr, Operand, apply, cast, literal, operand, rebuild
-from mccompile.expr.vector_c import refusal, to_vector_statements, uses_math
+from mccompile.expr.ir import Expr, apply, cast, literal, operand
+from mccompile.expr.vector_c import uses_math
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
@@ -40,8 +40,11 @@ class ByteLoops(Kernel):
         clipped = cast(apply("min", apply("max", cast(operand(0, i8), i32), literal(-20, i32)), literal(30, i32)), i8)
         less = apply("sub", cast(operand(0, u8), i32), cast(operand(2, u8), i32))
         dequantized = apply("mul", cast(less, f32), operand(1, f32))
+        quotient = apply("div", dequantized, apply("add", cast(operand(3, i8), f32), literal(0.5, f32)))
+        divided = cast(_clipped(quotient, u8), u8)
         return [
             *cases,
+            *(_case(f"divide_{n}", divided, (u8, f32, u8, i8), u8, n, moving=(0, 3)) for n in (5, 16, 35)),
             *(_case(f"dequantize_{n}", dequantized, (u8, f32, u8), f32, n) for n in (5, 16, 35)),
             *(_case(f"add_{n}", added, (u8, u8, i32), u8, n, whole=2) for n in (5, 16, 35)),
             _case("clip", clipped, (i8,), i8, 21, whole=1),
@@ -52,16 +55,14 @@ class ByteLoops(Kernel):
         reason = dot_refusal(target) or static_views(call)
         if reason:
             return No(reason)
-        floats = _of_floats(expr)
-        reason = integer_refusal(expr) if floats is None else refusal(floats)
+        reason = integer_refusal(expr)
         if all(view.buffer.dtype is f32 for view in (*call.ins, *call.outs)) or uses_math(expr):
             return No("only for bytes, and not for functions of floats")
         loops = vector_nest([*call.outs, *call.ins])
         if reason or isinstance(loops, str):
             return No(reason or str(loops))
         for view, strides in zip(call.ins, loops.strides[1:], strict=True):
-            side_by_side = (f32,) if floats is not None else (i8, u8, f32)
-            if strides[-1] and view.buffer.dtype not in side_by_side:
+            if strides[-1] and view.buffer.dtype not in (i8, u8, f32):
                 return No(f"an operand of {view.buffer.dtype} changes from element to element")
         order = memory_order(call.outs[0])
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i, order=order)}
@@ -96,13 +97,10 @@ class ByteLoops(Kernel):
 
     def statements(self, call: Call, loops: Nest, chunk: Chunk, lanes: int) -> list[str]:
         (expr,), ((y,), names) = call.kind.expressions(), self.parameter_names(call)
-        floats, part = _of_floats(expr), chunk.lanes < lanes
-        loads = []
+        part, loads = chunk.lanes < lanes, []
         for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1):
             dtype, index = view.buffer.dtype, loops.index(number)
-            if floats is not None and dtype is not f32:
-                loads.append(f"mcc_set_f32x{lanes}((float){name}[{index}])")
-            elif dtype is f32:
+            if dtype is f32:
                 loads.append(chunk.load(lanes, name, index, static(loops.strides[number][-1])))
             elif not loops.strides[number][-1]:
                 loads.append(f"mcc_set_{'i64' if dtype is i64 else 'i32'}x{lanes}({name}[{index}])")
@@ -112,39 +110,28 @@ class ByteLoops(Kernel):
                 loads.append(f"mcc_load_{kind}i32x{lanes}({name} + {index}{count})")
         count = f", {chunk.lanes}" if part else ""
         store = f"mcc_store_{'part_' if part else ''}{{0}}({y} + {loops.index(0)}{count}, {{1}});"
-        if floats is None:
-            return to_integer_statements(expr, loads, lanes, store)
-        lines, value = to_vector_statements(floats, loads, lanes)
-        return [*lines, store.format(f"{expr.dtype}_i32x{lanes}", f"mcc_f32_to_i32x{lanes}({value})")]
+        return to_integer_statements(expr, loads, lanes, store)
 
     def label(self, call: Call) -> str:
         names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
         return "_".join(["map", *names[:2]]) if names else "map"
 
 
-def _of_floats(expr: Expr) -> Expr | None:
-    """What is cast to bytes, if those are floats; integers among the operands as floats themselves."""
-    if not isinstance(expr, Cast) or expr.dtype not in (i8, u8) or expr.argument.dtype is not f32:
-        return None
-
-    def as_float(node: Expr) -> Expr | None:
-        if isinstance(node, Cast) and isinstance(node.argument, Operand) and node.argument.dtype in (i8, u8, i32):
-            return operand(node.argument.index, f32) if node.dtype is f32 else None
-        return None
-
-    return rebuild(expr.argument, as_float)
-
-
 def _quantized(dtype: Any) -> Expr:
     """What QuantizeLinear is."""
     rounded = apply("round_even", apply("div", operand(0, f32), operand(1, f32)))
     total = apply("add", rounded, cast(operand(2, dtype), f32))
-    low, high = literal(dtype.low, f32), literal(dtype.high, f32)
-    return cast(apply("max", apply("min", total, high), low), dtype)
+    return cast(_clipped(total, dtype), dtype)
 
 
-def _case(name: str, expr: Expr, types: Sequence[Any], out: Any, count: int, whole: int = 1) -> Case:
-    """The first operands are whole, the others one number each."""
+def _clipped(number: Expr, dtype: DType) -> Expr:
+    return apply("max", apply("min", number, literal(dtype.high, f32)), literal(dtype.low, f32))
+
+
+def _case(
+    name: str, expr: Expr, types: Sequence[Any], out: Any, count: int, whole: int = 1, moving: Sequence[int] = ()
+) -> Case:
+    """The first operands are whole, or those of `moving`, the others one number each."""
     shape = (3, count)
     ranges = {i: (-300.0, 300.0) if t is f32 else (t.low, t.high) for i, t in enumerate(types)}
     if types[0] is f32:
@@ -155,5 +142,5 @@ def _case(name: str, expr: Expr, types: Sequence[Any], out: Any, count: int, who
         tuple(TensorType(t, shape) for t in types),
         (TensorType(out, shape),),
         ranges={**ranges, **{i: (-2000, 2000) for i, t in enumerate(types) if t is i32}},
-        repeated=dict.fromkeys(range(whole, len(types)), (0, 1)),
+        repeated={i: (0, 1) for i in range(len(types)) if i not in (moving or range(whole))},
     )

@@ -21,14 +21,22 @@ _OF_I64 = frozenset({"add"})
 
 def integer_refusal(expr: Expr) -> str:
     """Why vectors of sums cannot compute the expression and store it as int8, uint8 or float, or nothing."""
-    if expr.dtype is f32:
-        if uses_math(expr):
+    of_floats = _of_floats(expr)
+    if of_floats is not None:
+        if uses_math(of_floats):
             return "functions of floats are not for vectors of sums"
-        floats, inner = _floats(expr)
+        floats, inner = _floats(of_floats)
         return refusal(floats) or next(filter(None, map(_refusal, (n for e in inner for n in walk(e)))), "")
     if expr.dtype not in (i8, u8):
         return f"vectors of sums are not stored as {expr.dtype}"
     return next(filter(None, map(_refusal, walk(expr))), "")
+
+
+def _of_floats(expr: Expr) -> Expr | None:
+    """The float that is stored, maybe as a byte."""
+    if isinstance(expr, Cast) and expr.dtype in (i8, u8) and expr.argument.dtype is f32:
+        return expr.argument
+    return expr if expr.dtype is f32 else None
 
 
 def _floats(expr: Expr) -> tuple[Expr, list[Expr]]:
@@ -91,8 +99,9 @@ def to_integer_statements(
     """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
     operands are given as C of vectors; `of` is what names of functions call these, where they are not mcc_dot.h's."""
     of = of or f"i32x{lanes}"
-    if expr.dtype is f32:
-        floats, inner = _floats(expr)
+    of_floats = _of_floats(expr)
+    if of_floats is not None:
+        floats, inner = _floats(of_floats)
         before, loads = [], list(operands)
         loads += [""] * (max((n.index for n in walk(expr) if isinstance(n, Operand)), default=0) + 1 - len(loads))
         for number, integer in enumerate(inner):
@@ -100,7 +109,9 @@ def to_integer_statements(
             loads.append(f"mcc_i32_to_f32x{lanes}({printer.text(integer)})")
             before += printer.lines
         lines, text = to_vector_statements(floats, loads, lanes, f"{local}f")
-        return [*before, *lines, store.format(f"f32x{lanes}", text)]
+        if expr.dtype is f32:
+            return [*before, *lines, store.format(f"f32x{lanes}", text)]
+        return [*before, *lines, store.format(f"{expr.dtype}_{of}", f"mcc_f32_to_i32x{lanes}({text})")]
     printer = _Printer(expr, operands, lanes, local, of)
     value, how = expr, f"{expr.dtype}_{of}"
     if isinstance(expr, Cast):

@@ -44,6 +44,13 @@ def test_bytes_that_would_wrap_are_refused() -> None:
     assert integer_refusal(cast(apply("saturate_u8", SUM), u8)) == ""
 
 
+def test_bytes_of_floats_of_integers_are_cast_at_the_end() -> None:
+    quotient = apply("div", cast(apply("sub", SUM, TABLE), f32), literal(3.0, f32))
+    (line,) = c(cast(apply("max", apply("min", quotient, literal(9.0, f32)), literal(0.0, f32)), u8))
+    assert line.startswith("mcc_store_u8_i32x8(y, mcc_f32_to_i32x8(mcc_at_least_f32x8(")
+    assert "mcc_i32_to_f32x8(mcc_sub_i32x8(s, t))" in line
+
+
 def test_what_has_no_vector_form_is_refused_with_its_reason() -> None:
     of_floats = apply("exp", cast(SUM, f32))
     assert "functions of floats" in integer_refusal(of_floats)

@@ -203,7 +203,7 @@ class DotEpilogue:
     def _refusal(self) -> str:
         if self.expr is None or (reason := integer_refusal(self.expr)):
             return reason if self.expr is not None else "sums are stored as they are"
-        if any(self.moves(v) and v.buffer.dtype is f32 for v in self.extras) and self.y.buffer.dtype is not f32:
+        if any(view.buffer.dtype is f32 for view in self.extras) and self.y.buffer.dtype is not f32:
             return "some operands are float, and the result is not"
         if self.y.strides[self.axis] != 1 and self.channels != 1:
             return "channels of the result do not lie side by side"

@@ -29,7 +29,7 @@ def vector_rest(found: Rescaling, operands: Sequence[Placed], result: tuple[View
     once, `rest_begin` at the first channel of a position."""
     assert found.rest is not None
     used, (y, place) = operands_used(found.rest), result
-    wide = any(node.dtype is i64 for node in walk(found.rest))
+    wide = any(node.dtype is i64 or node.dtype.is_float for node in walk(found.rest))
     if static(y.strides[1]) != 1 or wide or integer_refusal(found.rest):
         return None
     loads, before = [f"mcc_helium_next_{found.dtype}(&from)"], []

@@ -261,6 +261,20 @@ def test_products_whose_results_stay_floats_are_summed_as_integers(blocks: list[
     np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6 * float(np.abs(want).max()))
 
 
+@pytest.mark.parametrize(("op", "rounded"), [("Add", "ByteRescale"), ("Sub", "ByteRescale"), ("Mul", "ShortRescale")])
+def test_two_tensors_of_bytes_are_rounded_in_32_bits(op: str, rounded: str) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 19]> g (int8[2, 9] qa, int8[2, 9] qb) => (int8[2, 9] qy)
+        <float sa = {0.021}, int8 za = {3}, float sb = {0.037}, int8 zb = {-5}, float sy = {0.043}, int8 zy = {7}> {
+            a = DequantizeLinear (qa, sa, za)
+            b = DequantizeLinear (qb, sb, zb)
+            y = OPERATOR (a, b)
+            qy = QuantizeLinear (y, sy, zy)
+        }"""
+    proto = onnx.parser.parse_model(text.replace("OPERATOR", op))
+    assert rounded in operators(integers(proto))
+    check_exact(proto)
+
+
 def test_what_only_moves_elements_does_not_come_between() -> None:
     between = BEFORE.replace(
         "%y: i8[1,1,4,4] = QuantizeLinear(%c, %s",
