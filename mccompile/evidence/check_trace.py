@@ -86,9 +86,7 @@ def _lines(path: str, trace: dict[str, Any], contents: bytes) -> Iterator[str]:
         yield f"{path}: segments leave lines out, or overlap"
     if not segments or segments[-1]["lines"][1] != count or any(s["lines"][0] > s["lines"][1] for s in segments):
         yield f"{path}: the segments do not end with the file"
-    if path.endswith(".mcb"):
-        return
-    lines = contents.decode().split("\n")
+    lines = contents.decode("utf-8", "replace").split("\n") if not path.endswith(".mcb") else []
     for s in segments:
         text = "\n".join(lines[s["lines"][0] - 1 : s["lines"][1]])
         where = f"{path}:{s['lines'][0]}"
