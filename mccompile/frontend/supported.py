@@ -12,7 +12,7 @@ from . import composed, searches, sequences
 def supported() -> Mapping[str, tuple[int, ...]]:
     """The versions of each operator's meaning; none where it is decomposed. What passes make (domain `mccompile`) is in
     no file, so it is not here."""
-    classes = {key: cls for key, cls in registry().items() if cls.domain != OWN and not cls.refused}
+    classes = {key: cls for key, cls in registry().items() if cls.domain != OWN}
     names = [*composed.names(), *searches.NAMES, *(("", name) for name in sequences.WRITERS)]
     found: dict[str, tuple[int, ...]] = {title(domain, name): () for domain, name in names}
     found |= {title(domain, name): cls.versions for (domain, name), cls in classes.items()}

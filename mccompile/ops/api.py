@@ -80,7 +80,6 @@ class Operator(Op, abstract=True):
     channels_last: ClassVar[bool] = False  # runs best where the channels of its result lie next to each other
     same_layout: ClassVar[bool] = False  # and only where those of operand 0 lie as those of its result do
     bounded: ClassVar[tuple[int, ...]] = ()  # operands whose value (one number) the user may bound
-    refused: ClassVar[bool] = False  # always: it is here to say why
     quantizes: ClassVar[bool] = False  # floats to integers that stand for them
     no_gradient: ClassVar[str] = ""  # why there is no rule for it
     random: ClassVar[bool] = False  # gives another result each time: never folded or shared
