@@ -51,7 +51,12 @@ STATUSES = (
     Status(11, "MCC_ERR_BLOB_CRC", "the blob is damaged"),
     Status(12, "MCC_ERR_BLOB_IDENTITY", "a sound blob, but of another model", "the blob belongs to another model"),
     Status(13, "MCC_ERR_BRANCH", "the model cannot run the branch that its condition asks for"),
-    Status(14, "MCC_ERR_STRING_ROOM", "the strings of a run need more room than the model was compiled for"),
+    Status(
+        14,
+        "MCC_ERR_STRING_ROOM",
+        "the strings of a run need more room than the model was compiled for",
+        "the strings of a run need more room than there is",
+    ),
     Status(15, "MCC_ERR_STRING_NUMBER", "a string that is to be read as a number is none"),
     Status(
         16,
@@ -109,7 +114,7 @@ STATUSES = (
         28,
         "MCC_ERR_MODULE_FUNCTION",
         "a module calls a function that the program does not give",
-        "the module calls a function that the program does not give",
+        "the program lacks a function of the module",
     ),
     Status(
         29,
@@ -118,7 +123,12 @@ STATUSES = (
         "the module was compiled without what it is asked for",
     ),
     Status(30, "MCC_ERR_ROWS", "the program's function did not give rows of an input", "rows of an input did not come"),
-    Status(31, "MCC_ERR_STORE", "nothing whole is in the store of what was learned, or it failed"),
+    Status(
+        31,
+        "MCC_ERR_STORE",
+        "nothing whole is in the store of what was learned, or it failed",
+        "the store is empty or failed",
+    ),
 )
 ERRORS = tuple(status for status in STATUSES if status.number)  # and what is no error, but not the end
 

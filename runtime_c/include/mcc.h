@@ -77,7 +77,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_BLOB_CRC: return "the blob is damaged";
     case MCC_ERR_BLOB_IDENTITY: return "the blob belongs to another model";
     case MCC_ERR_BRANCH: return "the model cannot run the branch that its condition asks for";
-    case MCC_ERR_STRING_ROOM: return "the strings of a run need more room than the model was compiled for";
+    case MCC_ERR_STRING_ROOM: return "the strings of a run need more room than there is";
     case MCC_ERR_STRING_NUMBER: return "a string that is to be read as a number is none";
     case MCC_ERR_IMAGE: return "the file is no plain BMP or PNM, or has another size than declared";
     case MCC_ERR_IO_ALIGN: return "an input or output outside the arena is not aligned";
@@ -91,10 +91,10 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_MODULE_VERSION: return "the module is of another version";
     case MCC_ERR_MODULE_MACHINE: return "the module is for another machine";
     case MCC_ERR_MODULE_CRC: return "the module is damaged";
-    case MCC_ERR_MODULE_FUNCTION: return "the module calls a function that the program does not give";
+    case MCC_ERR_MODULE_FUNCTION: return "the program lacks a function of the module";
     case MCC_ERR_MODULE_CALL: return "the module was compiled without what it is asked for";
     case MCC_ERR_ROWS: return "rows of an input did not come";
-    case MCC_ERR_STORE: return "nothing whole is in the store of what was learned, or it failed";
+    case MCC_ERR_STORE: return "the store is empty or failed";
     }
     return "unknown status";
 }
