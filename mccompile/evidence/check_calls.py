@@ -37,6 +37,8 @@ def calls_of(certificate: dict[str, Any], code: str) -> list[str]:
     last = -1
     for calls in items:
         places = [place for call in calls for place in places_of(call, left, problems)]
+        for call in calls if len(calls) > 1 else ():  # a stage of rows is called wherever it is pulled
+            left[call["function"]] = [found for found in left[call["function"]] if not is_call(call, found[1])]
         if places and min(places) < last:
             problems.append(f"step {calls[0]['step']} is called before the one before it")
         last = max([last, *places])
@@ -49,17 +51,22 @@ def calls_of(certificate: dict[str, Any], code: str) -> list[str]:
 
 def places_of(call: dict[str, Any], left: Left, problems: list[str]) -> list[int]:
     """Where a call is made; those that workers share stand in functions of their own, in front of the run."""
-    wanted = [a["c"] for a in call["arguments"] if a["c"] is not None]
     there = left[call["function"]]
     places: list[int] = []
     for _ in range(max(1, call["phases"])):
-        fits = next((found for found in there if found[1][: len(wanted)] == wanted), None)
+        fits = next((found for found in there if is_call(call, found[1])), None)
         if fits is None:
-            problems.append(f"step {call['step']}: the C has no {call['function']}({', '.join(wanted)})")
+            wanted = ", ".join(a["c"] for a in call["arguments"] if a["c"] is not None)
+            problems.append(f"step {call['step']}: the C has no {call['function']}({wanted})")
             return places
         there.remove(fits)
         places += [] if call["phases"] else [fits[0]]
     return places
+
+
+def is_call(call: dict[str, Any], arguments: list[str]) -> bool:
+    wanted = [a["c"] for a in call["arguments"] if a["c"] is not None]
+    return arguments[: len(wanted)] == wanted
 
 
 def differs(call: dict[str, Any], argument: dict[str, Any], enum: dict[str, int]) -> list[str]:

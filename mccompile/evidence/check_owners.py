@@ -130,10 +130,11 @@ class Player:
             self.read(view, "an input", "keeps")
 
     def keep(self, state: Item, brought: bool) -> None:
-        """A state is brought to its place, where the next run finds it."""
-        before, after, me = state["before"], state["after"], self.owner(state["after"][0])
+        """A state is brought to its place, where the next run finds it; without `after` from the blob."""
+        before, after = state["before"], state["after"] or state["before"]
+        me = self.owner(after[0])
         (base, begin), (other, first) = self.place(before[0]), self.place(after[0])
-        brought = brought and (base, begin) != (other, first + after[1])
+        brought = brought and (state["after"] is None or (base, begin) != (other, first + after[1]))
         if after[3] == 0:
             return
         for tags, begin, end in self.pieces(before, "a state"):
