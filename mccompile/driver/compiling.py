@@ -58,7 +58,7 @@ from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from .options import PLAIN, Options, RowByRow
 from .recomputing import in_strips
-from .recovery import OUTSIDE, PassFailed, recovering
+from .recovery import blamed, recovering
 
 # What may differ between code and a blob for it.
 _NOT_RECORDED = ("name", "board", "budget", "print_after", "dump", "trust")
@@ -160,14 +160,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
         loaded.restore()
         asked = replace(options, without=options.without | {each.name for each in left_out})
         manager = pass_manager(asked, graph.facts_known)
-        try:
+        with blamed(manager):
             return replace(_compiled(graph, asked, readable(name), manager, left_out), left_out=left_out)
-        except OUTSIDE:
-            raise
-        except Exception as error:
-            if manager.running:
-                raise PassFailed(manager.running, error) from error
-            raise
 
     passes = (step for steps in chosen(options.optimize, options.without) for step in steps)
     return recovering(attempt, [step.name for step in passes if step.optional])

@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from ..base.errors import DEBUG, MccError, is_strict
-from ..passes.api import LeftOut
+from ..passes.api import LeftOut, PassManager
 
 OUTSIDE = (MccError, MemoryError, OSError, RecursionError)
 
@@ -56,6 +56,19 @@ def recovering(attempt: Callable[[tuple[LeftOut, ...]], Made], optional: Sequenc
         if os.environ.get(DEBUG):
             sys.stderr.write("".join(traceback.format_exception(cause)))
         left = (*left, LeftOut(name, _in_one_line(cause)))
+
+
+@contextmanager
+def blamed(manager: PassManager) -> Iterator[None]:
+    """What fails meanwhile is the fault of the optional pass that runs, if one does."""
+    try:
+        yield
+    except OUTSIDE:
+        raise
+    except Exception as error:
+        if manager.running:
+            raise PassFailed(manager.running, error) from error
+        raise
 
 
 def _fewest(attempt: Callable[[tuple[LeftOut, ...]], object], left: tuple[LeftOut, ...]) -> tuple[LeftOut, ...]:

@@ -19,7 +19,7 @@ from ..program.ir import Program
 from ..program.phases import Phase
 from .compiling import packaged, pass_manager, programmed, read
 from .options import PLAIN, Options
-from .recovery import OUTSIDE, PassFailed, recovering
+from .recovery import blamed, recovering
 
 # Options that say what a run is like in ways that learning has not; by field, as written.
 _REFUSED = {
@@ -77,14 +77,8 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
     manager = pass_manager(options)
 
     def program_of(graph: Graph) -> Program:
-        try:
+        with blamed(manager):
             return programmed(graph, options, manager)
-        except OUTSIDE:
-            raise
-        except Exception as error:
-            if manager.running:
-                raise PassFailed(manager.running, error) from error
-            raise
 
     run = read(model, options)
     if run.states_of_file or run.interface is not None or not all(v.type.is_static for v in run.values()):
