@@ -18,6 +18,7 @@ from ..base.errors import Problem, WrongUse
 from ..driver import Options
 from ..driver.training import train as train_file
 from ..frontend.learned import write_learned
+from ..passes.learn.losses import CLASSES
 from ..passes.learn.optimizers import optimizer as optimizer_of
 from ..passes.learn.phase_graphs import Learning
 from ..toolchain.build import find_compiler
@@ -68,6 +69,7 @@ class Trainer:
             why = f"it got {len(arrays)}"
             names = ", ".join(self.input_names)
             raise WrongUse(Problem(f"a step takes {len(self.input_names)} arrays", "", why, f"give {names}"))
+        self._check_classes(np.asarray(arrays[-1]))
         rate = self.rate if rate is None else rate
         self.losses.append(self._session.learn(arrays, rate))
         self._waiting += 1
@@ -75,6 +77,17 @@ class Trainer:
             self._session.step(rate)
             self._waiting = 0
         return self.loss
+
+    def _check_classes(self, given: np.ndarray) -> None:
+        """In C, where nothing is looked at twice, other classes are none."""
+        kind, _, name = self._asked.loss.partition(":")
+        if kind not in CLASSES:
+            return
+        shape = next(tensor.static_shape for tensor in self._session.report.outputs if tensor.name == name)
+        count = shape[min(1, len(shape) - 1)]
+        if given.size and not 0 <= given.min() <= given.max() < count:
+            why = f"the classes of {name} are 0 to {count - 1}"
+            raise WrongUse(Problem(f"the target has classes {given.min()} to {given.max()}", "", why, "give others"))
 
     def run(self, *arrays: Any) -> Outputs:
         """The model's outputs, with what was learned."""

@@ -12,6 +12,7 @@ import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 import mccompile
+from mccompile.base.errors import MccError
 
 Array = Any  # of float64
 Weights = dict[str, Array]
@@ -143,6 +144,8 @@ def test_frozen_layers_stay_and_the_run_sees_what_was_learned(tmp_path: Path) ->
     np.testing.assert_allclose(mccompile.load(str(onnx_file))(x)[0], after, rtol=1e-5)
     net.forget()
     assert net.run(x)[0].tolist() == before.tolist()
+    with pytest.raises(MccError, match="the classes of p are 0 to 2"):
+        net.step(x, np.array([0, 1, 2, 3]))
 
 
 def test_losses_of_other_kinds() -> None:

@@ -19,6 +19,7 @@ from ...ops.rules.backward import Writer
 from .optimizers import add, mul, place, sub
 
 TARGET = "target"
+CLASSES = ("cross_entropy", "nll")  # losses whose target is a class
 
 
 def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
