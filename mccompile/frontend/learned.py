@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import numpy_helper
+from onnx import load_external_data_for_model, numpy_helper
 
 from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
 from .load import read_proto
+from .written import checked_bytes
 
 
 def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> None:
     """The model's file with these initializers instead of its own, all in one file."""
     proto = read_proto(model)
+    load_external_data_for_model(proto, str(model.parent))
     left = dict(weights)
     for tensor in proto.graph.initializer:
         if tensor.name in left:
@@ -29,6 +30,6 @@ def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> N
         why = "reading the file computes them from others"
         raise WrongUse(Problem(f"{', '.join(left)} cannot be written back", str(model), why))
     try:
-        onnx.save(proto, to)
+        to.write_bytes(checked_bytes(proto, to.parent))
     except OSError as error:
         raise cannot_write("the model", to, error) from None

@@ -21,8 +21,9 @@ from ..check.oracle import Oracle
 from ..driver import Options, compile
 from ..emit.package import Package
 from ..emit.summary import table
-from ..frontend.load import load
+from ..frontend.load import load, read_proto
 from ..frontend.original import Original
+from ..frontend.written import checked_bytes
 from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
 from ..quantize.guards import check_test_set
@@ -144,7 +145,7 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         made = quantized(graph, samples, recipe, Path(scratch), options.dims)
         try:
-            result.write_bytes(made.file.read_bytes())
+            result.write_bytes(checked_bytes(read_proto(made.file), result.parent))
         except OSError as error:
             raise cannot_write("the model", result, error) from None
         return _measured(model, result, made, heard, options)

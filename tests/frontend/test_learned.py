@@ -1,0 +1,37 @@
+"""What was learned, written back into the file that it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+from mccompile.base.errors import WrongUse
+from mccompile.frontend.learned import write_learned
+
+TEXT = """<ir_version: 10, opset_import: ["": 18]> g (float[1,2] x) => (float[1,3] z)
+    <float[2,3] w = {1, 2, 3, 4, 5, 6}, float[3] b = {0, 0, 0}> { y = MatMul(x, w) z = Add(y, b) }"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    onnx.save(parser.parse_model(TEXT), path, save_as_external_data=True, location="weights", size_threshold=0)
+    return path
+
+
+def test_weights_of_other_files_come_along(model: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_learned(model, {"b": np.float32([7, 8, 9])}, elsewhere / "learned.onnx")
+    arrays = [numpy_helper.to_array(tensor) for tensor in onnx.load(elsewhere / "learned.onnx").graph.initializer]
+    assert [array.ravel().tolist() for array in arrays] == [[1, 2, 3, 4, 5, 6], [7, 8, 9]]
+
+
+def test_weights_that_the_file_does_not_hold_are_refused(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="c cannot be written back"):
+        write_learned(model, {"c": np.float32([1])}, tmp_path / "learned.onnx")
+    assert not (tmp_path / "learned.onnx").exists()
