@@ -86,7 +86,7 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
         raise WrongUse(
             Problem(f"{name} cannot learn as it is", str(model), why, "fix free dimensions with --dim NAME=1")
         )
-    keep_weights(run, asked.learn)
+    keep_weights(run, asked)
     outputs = tuple(value.name for value in run.outputs)
     learn = learning_graph(read(model, options), asked)
     rate = (RATE,)

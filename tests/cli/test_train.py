@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,10 @@ def test_a_program_learns_steps_and_forgets(model: Path, tmp_path: Path, capsys:
         ("--loss p", "output 'p' is no loss", "--loss mse:p"),
         ("--loss mse:p --learn w3", "there is no weight or layer 'w3'", "--learn all"),
         ("--loss mse:p --learn last:0", "'last:0' names no layers", "--learn last:1"),
+        ("--loss mse:p --learn last:3", "there are no 3 layers that could learn", "--learn all"),
+        ("--loss mse:p --optimizer sgd,lr=1,lr=2", "lr is given twice", "leave one lr= out"),
+        ("--loss mse:p --optimizer sgd,lr=1e39", "lr=1e39 is no lr of sgd", "leave it out"),
+        ("--loss mse:p --optimizer momentum,nesterov=2", "nesterov=2 is no nesterov of momentum", "leave it out"),
         ("--loss mse:p --optimizer adm", "there is no optimizer 'adm'", "did you mean adam"),
         ("--loss mse:p --optimizer adam,beta=1", "adam has no 'beta'", "did you mean beta"),
         ("--loss mse:p --optimizer adam,beta1=1", "beta1=1 is no beta1 of adam", "leave it out"),
@@ -148,3 +153,46 @@ def test_what_cannot_be_is_refused(
     assert what in said
     assert fix in said
     assert not (tmp_path / "out").exists()
+
+
+LOSS_OF_ITS_OWN = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[4, 6] x, float[4, 3] y) => (float loss, float[4, 3] p, float[4, 3] q, int64[4] c) <float[6, 3] w = {0}> {
+    p = MatMul(x, w) v = MatMul(x, w2) q = Relu(v) d = Sub(p, y) rate = Mul(d, d)
+    loss = ReduceMean <keepdims = 0> (rate) c = ArgMax <axis = 1, keepdims = 0> (p) }"""
+
+
+def loss_of_its_own(path: Path, **renamed: str) -> Path:
+    text = LOSS_OF_ITS_OWN.replace("float[6, 3] w = {0}", f"float[6, 3] w = {{{', '.join('1' * 18)}}}")
+    text = text.replace("> {", f", float[6, 3] w2 = {{{', '.join('2' * 18)}}}> {{")
+    for old, new in renamed.items():
+        text = re.sub(rf"\b{old}\b", new, text)
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+def test_layers_are_those_that_lead_to_the_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Values of the network may have names that learning gives to what it keeps."""
+    words = ["train", str(loss_of_its_own(tmp_path / "net.onnx")), "-o", str(tmp_path / "out"), "--loss", "loss"]
+    assert run(words) == 0
+    assert "learns   w f32[6,3]\n" in capsys.readouterr().out
+    assert run([*words, "--at-once"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("renamed", "words", "what", "fix"),
+    [
+        ({}, "--loss loss --learn w2", "'w2' cannot learn", "--learn last:1"),
+        ({"w": "learned"}, "--loss loss", "an input or weight is called 'learned'", "rename it in the file"),
+        ({"rate": "r", "x": "rate"}, "--loss loss", "an input or weight is called 'rate'", "rename it in the file"),
+        ({}, "--loss cross_entropy:c", "output 'c' has no loss", "an output of f32"),
+        ({"4": "0"}, "--loss mse:p", "output 'p' has no loss", "a batch of 1 or more"),
+    ],
+)
+def test_networks_that_cannot_learn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], renamed: dict[str, str], words: str, what: str, fix: str
+) -> None:
+    model = loss_of_its_own(tmp_path / "net.onnx", **renamed)
+    assert run(["train", str(model), "-o", str(tmp_path / "out"), *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert what in said
+    assert fix in said

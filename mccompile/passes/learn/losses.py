@@ -25,18 +25,16 @@ CLASSES = ("cross_entropy", "nll")  # losses whose target is a class
 def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
     """The scalar that `text`, KIND:OUTPUT or the name of a scalar output, asks for. What it compares with becomes an
     input of the graph."""
-    kind, colon, name = text.partition(":")
-    if not colon:
-        kind, name = "", text
-    if kind and kind not in _LOSSES:
-        why = f"they are {', '.join(_LOSSES)}, and any output of one number by its name"
-        fix = meant(kind, _LOSSES) or "write --loss cross_entropy:OUTPUT"
-        raise WrongUse(Problem(f"there is no loss {kind!r}", "--loss", why, fix))
-    output = _output(graph, name)
+    kind, name = _parted(text)
+    output = loss_output(graph, text)
     if output.type.dtype is not f32 or not output.type.is_static:
         why = f"it is {output.type}, and a loss is taken of f32 of a fixed shape"
-        fix = "fix free dimensions with --dim NAME=1" if output.type.dtype is f32 else ""
+        fix = "give the model an output of f32: what this one is made of, or a Cast of it"
+        fix = "fix free dimensions with --dim NAME=1" if output.type.dtype is f32 else fix
         raise WrongUse(Problem(f"output {name!r} has no loss", "--loss", why, fix))
+    if not output.type.count:
+        why = f"it is {output.type}, and the mean of no elements is no number"
+        raise WrongUse(Problem(f"output {name!r} has no loss", "--loss", why, "give the model a batch of 1 or more"))
     if not kind:
         if output.type.count != 1:
             raise WrongUse(
@@ -46,7 +44,18 @@ def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
     return _LOSSES[kind](graph, writer, output)
 
 
-def _output(graph: Graph, name: str) -> Value:
+def _parted(text: str) -> tuple[str, str]:
+    kind, colon, name = text.partition(":")
+    return (kind, name) if colon else ("", text)
+
+
+def loss_output(graph: Graph, text: str) -> Value:
+    """The output that a loss is taken of."""
+    kind, name = _parted(text)
+    if kind and kind not in _LOSSES:
+        why = f"they are {', '.join(_LOSSES)}, and any output of one number by its name"
+        fix = meant(kind, _LOSSES) or "write --loss cross_entropy:OUTPUT"
+        raise WrongUse(Problem(f"there is no loss {kind!r}", "--loss", why, fix))
     outputs = {value.name: value for value in graph.outputs}
     if name not in outputs:
         why = f"the outputs are {', '.join(outputs)}"

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
+import numpy as np
+
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
@@ -165,6 +167,8 @@ def optimizer(text: str) -> Optimizer:
             why = f"it has {', '.join(known)}"
             fix = meant(key, known) or f"write --optimizer {name},lr=0.01"
             raise WrongUse(Problem(f"{name} has no {key!r}", "--optimizer", why, fix))
+        if key in values:
+            raise WrongUse(Problem(f"{key} is given twice", "--optimizer", "", f"leave one {key}= out"))
         values[key] = _in_range(name, key, value)
     return kind(**values)
 
@@ -174,9 +178,15 @@ def _in_range(name: str, key: str, text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    below_one = key.startswith("beta") or key == "momentum"
-    if not (0 <= value < (1 if below_one else math.inf)):
-        why = "it is a number from 0 to below 1" if below_one else "it is a finite number from 0 on"
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(value))  # as weights are
+    if key == "nesterov":
+        fits, why = value in (0, 1), "it is 0 or 1"
+    elif key.startswith("beta") or key == "momentum":
+        fits, why = value >= 0 and rounded < 1, "it is a number from 0 to below 1"
+    else:
+        fits, why = value >= 0 and rounded < math.inf, "it is a finite number of f32 from 0 on"
+    if not fits:
         fix = f"leave it out: {name} has one of its own"
         raise WrongUse(Problem(f"{key}={text} is no {key} of {name}", "--optimizer", why, fix))
     return value

@@ -14,12 +14,12 @@ from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal
-from ...graph.ir import Fact, Graph, Value
+from ...graph.ir import Fact, Graph, Value, graphs
 from ...ops.api import resolve
 from ...ops.rules.backward import Writer
 from ...plan.learning import LOSS
 from .gradients import gradients
-from .losses import add_loss
+from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, place, root
 from .weights import learning
 
@@ -40,14 +40,15 @@ class Learning:
     accumulate: int = 1  # calls that learn between two steps
 
 
-def keep_weights(graph: Graph, text: str) -> list[Value]:
+def keep_weights(graph: Graph, asked: Learning) -> list[Value]:
     """Makes what learns inputs that are kept, and gives them."""
     found = []
     taken = {value.name for value in (*graph.inputs, *graph.outputs)}
-    for constant in learning(graph, text):
+    for constant in learning(graph, asked.learn, loss_output(graph, asked.loss)):
         weight = Value(constant.name, Fact(constant.type))
         if weight.name in taken:
-            raise WrongUse(Problem(f"{weight.name!r} cannot learn", "--learn", "an input or output has that name"))
+            why = "an input or output of the model has that name"
+            raise WrongUse(Problem(f"{weight.name!r} cannot learn", "--learn", why, "rename one in the file"))
         for node, position in list(constant.uses):
             graph.set_input(node, position, weight)
         graph.outputs = [weight if value is constant else value for value in graph.outputs]
@@ -60,9 +61,10 @@ def keep_weights(graph: Graph, text: str) -> list[Value]:
 
 def learning_graph(graph: Graph, asked: Learning) -> Graph:
     """Makes a network one that computes loss and gradients, and keeps them, or what they make of the weights."""
-    weights = keep_weights(graph, asked.learn)
+    weights = keep_weights(graph, asked)
     writer = _writer(graph)
     loss = add_loss(graph, writer, asked.loss)
+    _free_names(graph, writer, asked, weights)
     graph.outputs = []
     slopes = gradients(graph, loss, weights)
     _keep(graph, LOSS, SCALAR, loss)
@@ -73,6 +75,19 @@ def learning_graph(graph: Graph, asked: Learning) -> Graph:
         _add_up(graph, writer, weights, slopes)
     graph.sort()
     return graph
+
+
+def _free_names(graph: Graph, writer: Writer, asked: Learning, weights: Sequence[Value]) -> None:
+    """What learning keeps has names of its own; values of the network that have them get others."""
+    chosen = asked.optimizer
+    kept = {LOSS, LEARNED, RATE, *chosen.counts, *map(gradient_name, weights)}
+    kept |= {statistic_name(weight, name) for weight in weights for name in chosen.statistics}
+    for value in [value for part in graphs(graph) for value in part.values() if value.name in kept]:
+        if value in graph.inputs:
+            why = f"learning keeps something of its own as {value.name!r}"
+            what = f"an input or weight is called {value.name!r}"
+            raise WrongUse(Problem(what, graph.name, why, "rename it in the file"))
+        value.name = writer.name(value.name)
 
 
 def step_graph(learned: Graph, asked: Learning) -> Graph:
@@ -95,6 +110,10 @@ def step_graph(learned: Graph, asked: Learning) -> Graph:
 
 def gradient_name(weight: Value) -> str:
     return f"{weight.name}.gradient"
+
+
+def statistic_name(weight: Value, name: str) -> str:
+    return f"{weight.name}.{name}"
 
 
 def _add_up(graph: Graph, writer: Writer, weights: Sequence[Value], slopes: Sequence[Value]) -> None:
@@ -130,7 +149,7 @@ def _move(
         before = _input(graph, name, SCALAR)
         counts[name] = _state(graph, name, writer.pointwise(chosen.counted(name, place(0)), before))
     for weight, slope in zip(weights, slopes, strict=True):
-        names = {name: f"{weight.name}.{name}" for name in chosen.statistics}
+        names = {name: statistic_name(weight, name) for name in chosen.statistics}
         kept = {name: _input(graph, own, weight.type) for name, own in names.items()}
         ins = {"weight": weight, "gradient": slope, **scale}
         formulas = chosen.kept_after(place(0), _gradient(ins), _places({**ins, **kept}))

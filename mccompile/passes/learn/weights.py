@@ -6,13 +6,13 @@ constant that is added to its result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ...base.provenance import show
-from ...graph.ir import Graph, Node, Value
+from ...graph.ir import Graph, Node, Value, reads
 
 # Operators with weights, and the operands that are.
 LAYERS = {
@@ -31,10 +31,10 @@ LAYERS = {
 }
 
 
-def layers(graph: Graph) -> list[tuple[Node, list[Value]]]:
+def layers(nodes: Iterable[Node]) -> list[tuple[Node, list[Value]]]:
     """Layers in order, each with its weights."""
     found = []
-    for node in graph.nodes:
+    for node in nodes:
         weights = [v for i in LAYERS.get(node.op.name, ()) if (v := _weight(node, i)) is not None]
         if weights:
             found.append((node, [*weights, *_added(node)]))
@@ -55,42 +55,71 @@ def _added(node: Node) -> list[Value]:
     return [bias] if bias is not None and bias.type.rank <= 1 else []
 
 
-def learning(graph: Graph, text: str) -> list[Value]:
-    """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for."""
-    known = layers(graph)
+def learning(graph: Graph, text: str, of: Value) -> list[Value]:
+    """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for: those that lead to
+    `of`."""
+    leading = _leading(of)
+    known = layers(node for node in graph.nodes if node in leading)
     if text == "all" or text.startswith("last:"):
-        count = len(known) if text == "all" else _count(text)
-        if not known or not count:
-            why = "no Conv, Gemm, MatMul, recurrent layer or normalization has a constant of f32"
-            raise WrongUse(Problem("nothing can learn", graph.name, why, "name constants: --learn NAME"))
+        if not known:
+            why = f"no Conv, Gemm, MatMul, recurrent layer or normalization in front of {of.name} has a constant of f32"
+            raise WrongUse(Problem("nothing can learn", "--learn", why, _instead(graph, leading)))
+        count = len(known) if text == "all" else _count(text, len(known))
         return _unique([value for _, weights in known[-count:] for value in weights])
-    return _unique([value for name in text.split(",") for value in _named(graph, known, name)])
+    return _unique([value for name in text.split(",") for value in _named(graph, known, leading, name)])
 
 
-def _count(text: str) -> int:
+def _leading(of: Value) -> set[Node]:
+    """What a value is computed by."""
+    found: set[Node] = set()
+    waiting = [of]
+    while waiting:
+        node = waiting.pop().producer
+        if node is not None and node not in found:
+            found.add(node)
+            waiting.extend(reads(node))
+    return found
+
+
+def _instead(graph: Graph, leading: set[Node]) -> str:
+    if any(getattr(node.op, "quantizes", False) for node in leading):
+        return "train the network of floats, and quantize what it learned"
+    names = [v.name for v in graph.constants() if v.type.dtype is f32 and _is_read(v, leading)]
+    return f"name constants: --learn {names[0]}" if names else "give the model weights of f32 as initializers"
+
+
+def _is_read(value: Value, leading: set[Node]) -> bool:
+    return any(value in reads(node) for node in leading)
+
+
+def _count(text: str, most: int) -> int:
     number = text.removeprefix("last:")
-    if not number.isdigit() or not int(number):
+    if not number.isdecimal() or not int(number):
         raise WrongUse(Problem(f"{text!r} names no layers", "--learn", "a number from 1 on follows", "--learn last:1"))
+    if int(number) > most:
+        why = f"there {'is' if most == 1 else 'are'} {most}"
+        raise WrongUse(Problem(f"there are no {number} layers that could learn", "--learn", why, "--learn all"))
     return int(number)
 
 
-def _named(graph: Graph, known: Sequence[tuple[Node, list[Value]]], name: str) -> list[Value]:
+def _named(graph: Graph, known: Sequence[tuple[Node, list[Value]]], leading: set[Node], name: str) -> list[Value]:
     constants = {value.name: value for value in graph.constants()}
     if name in constants:
-        value = constants[name]
+        value, why = constants[name], ""
         if value.type.dtype is not f32:
-            raise WrongUse(
-                Problem(f"{name!r} cannot learn", "--learn", f"it is {value.type}, not f32", "--learn last:1")
-            )
+            why = f"it is {value.type}, not f32"
+        elif not _is_read(value, leading):
+            why = "the loss does not depend on it"
+        if why:
+            raise WrongUse(Problem(f"{name!r} cannot learn", "--learn", why, "--learn last:1"))
         return [value]
     for node, weights in known:
         if name in (*node.provenance, node.output.name):
             return weights
     names = [*constants, *(show(node.provenance) for node, _ in known)]
     why = f"the layers are {', '.join(show(node.provenance) for node, _ in known) or 'none'}"
-    raise WrongUse(
-        Problem(f"there is no weight or layer {name!r}", "--learn", why, meant(name, names) or "--learn all")
-    )
+    fix = meant(name, names) or ("--learn all" if known else _instead(graph, leading))
+    raise WrongUse(Problem(f"there is no weight or layer {name!r}", "--learn", why, fix))
 
 
 def _unique(values: Sequence[Value]) -> list[Value]:
