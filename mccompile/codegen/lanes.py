@@ -86,6 +86,17 @@ def lane_pieces(count: int) -> Iterator[tuple[int, int]]:
         begin += many
 
 
+def covering_pieces(count: int, of: int) -> Iterator[tuple[int, int]]:
+    """The same for elements that may be computed twice: the last piece begins earlier rather than being short. `of`:
+    elements of the row that the loops go over, of which these are the last."""
+    step = next(size for size in (LEAST, LEAST // 2, 1) if size <= max(of, 1))
+    whole = count // step * step
+    if whole:
+        yield 0, whole
+    if whole < count:
+        yield count - step, step
+
+
 def each_lane(count: int, body: Sequence[str]) -> list[str]:
     return [f"{including('mcc_lanes.h')}MCC_EACH_LANE(lane, {count}) {{", *body, "}"]
 
