@@ -248,6 +248,28 @@ def test_integers_are_right_whatever_is_preferred(model: str, prefer: str, targe
     assert check(path_of(model, tmp_path), Options(target=target, prefer=prefer), runs=1).ok
 
 
+@pytest.mark.parametrize("prefer", ["ram", "time"])
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7", "cortex-m33"])
+def test_runs_of_floats_are_right(target: str, prefer: str, tmp_path: Path) -> None:
+    """Of 1, 2, 3 and 4 numbers and more, cut at edges, for one position or row and for two."""
+    nodes = [
+        node("Conv", "x w1", "a", pads=[1, 4, 1, 4]),
+        node("Conv", "a w2", "b", pads=[1, 1, 1, 1], strides=[2, 2]),
+        node("Conv", "b w3", "c"),
+        node("Reshape", "c shape", "rows"),
+        node("MatMul", "rows w4", "d"),
+        node("MatMul", "d w5", "y"),
+    ]
+    shapes = {"w1": (8, 1, 3, 9), "w2": (16, 8, 3, 3), "w3": (8, 16, 1, 1), "w4": (48, 16), "w5": (16, 8)}
+    weights = {name: small_models.floats(number, *shape) for number, (name, shape) in enumerate(shapes.items())}
+    weights["shape"] = np.array([5, 48])
+    made = small_models.model("runs", nodes, [("x", (1, 1, 9, 11))], [("y", (5, 8))], weights)
+    path, options = save(made, tmp_path), Options(target=target, prefer=prefer)
+    kernels = [function.kernel.isa for function in compile(path, options).plan.functions]
+    assert kernels.count("fpu") == 5
+    assert check(path, options, runs=1).ok
+
+
 @pytest.mark.parametrize("times", [16, 60])
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7"])
 def test_weights_of_four_bits_are_right(target: str, times: float, tmp_path: Path) -> None:
