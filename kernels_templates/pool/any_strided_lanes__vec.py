@@ -15,7 +15,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f32, f64, i8, i16, i32, u8
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
-from mccompile.codegen.lanes import LANES, LEAST, lane_work, lanes_refusal
+from mccompile.codegen.lanes import LANES, LEAST, SHORTEST, lane_work, lanes_refusal
 from mccompile.codegen.pool_lanes import PoolLanes
 from mccompile.codegen.tiles import LONG
 from mccompile.codegen.traffic import AROUND, traffic
@@ -43,6 +43,8 @@ class Lanes(Kernel):
             _case("max_dilated", replace(dense, dilations=(2, 3)), (1, 3, 9, 25)),
             _case("max_dilated_apart", replace(LARGEST, dilations=(1, 3), strides=(1, 2)), (1, 2, 9, 41)),
             _case("max_overhanging", replace(LARGEST, pads=(0, 0, 1, 2)), (1, 5, 8, 34)),
+            _case("max_short", LARGEST, (1, 3, 14, 14)),
+            _case("max_shortest", replace(dense, kernel=(3, 2)), (2, 3, 5, 4)),
             _case("max_cut", replace(LARGEST, pads=(-1, -1, 0, 0)), (1, 5, 8, 34)),
             _case("max_fives", replace(dense, kernel=(5, 5), pads=(2,) * 4), (1, 3, 11, 20)),
             _case("max_line", Pool("max", (4,), (3,), (1,), (0, 1), (), f32), (2, 3, 70)),
@@ -130,12 +132,12 @@ class Lanes(Kernel):
 
 def largest(channels: int, height: int, width: int) -> Case:
     """Rows of fewer positions are not served."""
-    return _case(f"{channels}_{height}_{width}", LARGEST, (1, channels, height, width + 2 * LEAST - 1), extras=0)
+    return _case(f"{channels}_{height}_{width}", LARGEST, (1, channels, height, width + 2 * SHORTEST - 1), extras=0)
 
 
 def means(channels: int, height: int, width: int) -> Case:
     kind = Pool("average", (2, 3), (1, 1), (1, 1), (1, 1, 0, 1), (), f32, epilogue=RELU_OF_SUM)
-    shape = (1, channels + LEAST // 2 - 1, height, width)
+    shape = (1, channels + SHORTEST - 1, height, width)
     return _case(f"{channels}_{height}_{width}", kind, shape, NHWC, extras=1)
 
 

@@ -16,6 +16,7 @@ from .traffic import OPERATIONS
 
 LANES = 64  # of a loop: whole vectors of bytes on every machine
 LEAST = 16  # elements of a row
+SHORTEST = 4  # of one that is computed in whole vectors nevertheless, as they may overlap
 TYPES = (bool_, u8, i8, u16, i16, u32, i32, u64, i64, f32, f64)
 _DIVISIONS = ("div", "mod", "fmod")
 _DIVIDED = (u8, i8, u16, i16, i32)  # whose quotients floats hold
@@ -89,7 +90,7 @@ def lane_pieces(count: int) -> Iterator[tuple[int, int]]:
 def covering_pieces(count: int, of: int) -> Iterator[tuple[int, int]]:
     """The same for elements that may be computed twice: the last piece begins earlier rather than being short. `of`:
     elements of the row that the loops go over, of which these are the last."""
-    step = next(size for size in (LEAST, LEAST // 2, 1) if size <= max(of, 1))
+    step = next(size for size in (LEAST, LEAST // 2, SHORTEST, 1) if size <= max(of, 1))
     whole = count // step * step
     if whole:
         yield 0, whole

@@ -20,7 +20,7 @@ from ..expr.ir import Expr, apply, cast, operand
 from ..expr.scalar_c import literal_c, load_c, store_c, to_statements
 from ..kinds.pool import Pool
 from ..program.ir import Call, View
-from .lanes import LEAST, without_branches
+from .lanes import SHORTEST, without_branches
 from .loops import index_c
 from .tap_lanes import Source, Taps
 from .tiles import Range
@@ -49,7 +49,7 @@ class PoolLanes:
         channels, steps = static(x.shape[1]), (static(x.strides[1]), static(y.strides[1]))
         extras = tuple(static(view.strides[1]) for view in call.ins[1:])
         every = [(-1, Sliding(channels, channels, 1, 1, 1, 0, *steps, 0, extras)), *enumerate(axes)]
-        found = [(n, axis) for n, axis in every if axis.x == axis.y == 1 and axis.out >= LEAST // 2]
+        found = [(n, axis) for n, axis in every if axis.x == axis.y == 1 and axis.out >= SHORTEST]
         if not found:
             return None
         number, lane = max(found, key=lambda one: one[1].out)
