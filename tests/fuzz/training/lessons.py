@@ -1,0 +1,136 @@
+"""Random networks that learn: a graph of the fuzzer with an end that a loss fits, what learns, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from mccompile.passes.learn.optimizers import Optimizer, optimizer
+from mccompile.passes.learn.phase_graphs import Learning
+from mccompile.passes.learn.weights import LAYERS
+from tests.fuzz import subject
+from tests.fuzz.subject import Arrays
+
+DRAWN = frozenset(LAYERS) - {"RMSNormalization"}  # which opsets of these graphs do not have
+ENDS = {"cross_entropy": ("", "Softmax", "LogSoftmax"), "nll": ("LogSoftmax",), "bce": ("Sigmoid",)}
+OPTIMIZERS = (
+    "sgd,lr=0.1",
+    "sgd,lr=0.02,weight_decay=0.1",
+    "momentum,lr=0.05",
+    "momentum,lr=0.05,nesterov=1,weight_decay=0.01,momentum=0.5",
+    "adam,lr=0.01,weight_decay=0.01",
+    "adam,lr=0.01,beta1=0.5,beta2=0.9,eps=0.001",
+    "adamw,lr=0.01,weight_decay=0.1",
+    "adagrad,lr=0.05,weight_decay=0.01",
+)
+BATCHES = 3
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is learned from: a model, what it is asked to learn, and batches, which hold the target."""
+
+    model: ModelProto
+    asked: Learning
+    batches: tuple[Arrays, ...]
+
+    @property
+    def kind(self) -> str:
+        return self.asked.loss.partition(":")[0]
+
+    @property
+    def output(self) -> str:
+        return self.asked.loss.partition(":")[2]
+
+    @property
+    def optimizer(self) -> Optimizer:
+        return self.asked.optimizer
+
+
+def draw(seed: int, number: int) -> Lesson:
+    chance = np.random.default_rng([seed, number, 11])
+    while True:
+        made = subject.draw(int(chance.integers(1 << 30)), number, DRAWN)
+        texts = any(entry.dtype.kind in "OSU" for entry in made.inputs)
+        if not (made.free or made.state or made.bounds or texts):
+            found = next(_lessons(chance, made), None)
+            if found is not None:
+                return found
+
+
+def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Lesson]:
+    model = ModelProto()
+    model.CopyFrom(made.model)
+    runs = [{i.name: i.draw(chance, {}) for i in made.inputs} for _ in range(BATCHES)]
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            array = numpy_helper.to_array(tensor)
+            tensor.CopyFrom(numpy_helper.from_array(_shaken(array, chance), tensor.name))
+    for output in chance.permutation(np.array([o.name for o in model.graph.output], object)):
+        info = next(o for o in model.graph.output if o.name == output)
+        tensor = info.type.tensor_type
+        shape = tuple(dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim)
+        if tensor.elem_type == TensorProto.FLOAT and min(shape, default=1) > 0 and _learns(model, str(output)):
+            kind = str(chance.choice(["cross_entropy", "nll", "mse", "huber", "bce"] if shape else ["mse", "huber"]))
+            name, axis = _ended(chance, model, str(output), kind, shape)
+            batches = [_batch(chance, run, kind, shape, axis) for run in runs]
+            if any(name == "target" for run in runs for name in run):
+                return
+            yield Lesson(model, _asked(chance, model, f"{kind}:{name}"), tuple(batches))
+
+
+def _learns(model: ModelProto, output: str) -> bool:
+    """Do layers with weights lead to it?"""
+    weights = {tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.FLOAT}
+    needed = {output}
+    for node in reversed(model.graph.node):
+        if needed & set(node.output):
+            needed |= set(node.input)
+            if node.op_type in LAYERS and weights & set(node.input):
+                return True
+    return False
+
+
+def _ended(
+    chance: np.random.Generator, model: ModelProto, output: str, kind: str, shape: tuple[int, ...]
+) -> tuple[str, int]:
+    """The output that the loss is taken of, and its axis of classes."""
+    axis = min(1, len(shape) - 1)
+    end = str(chance.choice(ENDS.get(kind, ("",))))
+    if not end:
+        return output, axis
+    attributes = {} if end == "Sigmoid" else {"axis": axis}
+    model.graph.node.append(helper.make_node(end, [output], ["ended"], **attributes))
+    model.graph.output.append(helper.make_tensor_value_info("ended", TensorProto.FLOAT, shape))
+    return "ended", axis
+
+
+def _batch(chance: np.random.Generator, run: Arrays, kind: str, shape: tuple[int, ...], axis: int) -> Arrays:
+    batch = {name: _shaken(array, chance) for name, array in run.items()}
+    if kind in ("cross_entropy", "nll"):
+        batch["target"] = chance.integers(0, shape[axis], shape[:axis] + shape[axis + 1 :], np.int64)
+    elif kind == "bce":
+        batch["target"] = chance.random(shape).astype(np.float32)
+    else:
+        batch["target"] = chance.standard_normal(shape).astype(np.float32)
+    return batch
+
+
+def _asked(chance: np.random.Generator, model: ModelProto, loss: str) -> Learning:
+    learn = str(chance.choice(["all", "all", "last:1", "last:2"]))
+    floats = [tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.FLOAT]
+    if floats and chance.random() < 0.2:
+        learn = str(chance.choice(floats))
+    if chance.random() < 0.15:
+        return Learning(loss, learn, optimizer("sgd,lr=1"), at_once=True)
+    clip = float(chance.choice([0.01, 0.5])) if chance.random() < 0.3 else None
+    chosen = optimizer(str(chance.choice(OPTIMIZERS)))
+    return Learning(loss, learn, chosen, clip=clip, accumulate=int(chance.choice([1, 1, 2])))
+
+
+def _shaken(array: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+    """Without ties, where functions bend."""
+    return array + (1e-2 * chance.normal(size=array.shape)).astype(np.float32) if array.dtype == np.float32 else array

@@ -1,0 +1,175 @@
+"""A network that learns as a program: what it is given by a file, and what it tells after every call."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccompile.toolchain.model_report import Report, Tensor
+from tests.fuzz.machines import Build
+from tests.fuzz.subject import Arrays
+
+from .lessons import Lesson
+
+SECONDS = 120
+
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "{p}.h"
+#define DO(call) do {{ mcc_status s = (call); if (s != MCC_OK) return failed(s); }} while (0)
+static int failed(mcc_status s) {{ fprintf(stderr, "%s\\n", mcc_status_text(s)); return 2; }}
+static {p}_model m;
+static FILE *given;
+static int take(void *to, size_t bytes) {{ return !bytes || fread(to, bytes, 1, given) == 1; }}
+static void tell(const void *from, size_t bytes) {{ if (bytes) fwrite(from, bytes, 1, stdout); }}
+static int fill(int with_target)
+{{
+    if (!({fill})) return 0;
+    return !with_target || take({p}_input_target(&m), {P}_INPUT_TARGET_BYTES);
+}}
+static void weights(void) {{ {weights} }}
+static void *aligned(char *room, size_t to) {{ return room + (to - (uintptr_t)room % to) % to; }}
+static void sums(void) {{ {sums} }}
+int main(int count, char **words)
+{{
+    char *room = malloc({P}_ARENA_BYTES + {P}_ARENA_ALIGN);
+    char *blob = malloc({p}_weights_bytes + 64);
+    given = count > 1 ? fopen(words[1], "rb") : NULL;
+    if (!given || !room || !blob) return 3;
+    memcpy(aligned(blob, 64), {p}_weights, {p}_weights_bytes);
+    DO({p}_init(&m, aligned(room, {P}_ARENA_ALIGN), {P}_ARENA_BYTES, aligned(blob, 64), {p}_weights_bytes));
+    weights();
+    for (int batch = 0; batch < {batches}; ++batch) {{
+        float loss;
+        if (!fill(1)) return 4;
+        {learn}
+        loss = {p}_loss(&m);
+        tell(&loss, sizeof loss);
+        sums();
+        {step}
+        weights();
+        if (!fill(0)) return 4;
+        DO({p}_run(&m));
+        tell({p}_output_{output}(&m), {P}_OUTPUT_{OUTPUT}_BYTES);
+    }}
+    DO({p}_forget(&m));
+    weights();
+    fclose(given);
+    free(room);
+    free(blob);
+    return 0;
+}}
+"""
+
+
+class Died(Exception):
+    """With a verdict, and what was said."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+@dataclass
+class Told:
+    """Of one program; weights are those in front of the first batch, behind each, and after all was forgotten."""
+
+    weights: list[Arrays]
+    losses: list[float]
+    sums: list[Arrays]
+    outputs: list[np.ndarray]
+
+
+def run(lesson: Lesson, folder: Path, report: Report, build: Build) -> Told:
+    """Builds and runs the code in a folder."""
+    learned = [state for state in report.states if state.name in report.initial]
+    sums = [] if lesson.asked.at_once else [_sum_of(report, state) for state in learned]
+    output = next(tensor for tensor in report.outputs if tensor.name == lesson.output)
+    (folder / "main.c").write_text(_main(lesson, report, learned, sums, output), encoding="utf-8")
+    program = folder / "program"
+    sources = [str(path) for path in sorted(folder.glob("*.c"))]
+    words = [build.compiler, *_flags(build), f"-I{folder}", f"-I{folder / 'runtime'}", *sources]
+    _call([*words, "-o", str(program), "-lm"], "no-build")
+    (folder / "given").write_bytes(b"".join(_given(lesson, report)))
+    return _read(_call([*build.command, str(program), str(folder / "given")], "died"), lesson, learned, sums, output)
+
+
+def _flags(build: Build) -> list[str]:
+    return [*build.flags, "-static"] if build.command else list(build.flags)
+
+
+def _sum_of(report: Report, weight: Tensor) -> Tensor:
+    return next(state for state in report.states if state.name == f"{weight.name}.gradient")
+
+
+def _main(lesson: Lesson, report: Report, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor) -> str:
+    p, rate, every = report.prefix, f"{lesson.optimizer.lr!r}f", lesson.asked.accumulate
+    inputs = [tensor for tensor in report.inputs if tensor.name != "target"]
+    takes = [f"take({p}_input_{t.symbol}(&m), {p.upper()}_INPUT_{t.symbol.upper()}_BYTES)" for t in inputs]
+    return MAIN.format(
+        p=p,
+        P=p.upper(),
+        fill=" && ".join(takes) or "1",
+        weights=_tells(p, learned),
+        sums=_tells(p, sums),
+        batches=len(lesson.batches),
+        learn=f"DO({p}_learn(&m{f', {rate}' if lesson.asked.at_once else ''}));",
+        step="" if lesson.asked.at_once else f"if (batch % {every} == {every - 1}) DO({p}_step(&m, {rate}));",
+        output=output.symbol,
+        OUTPUT=output.symbol.upper(),
+    )
+
+
+def _tells(p: str, states: Sequence[Tensor]) -> str:
+    return " ".join(f"tell({p}_state_{state.symbol}(&m), {state.nbytes}u);" for state in states)
+
+
+def _given(lesson: Lesson, report: Report) -> list[bytes]:
+    found = []
+    for batch in lesson.batches:
+        ins = [batch[tensor.name].tobytes() for tensor in report.inputs if tensor.name != "target"]
+        found += [*ins, batch["target"].tobytes(), *ins]
+    return found
+
+
+def _call(words: Sequence[str], kind: str) -> bytes:
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise Died("hang", f"{words[0]} took more than {SECONDS} s") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace")
+        kind = "sanitizer" if re.search(r"Sanitizer|runtime error", said) else kind
+        raise Died(kind, f"{Path(words[0]).name} ended with {done.returncode}: {said[:1500]}")
+    return done.stdout
+
+
+def _read(told: bytes, lesson: Lesson, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor) -> Told:
+    at = 0
+
+    def array(shape: Sequence[int]) -> Any:
+        nonlocal at
+        count = int(np.prod(shape))
+        found = np.frombuffer(told, np.float32, count, at).reshape(shape)
+        at += 4 * count
+        return found
+
+    def arrays(tensors: Sequence[Tensor]) -> dict[str, Any]:
+        return {tensor.name: array(tensor.static_shape) for tensor in tensors}
+
+    found = Told([arrays(learned)], [], [], [])
+    for _ in lesson.batches:
+        found.losses.append(float(array(())))
+        found.sums.append({n.removesuffix(".gradient"): a for n, a in arrays(sums).items()})
+        found.weights.append(arrays(learned))
+        found.outputs.append(array(output.static_shape))
+    found.weights.append(arrays(learned))
+    return found

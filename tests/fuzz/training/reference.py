@@ -1,0 +1,119 @@
+"""What a network should learn, without anything of the compiler: losses of what the judge computes in float64, central
+differences of them, and optimizers as PyTorch documents them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mccompile.frontend.judged import judged
+from mccompile.judge.rules import NoWitness
+from mccompile.judge.run import judge
+
+from .lessons import Lesson
+
+Arrays = Mapping[str, np.ndarray]
+Place = tuple[str, tuple[int, ...]]  # an element of a weight
+STEP = 1e-5
+
+
+class Reference:
+    def __init__(self, lesson: Lesson) -> None:
+        self.lesson = lesson
+        self.graph = judged(lesson.model)
+        if {"float16", "bfloat16"} & set(self.graph.types.values()):
+            raise NoWitness("how far floats of 16 bits may be off is not known")
+        ends = [node.op_type for node in lesson.model.graph.node if lesson.output in node.output]
+        self.end = ends[0] if ends else ""
+
+    def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
+        graph = replace(self.graph, constants={**self.graph.constants, **weights})
+        given = {name: array for name, array in batch.items() if name != "target"}
+        found = np.asarray(judge(graph, given)[self.lesson.output], np.float64)
+        if not np.isfinite(found).all():
+            raise NoWitness("what comes out is not finite")
+        return found
+
+    def loss(self, weights: Arrays, batch: Arrays) -> float:
+        y, target = self.output(weights, batch), batch["target"]
+        kind = self.lesson.kind
+        if kind in ("mse", "huber"):
+            far = np.abs(y - target)
+            each = far**2 if kind == "mse" else np.where(far < 1, far**2 / 2, far - 0.5)
+            return float(each.mean())
+        if kind == "bce":
+            if not ((y > 1e-9) & (y < 1 - 1e-9)).all():
+                raise NoWitness("a logarithm of nearly 0")
+            return float(-(target * np.log(y) + (1 - target) * np.log(1 - y)).mean())
+        axis = min(1, y.ndim - 1)
+        if kind == "cross_entropy" and self.end == "Softmax":
+            if not (y > 1e-30).all():
+                raise NoWitness("a logarithm of nearly 0")
+            y = np.log(y)
+        elif kind == "cross_entropy":
+            y = y - y.max(axis, keepdims=True)
+            y = y - np.log(np.exp(y).sum(axis, keepdims=True))
+        return float(-np.take_along_axis(y, np.expand_dims(target, axis), axis).mean())
+
+    def slope(self, weights: Arrays, batches: Sequence[Arrays], place: Place) -> float | None:
+        """Of the sum of the losses; None where it bends."""
+        total = 0.0
+        for batch in batches:
+            middle = self.loss(weights, batch)
+            ahead, behind, far = (
+                self.loss(_moved(weights, place, step), batch) for step in (STEP, -STEP, 3 * STEP)
+            )
+            first, second, third = (ahead - middle) / STEP, (middle - behind) / STEP, (far - ahead) / (2 * STEP)
+            size = max(1e-2, abs(first), abs(second))
+            if not max(abs(first - second), abs(first - third)) < 1e-2 * size:
+                return None
+            total += (ahead - behind) / (2 * STEP)
+        return total
+
+
+def _moved(weights: Arrays, place: Place, step: float) -> Arrays:
+    name, index = place
+    moved = weights[name].astype(np.float64)
+    moved[index] += step
+    return {**weights, name: moved}
+
+
+class Optimizer:
+    """One step after the other, in float64."""
+
+    def __init__(self, lesson: Lesson) -> None:
+        self.asked, self.chosen = lesson.asked, lesson.optimizer
+        self.steps = 0
+        self.kept: dict[str, dict[str, Any]] = {}
+
+    def step(self, weights: Arrays, sums: Arrays, count: int) -> Arrays:
+        """The weights after a step with the sums of the gradients of so many batches."""
+        self.steps += 1
+        means = {name: array.astype(np.float64) / count for name, array in sums.items()}
+        if self.asked.clip is not None:
+            norm = np.sqrt(sum((mean**2).sum() for mean in means.values()))
+            means = {name: mean * min(1.0, self.asked.clip / (norm + 1e-6)) for name, mean in means.items()}
+        return {name: self._moved(name, weights[name].astype(np.float64), means[name]) for name in weights}
+
+    def _moved(self, name: str, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+        o: Any = self.chosen
+        kept = self.kept.setdefault(name, {"v": 0.0, "m": 0.0})
+        if o.name == "adamw":
+            w = w * (1 - o.lr * o.weight_decay)
+        else:
+            g = g + o.weight_decay * w
+        if o.name == "sgd":
+            return w - o.lr * g
+        if o.name == "momentum":
+            kept["v"] = o.momentum * kept["v"] + g
+            return w - o.lr * (g + o.momentum * kept["v"] if o.nesterov else kept["v"])
+        if o.name == "adagrad":
+            kept["v"] = kept["v"] + g * g
+            return w - o.lr * g / (np.sqrt(kept["v"]) + o.eps)
+        kept["m"] = o.beta1 * kept["m"] + (1 - o.beta1) * g
+        kept["v"] = o.beta2 * kept["v"] + (1 - o.beta2) * g * g
+        mean, variance = kept["m"] / (1 - o.beta1**self.steps), kept["v"] / (1 - o.beta2**self.steps)
+        return w - o.lr * mean / (np.sqrt(variance) + o.eps)

@@ -1,0 +1,67 @@
+"""The first random programs that learn; and that what is wrong is seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+
+from mccompile.driver import Options
+from mccompile.driver.training import train
+from mccompile.passes.learn.optimizers import optimizer
+from mccompile.passes.learn.phase_graphs import Learning
+from mccompile.toolchain.model_report import read_report
+from tests.fuzz.machines import MACHINES, Build
+from tests.fuzz.training.__main__ import GOOD, OK, WRONG, compared, verdict
+from tests.fuzz.training.lessons import Lesson
+from tests.fuzz.training.programs import Told, run
+from tests.fuzz.training.reference import Reference
+from tests.python.test_trainer import batches, network
+
+
+def test_programs() -> None:
+    for number in range(10):
+        found, why = verdict(1, number, MACHINES[:1])
+        assert found in GOOD, f"program {number}: {why}"
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lesson, Told]:
+    folder = tmp_path_factory.mktemp("learned")
+    asked = Learning("cross_entropy:p", "all", optimizer("adam"), clip=0.5)
+    given = tuple({"x": x, "target": y} for x, y in batches(3))
+    onnx.save(network(), folder / "net.onnx")
+    train(folder / "net.onnx", asked, Options(name="net")).write(folder / "out")
+    lesson = Lesson(network(), asked, given)
+    return lesson, run(lesson, folder / "out", read_report(folder / "out"), Build(MACHINES[0], "cc", ("-O0",)))
+
+
+def _more(arrays: list[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+    """By a thousandth."""
+    return [{name: array * np.float32(1.001) for name, array in each.items()} for each in arrays]
+
+
+def test_what_is_right_is_taken(learned: tuple[Lesson, Told]) -> None:
+    lesson, told = learned
+    assert compared(Reference(lesson), told, np.random.default_rng(0)) == (OK, "")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("sums", "the gradient of"), ("losses", "the loss"), ("outputs", "p["), ("beta2", "step 1 makes")],
+)
+def test_what_is_wrong_is_seen(learned: tuple[Lesson, Told], wrong: str, said: str) -> None:
+    lesson, told = learned
+    if wrong == "sums":
+        told = replace(told, sums=_more(told.sums))
+    elif wrong == "losses":
+        told = replace(told, losses=[loss * 1.001 for loss in told.losses])
+    elif wrong == "outputs":
+        told = replace(told, outputs=[array * np.float32(1.001) for array in told.outputs])
+    else:
+        lesson = replace(lesson, asked=replace(lesson.asked, optimizer=optimizer("adam,beta2=0.9")))
+    kind, why = compared(Reference(lesson), told, np.random.default_rng(0))
+    assert kind == WRONG
+    assert said in why
