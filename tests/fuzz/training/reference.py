@@ -24,8 +24,6 @@ class Reference:
     def __init__(self, lesson: Lesson) -> None:
         self.lesson = lesson
         self.graph = judged(lesson.model)
-        if {"float16", "bfloat16"} & set(self.graph.types.values()):
-            raise NoWitness("how far floats of 16 bits may be off is not known")
         ends = [node.op_type for node in lesson.model.graph.node if lesson.output in node.output]
         self.end = ends[0] if ends else ""
 
