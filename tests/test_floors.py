@@ -28,6 +28,7 @@ FLOORS = {
     "option_texts": 10,
     "pipeline": 9,
     "imgproc": 9,
+    "tokenizer": 9,
     "quantize": 9,
     "fitting": 9,
     "emit": 8,

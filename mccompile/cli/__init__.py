@@ -16,12 +16,25 @@ from typing import TextIO
 import click
 
 from ..base.errors import DEBUG, Exit, MccError, MccWarning, Problem
-from . import boards, doctor, evidence, frontend, imgproc, kernel, reports, train, tune  # they add commands
+from . import boards, doctor, evidence, frontend, imgproc, kernel, reports, tokenizer, train, tune  # they add commands
 from .commands import commands as every_command
 from .last_stops import explained, finish, is_closed_pipe, say
 from .usage import Line, problem_of
 
-__all__ = ["boards", "doctor", "evidence", "frontend", "imgproc", "kernel", "main", "reports", "run", "train", "tune"]
+__all__ = [
+    "boards",
+    "doctor",
+    "evidence",
+    "frontend",
+    "imgproc",
+    "kernel",
+    "main",
+    "reports",
+    "run",
+    "tokenizer",
+    "train",
+    "tune",
+]
 
 
 def main() -> None:

@@ -61,8 +61,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 def commands() -> None:
     """Compiles trained ONNX networks into plain C99.
 
-    `mccompile model.onnx -o out/` is short for `mccompile compile model.onnx -o out/`;
-    `mccompile compile --help` shows its options.
+    `mccompile model.onnx -o out/` compiles; see `mccompile compile --help`.
     """
 
 

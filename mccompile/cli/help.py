@@ -91,7 +91,7 @@ COMMANDS = (
     Group(
         "Compile",
         "mccompile kws.onnx -o out --target cortex-m4",
-        ("compile", "quantize", "convert", "frontend", "kernel", "imgproc", "blob"),
+        ("compile", "quantize", "convert", "frontend", "kernel", "imgproc", "tokenizer", "blob"),
     ),
     Group(
         "Check and measure",

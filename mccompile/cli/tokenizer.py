@@ -1,0 +1,31 @@
+"""`mccompile tokenizer`: text to tokens and back, for what stands around a language model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .commands import commands
+
+
+@commands.command()
+@click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
+@click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
+@click.option("--name", default="tokenizer", show_default=True, help="Prefix in C.")
+@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+def tokenizer(source: Path, output: Path, target: str, name: str, force: bool) -> None:
+    """Write a tokenizer as a small library of C.
+
+    It makes tokens of text for a language model, and text of its tokens, one after the other.
+
+    FOLDER has tokenizer.json, as Hugging Face's libraries save it; the file itself may be named too. Byte pair encoding
+    over bytes (GPT-2, Llama 3, Qwen) and over characters (Llama 2, Mistral, Gemma) is what is compiled.
+    """
+    from ..tokenizer.library import library
+
+    made = library(source, target, name)
+    made.write(output, force)
+    told = made.report
+    click.echo(f"{output}: {told['tokens']} tokens, {told['merges']} merges, {told['table_bytes']} bytes of tables")

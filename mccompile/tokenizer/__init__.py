@@ -1,0 +1,1 @@
+"""Tokenizers of language models as a library of C."""

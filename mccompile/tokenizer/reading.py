@@ -1,0 +1,131 @@
+"""tokenizer.json, as the library `tokenizers` writes it, as a description; what would be another tokenizer is refused.
+
+Invariant: a part of the file that changes tokens is either taken over or refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import BadFile, MccError, Problem
+from . import steps
+from .description import Added, Spacing, Tokenizer, damaged, unsupported
+
+FILE = "tokenizer.json"
+
+
+def read(path: Path) -> Tokenizer:
+    """Of a file, or of the folder that it is in."""
+    path = path / FILE if path.is_dir() else path
+    try:
+        return _tokenizer(json.loads(path.read_bytes()))
+    except OSError as error:
+        fix = f"name the folder that has {FILE}; tokenizer.save_pretrained(FOLDER) writes it"
+        raise BadFile(Problem("there is no tokenizer", str(path), error.strerror or str(error), fix)) from None
+    except (ValueError, RecursionError):
+        raise placed(path, damaged("it is no JSON")) from None
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise placed(path, damaged(f"it has not the parts that it should have ({error})"[:200])) from None
+    except MccError as error:
+        raise placed(path, error) from None
+
+
+def placed(path: Path, error: MccError) -> MccError:
+    return type(error)(*(Problem(p.what, p.where or str(path), p.why, p.fix) for p in error.problems))
+
+
+def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
+    for name in ("truncation", "padding"):
+        if told.get(name):
+            raise unsupported(
+                f"it has {name}", "tokens of long or short texts would be others", f'set "{name}" to null in it'
+            )
+    model = told["model"]
+    kind = model.get("type", "BPE" if "merges" in model else "?")
+    if kind != "BPE":
+        fix = "take a model whose tokenizer is byte pair encoding (BPE)"
+        raise unsupported(f"its model is {kind}", "pairs of a BPE model are what is compiled", fix)
+    for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+        if model.get(name):
+            raise unsupported(f"its model has {name}", f"{name} is {model[name]!r}")
+    vocabulary: dict[str, int] = model["vocab"]
+    if not vocabulary or not all(isinstance(n, int) and 0 <= n < 1 << 24 for n in vocabulary.values()):
+        raise damaged("its vocabulary has no numbers")
+    if len(set(vocabulary.values())) != len(vocabulary):
+        raise damaged("two tokens have one number")
+    cut = steps.pre_tokenizer(told.get("pre_tokenizer"))
+    before, behind = steps.post_processor(told.get("post_processor"))
+    nfc, spacing = steps.normalizer(told.get("normalizer"), cut)
+    texts, words, bytes_ = _of_bytes(vocabulary) if cut.of_bytes else _of_characters(vocabulary, model, spacing.space)
+    strips = steps.decoder(told.get("decoder"), cut.of_bytes, spacing.space)
+    added = _added(told.get("added_tokens") or [], vocabulary, nfc or spacing != Spacing(), cut.of_bytes)
+    texts |= {each.token: each.text.encode() for each in added}
+    whole = bool(model.get("ignore_merges"))
+    merges = _merges(model["merges"], vocabulary)
+    splits = tuple(cut.splits)
+    return Tokenizer(
+        texts, words, merges, bytes_, cut.of_bytes, whole, added, spacing, nfc, splits, before, behind, strips
+    )
+
+
+def _merges(told: list[Any], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
+    found = {}
+    for rank, merge in enumerate(told):
+        left, right = merge.split(" ") if isinstance(merge, str) else merge
+        found[vocabulary[left], vocabulary[right]] = rank, vocabulary[left + right]
+    return found
+
+
+def byte_characters() -> dict[str, int]:
+    """The character that stands for each byte in vocabularies of bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + number): byte for number, byte in enumerate(others)}
+
+
+def _of_bytes(vocabulary: Mapping[str, int]) -> tuple[dict[int, bytes], list[int], list[int]]:
+    letters = byte_characters()
+    missing = [byte for letter, byte in letters.items() if letter not in vocabulary]
+    if missing:
+        why = f"byte 0x{missing[0]:02X} is no token, so text that has it would lose it"
+        raise unsupported("its vocabulary lacks bytes", why)
+    words = {text: token for text, token in vocabulary.items() if all(letter in letters for letter in text)}
+    texts = {token: text.encode() for text, token in vocabulary.items()}
+    texts |= {token: bytes(letters[letter] for letter in text) for text, token in words.items()}
+    by_byte = {byte: vocabulary[letter] for letter, byte in letters.items()}
+    return texts, list(words.values()), [by_byte[byte] for byte in range(256)]
+
+
+def _of_characters(
+    vocabulary: Mapping[str, int], model: Mapping[str, Any], space: str
+) -> tuple[dict[int, bytes], list[int], list[int]]:
+    names = [f"<0x{byte:02X}>" for byte in range(256)]
+    if not model.get("byte_fallback") or any(name not in vocabulary for name in names):
+        why = "characters that it does not have become unknown, which only tokens of bytes (byte_fallback) avoid"
+        raise unsupported("its vocabulary lacks bytes", why)
+    if space and space not in vocabulary:
+        raise unsupported("its vocabulary has no space", f"{space!r}, which stands for a space, is no token")
+    texts = {token: text.encode() for text, token in vocabulary.items()}
+    return texts, list(vocabulary.values()), [vocabulary[name] for name in names]
+
+
+def _added(told: list[Any], vocabulary: Mapping[str, int], changes: bool, of_bytes: bool) -> list[Added]:
+    found = []
+    letters = byte_characters()
+    for each in told:
+        one = Added(each["id"], each["content"], bool(each.get("special")), bool(each.get("normalized")))
+        for name in ("single_word", "lstrip", "rstrip"):
+            if each.get(name):
+                raise unsupported(f"its token {one.text!r} has {name}", "it depends on the text around it")
+        if not one.text or not isinstance(one.token, int) or vocabulary.get(one.text, one.token) != one.token:
+            raise damaged(f"the added token {one.text!r} has no text, or not the number that the vocabulary says")
+        if one.normalized and changes:
+            why, fix = "it is looked for in text that was changed", 'set its "normalized" to false in tokenizer.json'
+            raise unsupported(f"its token {one.text!r} is normalized", why, fix)
+        if of_bytes and not one.text.isascii() and all(letter in letters for letter in one.text):
+            raise unsupported(f"its token {one.text!r} is bytes", "its letters are those that stand for bytes")
+        found.append(one)
+    return sorted(found, key=lambda one: one.normalized)

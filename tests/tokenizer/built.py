@@ -1,0 +1,144 @@
+"""Tokenizers as `tokenizers` knows them, and compiled."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import random
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mccompile.tokenizer.library import library
+from mccompile.tokenizer.reading import read
+from mccompile.tokenizer.steps import GPT2
+
+FLAGS = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
+QWEN2 = LLAMA3.replace("{1,3}", "")
+EXPRESSIONS = {"gpt2": GPT2, "llama3": LLAMA3, "qwen2": QWEN2}
+_LETTERS = (
+    "aaeeiotnshrSTKdlmcu'  \n\r\t.,;!?-\"0123456789éß\u017füÅ\u0301\u0327\u00a0\u0085日本語한국가각\u1100\u1161\u11a8"
+    "🙂👩\u200d💻अनुकΩἂ₂½"
+)
+_WORDS = "the and it's WE'LL they've I'm don't once upon a time 1234567 3.14 über naïve Москва 東京 <s> </s> ▁ <0x41>"
+WORDS = [*_WORDS.split(), "  ", "\n\n", " ", "<|end|>", "<|tool|>", "<|end", "x<|end|>y"]
+
+
+def texts(seed: int, count: int) -> list[str]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(count):
+        parts = []
+        for _ in range(chance.randint(0, 12)):
+            letters = "".join(chance.choice(_LETTERS) for _ in range(chance.randint(1, 5)))
+            parts.append(chance.choice([letters, chance.choice(WORDS), chance.choice(WORDS) + " "]))
+        found.append("".join(parts))
+    return found
+
+
+def of_bytes(family: str) -> Any:
+    """A tokenizer over bytes, trained on a few texts."""
+    from tokenizers import (
+        AddedToken,
+        Regex,
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+        trainers,
+    )
+
+    made = Tokenizer(models.BPE(ignore_merges=family == "llama3"))
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=family == "gpt2")
+    split = pre_tokenizers.Split(Regex(EXPRESSIONS[family]), "isolated")
+    made.pre_tokenizer = level if family == "gpt2" else pre_tokenizers.Sequence([split, level])
+    if family == "qwen2":
+        made.normalizer = normalizers.NFC()
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=700, initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator(texts(99, 400), trainer)
+    made.add_special_tokens([AddedToken("<|end|>", normalized=family == "gpt2"), AddedToken("<s>", normalized=False)])
+    made.add_tokens([AddedToken("<|tool|>", normalized=False)])
+    if family == "llama3":
+        begin = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", made.token_to_id("<s>"))])
+        made.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), begin])
+    return made
+
+
+def of_characters(family: str) -> Any:
+    """A tokenizer over characters with tokens for bytes, trained on a few texts."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+    special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    made = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    steps = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    steps = steps[1:] if family == "gemma" else steps
+    made.normalizer = normalizers.Sequence(steps)
+    trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=special, limit_alphabet=60, show_progress=False)
+    made.train_from_iterator([" " + text for text in texts(98, 400)], trainer)
+    if family == "gemma":
+        made.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    if family == "mistral":
+        made.normalizer = None
+        made.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="first", split=False)
+    parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    made.decoder = decoders.Sequence(parts if family == "gemma" else [*parts, decoders.Strip(" ", 1, 0)])
+    made.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", made.token_to_id("<s>"))])
+    return without_special_bytes(made, AddedToken("<|end|>", normalized=False, special=True))
+
+
+def without_special_bytes(made: Any, more: Any) -> Any:
+    """The same, whose tokens of bytes are not found in text."""
+    from tokenizers import Tokenizer
+
+    told = json.loads(made.to_str())
+    told["added_tokens"] = [each for each in told["added_tokens"] if not each["content"].startswith("<0x")]
+    found = Tokenizer.from_str(json.dumps(told))
+    found.add_special_tokens([more])
+    return found
+
+
+class Built:
+    def __init__(self, made: Any) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            path, folder = Path(name, "tokenizer.json"), Path(name, "out")
+            made.save(str(path))
+            self.most = 3 * max(map(len, read(path).texts.values())) + 8
+            written = library(path)
+            written.write(folder)
+            flags = [*FLAGS, "-shared", "-fPIC", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
+            places = [f"-I{folder}", f"-I{folder}/runtime"]
+            code = folder / "tokenizer.so"
+            subprocess.run(["gcc", *flags, *places, str(folder / "tokenizer.c"), "-o", str(code)], check=True)
+            self.code = ctypes.CDLL(str(code))
+            self.code.tokenizer_decode.restype = self.code.tokenizer_decode_end.restype = ctypes.c_size_t
+            self.files = dict(written.files)
+
+    def encode(self, data: bytes, whole: bool = True, room: int | None = None, words: int | None = None) -> list[int]:
+        """Tokens; one number below 0 where that fails."""
+        header = self.files["tokenizer.h"].decode()
+        a, b = header.split("SCRATCH_WORDS(bytes) (")[1].split(")\n")[0].replace("u", "").split(" * (size_t)(bytes) + ")
+        words = int(a) * len(data) + int(b) if words is None else words
+        room = 3 * len(data) + 8 if room is None else room
+        tokens, scratch = (ctypes.c_int32 * (room + 1))(), (ctypes.c_uint32 * (words + 1))()
+        tokens[room], scratch[words] = 77, 78
+        size = ctypes.c_size_t
+        count = self.code.tokenizer_encode(data, size(len(data)), int(whole), tokens, size(room), scratch, size(words))
+        assert (tokens[room], scratch[words]) == (77, 78)
+        return list(tokens[:count]) if count >= 0 else [count]
+
+    def decode(self, tokens: list[int]) -> str:
+        state, to, found = (ctypes.c_uint8 * 6)(), ctypes.create_string_buffer(self.most), ""
+        for token in tokens:
+            count = self.code.tokenizer_decode(state, ctypes.c_int32(token), to)
+            found += to.raw[:count].decode()
+        count = self.code.tokenizer_decode_end(state, to)
+        return found + to.raw[:count].decode()

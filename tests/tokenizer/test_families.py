@@ -1,0 +1,49 @@
+"""Compiled tokenizers give the tokens and texts that `tokenizers` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .built import EXPRESSIONS, Built, of_bytes, of_characters, texts
+
+pytest.importorskip("tokenizers")
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama3", "qwen2", "llama2", "gemma", "mistral"])
+def test_tokens_and_texts_are_those_of_tokenizers(family: str) -> None:
+    made = of_bytes(family) if family in EXPRESSIONS else of_characters(family)
+    built = Built(made)
+    for text in texts(5, 1500):
+        wanted = made.encode(text).ids
+        assert built.encode(text.encode()) == wanted, text
+        assert built.encode(text.encode(), whole=False) == made.encode(text, add_special_tokens=False).ids, text
+        assert built.decode(wanted) == made.decode(wanted), text
+
+
+@pytest.fixture(scope="module")
+def gpt2() -> Iterator[Built]:
+    yield Built(of_bytes("gpt2"))
+
+
+def test_tokens_that_are_no_text_are_decoded_as_python_does(gpt2: Built) -> None:
+    made = of_bytes("gpt2")
+    for number in range(300):
+        tokens = [(number * 7919 + place * 104729) % 256 for place in range(12)]
+        assert gpt2.decode(tokens) == made.decode(tokens)
+
+
+def test_memory_that_is_too_small_is_told_and_not_written_behind(gpt2: Built) -> None:
+    text = b"the time is short, and the words are long"
+    tokens = gpt2.encode(text)
+    for room in range(len(tokens)):
+        assert gpt2.encode(text, room=room) == [-1]
+    assert gpt2.encode(text, room=len(tokens)) == tokens
+    assert {tuple(gpt2.encode(text, words=words)) for words in range(80)} <= {(-2,), tuple(tokens)}
+    assert gpt2.encode(text, words=3) == [-2]
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
+def test_what_is_no_utf8_is_refused(gpt2: Built, data: bytes) -> None:
+    assert gpt2.encode(data) == [-3]
