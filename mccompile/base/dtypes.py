@@ -26,6 +26,9 @@ class DType:
     compute_c: str  # C type of a value in an expression
     onnx: int  # TensorProto.DataType
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 

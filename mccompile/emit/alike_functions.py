@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from ..base.marked import named, parted, plain
 from ..base.names import Names, c_identifier
-from ..plan.ir import Function, Plan, Step, Table, with_steps
+from ..plan.handed import Table
+from ..plan.ir import Function, Plan, Step, with_steps
 from .kernels import function_text, marked, signature, with_first
 
 MOST_NUMBERS = 32  # in a table: more take more code than they save

@@ -219,7 +219,7 @@ def _comment(step: Step) -> str:
 
 
 def _arguments(step: Step, more: tuple[str, ...]) -> str:
-    unpassed = step.function.kernel.unpassed(step.function.call)
+    unpassed = step.function.unpassed
     arguments = [_argument(a, step.may_end) for a in step.arguments if a.role not in unpassed]
     if step.shared and step.shared.workspace:
         arguments[-1] += f" + piece * {step.shared.workspace}"

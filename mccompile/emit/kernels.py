@@ -25,7 +25,7 @@ def signature(function: Function) -> str:
 def parameters(function: Function) -> dict[str, str]:
     """Declarations of the parameters by name."""
     outs, ins = function.kernel.parameter_names(function.call)
-    unpassed, found = function.kernel.unpassed(function.call), {}
+    unpassed, found = function.unpassed, {}
     for names, views, const in ((outs, function.call.outs, ""), (ins, function.call.ins, "const ")):
         for name, view in zip(names, views, strict=True):
             if name not in unpassed:
@@ -84,7 +84,7 @@ def _unread(function: Function, names: Set[str]) -> list[str]:
     """Parameters that the function does not read, or may not: operands without elements, and sizes."""
     outs, ins = function.kernel.parameter_names(function.call)
     views = zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True)
-    unpassed = function.kernel.unpassed(function.call)
+    unpassed = function.unpassed
     empty = [name for name, view in views if view.type.count == 0 and name not in unpassed]
     return [*dict.fromkeys(empty), *(name for name in function.sizes if name not in names)]
 

@@ -137,7 +137,7 @@ class _Certificate:
         }
 
     def step(self, step: Step, call: ir.Call) -> dict[str, Any]:
-        unpassed = step.function.kernel.unpassed(step.function.call)
+        unpassed = step.function.unpassed
         views = [*call.outs, *call.ins, *(scratch.whole() for scratch in ir.scratches(call))]
         pairs = zip(step.arguments, views, strict=True)
         return {
@@ -229,7 +229,7 @@ def c_of(argument: Argument, step: Step) -> str:
 
 def passed_by(step: Step) -> list[str]:
     """The arguments of a step's call, but for sizes."""
-    unpassed = step.function.kernel.unpassed(step.function.call)
+    unpassed = step.function.unpassed
     return [c_of(argument, step) for argument in step.arguments if argument.role not in unpassed]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..base.dims import Dim
 from ..base.dtypes import DType, bool_, i64
@@ -32,6 +33,10 @@ class Expr:
 
     def __str__(self) -> str:
         return self.expression_text()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Another process hashes strings to other numbers."""
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,13 @@ class Literal(Expr):
 class Apply(Expr):
     function: str
     arguments: tuple[Expr, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.dtype, self.function, self.arguments))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def args(self) -> tuple[Expr, ...]:

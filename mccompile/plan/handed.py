@@ -1,4 +1,4 @@
-"""What programs are told of inputs and outputs besides their types and places."""
+"""What programs are told of inputs and outputs besides their types and places, and functions of sizes."""
 
 from __future__ import annotations
 
@@ -21,3 +21,12 @@ class InRows:
     axis: int
     count: int
     bytes: int  # of each
+
+
+@dataclass(frozen=True)
+class Table:
+    """Sizes that a function reads: those of one step, or of several that agree."""
+
+    name: str
+    c: str  # element type
+    numbers: tuple[int, ...]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 
 from ..base.dims import Dim, Symbol, Symbolic, upper
@@ -21,7 +22,7 @@ from ..program.ir import Call
 from ..program.pull import Pull
 from ..targets.api import Build
 from .constants import Checked, Entry
-from .handed import InRows, Quantized
+from .handed import InRows, Quantized, Table
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
 
@@ -77,14 +78,10 @@ class Function:
     body: str = ""  # the C function as `emit.kernels.marked` gives it, where the kernel prints another one for the call
     constants: tuple[str, ...] = ()  # sizes that the body declares
 
-
-@dataclass(frozen=True)
-class Table:
-    """Sizes that a function reads: those of one step, or of several that agree."""
-
-    name: str
-    c: str  # element type
-    numbers: tuple[int, ...]
+    @cached_property
+    def unpassed(self) -> frozenset[str]:
+        """Operands that it is not given. Kernels may have to print their tiles to say so."""
+        return self.kernel.unpassed(self.call)
 
 
 @dataclass(frozen=True)

@@ -347,7 +347,7 @@ def _empty(trial: Trial) -> set[str]:
 
 def _arguments(trial: Trial) -> str:
     call, kernel = trial.function.call, trial.function.kernel
-    found, (outs, ins), unpassed = [], kernel.parameter_names(call), kernel.unpassed(call)
+    found, (outs, ins), unpassed = [], kernel.parameter_names(call), trial.function.unpassed
     for names, places, views, const in ((outs, trial.outs, call.outs, ""), (ins, trial.ins, call.ins, "const ")):
         for name, place, view in zip(names, places, views, strict=True):
             if name in unpassed:

@@ -46,6 +46,7 @@ WARNING_FREE = {
 }
 
 
+QUICK = shutil.which("tcc") or ""  # takes a tenth of the time of others
 SAME_ELEMENTS, FEWER_ELEMENTS = "same elements", "fewer elements"  # that values that are not finite reach
 PORTABLE = {"c", "fpu", "scalar", "dsp", "helium"}  # the headers of others need their machine
 IDS_OF_PORTABLE = [id for id, kernel in KERNELS.items() if kernel.isa in PORTABLE]
@@ -129,12 +130,15 @@ def wrong_results(
     reach: str = "",
 ) -> str:
     """What is wrong with the results of cases on a target (by default those that it has a share of), which run in one
-    program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers. `reach`: of
-    values that are not finite, only which elements they reach is compared."""
+    program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers, and without
+    optimization the quickest compiler will do. `reach`: of values that are not finite, only which elements they reach
+    is compared."""
     found = trials(kernel, target, cases or shared_cases(kernel, target))
     if target.name == "generic":
         sanitizing = _sanitizing()
-        compiler, options = [sanitizing or "gcc"], [] if flags else SANITIZED if sanitizing else OPTIMISED
+        quick = QUICK if "-O0" in flags else ""
+        compiler = [quick or sanitizing or "gcc"]
+        options = [] if flags else SANITIZED if sanitizing else OPTIMISED
     else:
         compiler, options = [target.compiler], list(target.cflags)
     options = [*options, *flags]

@@ -12,7 +12,8 @@ from dataclasses import replace
 from ...base.dtypes import DType
 from ...base.names import Names, c_identifier
 from ...kernels.api import Kernel
-from ...plan.ir import Function, Item, Step, Table, with_steps
+from ...plan.handed import Table
+from ...plan.ir import Function, Item, Step, with_steps
 from ...program.ir import Call
 
 MOST_SHORT = (1 << 15) - 1
