@@ -52,15 +52,19 @@ def test_the_program_runs_on_both(target: str, tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout.startswith("y f32[")
 
 
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_for(ARM, tmp_path_factory.mktemp("arm"))
+
+
 @pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="arm-none-eabi-gcc is not installed")
 @pytest.mark.parametrize(("core", "compiles"), [("cortex-m4", True), ("cortex-m55", True), ("cortex-m0", False)])
-def test_a_core_that_is_not_among_them_is_an_error(core: str, compiles: bool, tmp_path: Path) -> None:
-    folder = folder_for(ARM, tmp_path)
+def test_a_core_that_is_not_among_them_is_an_error(core: str, compiles: bool, arm: Path, tmp_path: Path) -> None:
     said = ""
     for source in (f"separable_int8{part}.c" for part in ("", "_kernels", "_weights")):
         flags = ["-mfloat-abi=soft"] if core == "cortex-m0" else ["-mfloat-abi=softfp", "-mfpu=auto"]
-        command = ["arm-none-eabi-gcc", "-std=c99", "-mthumb", f"-mcpu={core}", *flags, f"-I{folder}/runtime"]
-        command += ["-c", str(folder / source), "-o", str(tmp_path / "a.o")]
+        command = ["arm-none-eabi-gcc", "-std=c99", "-mthumb", f"-mcpu={core}", *flags, f"-I{arm}/runtime"]
+        command += ["-c", str(arm / source), "-o", str(tmp_path / "a.o")]
         said += subprocess.run(command, capture_output=True, text=True, check=False).stderr
     assert ("is made for cortex-m4, cortex-m55" in said) != compiles
     assert bool(said) != compiles
