@@ -255,18 +255,20 @@ def test_runs_of_floats_are_right(target: str, prefer: str, tmp_path: Path) -> N
     nodes = [
         node("Conv", "x w1", "a", pads=[1, 4, 1, 4]),
         node("Conv", "a w2", "b", pads=[1, 1, 1, 1], strides=[2, 2]),
-        node("Conv", "b w3", "c"),
+        node("Conv", "b w6", "each", pads=[1, 1, 1, 1], group=16),
+        node("Conv", "each w3", "c"),
         node("Reshape", "c shape", "rows"),
         node("MatMul", "rows w4", "d"),
         node("MatMul", "d w5", "y"),
     ]
     shapes = {"w1": (8, 1, 3, 9), "w2": (16, 8, 3, 3), "w3": (8, 16, 1, 1), "w4": (48, 16), "w5": (16, 8)}
+    shapes["w6"] = (16, 1, 3, 3)
     weights = {name: small_models.floats(number, *shape) for number, (name, shape) in enumerate(shapes.items())}
     weights["shape"] = np.array([5, 48])
     made = small_models.model("runs", nodes, [("x", (1, 1, 9, 11))], [("y", (5, 8))], weights)
     path, options = save(made, tmp_path), Options(target=target, prefer=prefer)
     kernels = [function.kernel.isa for function in compile(path, options).plan.functions]
-    assert kernels.count("fpu") == 5
+    assert kernels.count("fpu") == 6
     assert check(path, options, runs=1).ok
 
 

@@ -36,6 +36,7 @@ class Runs(DirectConvKernel):
             conv_case("one_input", Conv((2, 2), (1, 1), (4, 1, 5, 1), 1, f32), (1, 1, 21, 9), (8, 1, 10, 4)),
             conv_case("groups", replace(plain, group=2), (1, 6, 4, 5), (16, 3, 3, 3)),
             conv_case("tall", plain, (1, 6, 9, 2), (8, 6, 3, 3)),
+            conv_case("one_column", plain, (1, 6, 9, 1), (8, 6, 3, 3)),
             conv_case("1d", Conv((2,), (1,), (4, 1), 1, f32), (2, 3, 25), (8, 3, 4)),
             conv_case("long_sum", plain, (1, 150, 3, 6), (8, 150, 3, 3)),
             conv_case("long_run", plain, (1, 190, 3, 5), (8, 190, 3, 3)),
@@ -57,7 +58,7 @@ class Runs(DirectConvKernel):
             return No("weights are computed, or there is nothing to compute")
         if static(w.shape[0]) // kind.group % LANES:
             return No("output channels do not come in eights")
-        if not self.printer(call).has_runs:
+        if not self.printer(replace(call, rows=None)).has_runs:
             return No("neither channels nor taps of x lie side by side")
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)
@@ -84,11 +85,11 @@ class _Printer(DirectConv):
 
     @property
     def merges(self) -> bool:
-        """Do the taps along the axis of the tile continue each other?"""
+        """Do the taps along the axis of the tile continue each other, in x and in the weights?"""
         axis = self.axes[self.last]
         beside = self.group_in == 1 or self.x.strides[1] == 1
         short = 1 < axis.kernel * self.group_in <= LONG
-        return beside and short and static(axis.x) * axis.dilation == self.group_in
+        return beside and short and static(axis.x) * axis.dilation * LANES == axis.w == self.group_in * LANES
 
     def best_tile(self, points: int, lanes: int) -> Tile:
         return Tile(min(max(points, 1), 2), LANES)

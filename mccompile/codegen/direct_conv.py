@@ -36,6 +36,8 @@ class DirectConv:
     """Works out the loops and the text of every index for one call. Counters: n batch, g group, o channel within it,
     p0.. positions, k0.. taps, c input channel; at0.. are the places of the first taps."""
 
+    depthwise = False  # lanes are groups, whatever the strides of x are
+
     def __init__(self, call: Call, names: list[str]) -> None:
         self.kind, self.call, self.names = call.of(Conv), call, names
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
@@ -49,7 +51,7 @@ class DirectConv:
         self.last = len(self.axes) - 1
         # Depthwise over channels-last operands: a tile is made of neighbouring channels, which are groups.
         channels_last = magnitude(self.x.strides[1]) < magnitude(self.axes[-1].x)
-        self.lanes_are_groups = kind.group > 1 and self.group_out == 1 and channels_last
+        self.lanes_are_groups = self.depthwise or (kind.group > 1 and self.group_out == 1 and channels_last)
         first, end = self.axes[-1].interior
         lanes = kind.group if self.lanes_are_groups else self.group_out
         self.tile = self.best_tile(end - first, lanes)
