@@ -46,6 +46,7 @@ from .passes.program.pack_constants import pack_constants
 from .passes.program.pack_low_bit_weights import pack_low_bit_weights
 from .passes.program.place_outside import place_outside
 from .passes.program.planar_windows import planar_windows
+from .passes.program.reduce_whole_windows import reduce_whole_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
 from .passes.program.split_phases import split_phases
@@ -100,6 +101,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
     ProgramPass("limit_errors", limit_errors),
+    ProgramPass("reduce_whole_windows", reduce_whole_windows),
     ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),

@@ -1,0 +1,48 @@
+"""Pools over whole pictures become reductions of the same value where these are faster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from mccompile.driver import Options, compile_graph
+from mccompile.emit.package import Package
+from mccompile.frontend.load import load_proto
+from mccompile.measure.correctness import build
+from mccompile.targets.api import Prefer
+
+SHAPE = (2, 24, 14, 13)
+
+
+def compiled(op: str, target: str, **options: object) -> Package:
+    """The pool, and what the epilogue makes of its result and another operand."""
+    nodes = [helper.make_node(op, ["x"], ["p"]), helper.make_node("Sub", ["e", "p"], ["y"])]
+    small = (*SHAPE[:2], 1, 1)
+    ins = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", SHAPE), ("e", small))]
+    outs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, small)]
+    model = helper.make_model(helper.make_graph(nodes, "g", ins, outs), opset_imports=[helper.make_opsetid("", 20)])
+    return compile_graph(load_proto(model, Path()), Options(target=target, **options), "pooled")  # type: ignore[arg-type]
+
+
+def kernels(package: Package) -> list[str]:
+    return [step.function.kernel.id.split("/")[0] for step in package.plan.steps()]
+
+
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool"])
+def test_pools_over_pictures_are_reductions_with_the_epilogue(op: str) -> None:
+    package = compiled(op, "native", prefer=Prefer.TIME)
+    if "vec" not in Options(target="native").resolved_target().isas:
+        pytest.skip("this machine has no vectors")
+    assert kernels(package) == ["reduce"]
+    rng = np.random.default_rng(0)
+    x, e = (rng.normal(size=shape).astype(np.float32) for shape in (SHAPE, (*SHAPE[:2], 1, 1)))
+    y = build(package, Options(target="native", prefer=Prefer.TIME).resolved_target()).run({"x": x, "e": e})["y"]
+    pooled = (x.mean if op == "GlobalAveragePool" else x.max)(axis=(2, 3), keepdims=True)
+    np.testing.assert_allclose(y, e - pooled, rtol=1e-5, atol=1e-6)
+
+
+def test_pools_stay_where_pictures_come_row_by_row() -> None:
+    assert kernels(compiled("GlobalAveragePool", "cortex-m4")) == ["pool"]
