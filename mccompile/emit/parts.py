@@ -39,7 +39,7 @@ class _Parts:
         places = list(_places(block))
         for around, place in places:
             self.settle(_block(around, place))
-        length = _length(block)
+        length = _length(block) if places else 0
         for around, place in places:
             lines = _length(_block(around, place))
             if length > LONGEST and lines >= SHORTEST:
