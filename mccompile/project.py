@@ -47,8 +47,8 @@ def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
     table = _table(path)
     models = table.get("model")
     if not isinstance(models, list) or not models or not all(isinstance(model, dict) for model in models):
-        fix = 'write [[model]] and file = "model.onnx" below it, once per model'
-        raise WrongUse(Problem("a project file names no models", str(path), "its key model is no list of tables", fix))
+        why = "its key model is no list of tables"
+        raise WrongUse(Problem("a project file names no models", str(path), why, _WRITE))
     shared = {key: value for key, value in table.items() if key not in _OWN}
     problems = _unknown(shared, [*_OWN, *(key for key in options if key != "name")], str(path))
     for key in ("name", "package"):
@@ -74,16 +74,20 @@ def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
     return Project(table.get("name", path.stem), table.get("package", ""), tuple(jobs))
 
 
+_WRITE = 'write [[model]] and file = "model.onnx" below it, once per model'  # what a project has at least
+
+
 def _table(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
-        raise BadFile(Problem("cannot read the project file", str(path), error.strerror or str(error))) from None
+        why = error.strerror or str(error)
+        raise BadFile(Problem("cannot read the project file", str(path), why, _WRITE)) from None
     except ValueError as error:
-        raise BadFile(Problem("the project file cannot be read", str(path), str(error))) from None
+        raise BadFile(Problem("the project file cannot be read", str(path), str(error), _WRITE)) from None
     if not isinstance(table, dict):
-        raise BadFile(Problem("the project file cannot be read", str(path), "it is no table of keys"))
+        raise BadFile(Problem("the project file cannot be read", str(path), "it is no table of keys", _WRITE))
     return table
 
 

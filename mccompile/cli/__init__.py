@@ -16,7 +16,19 @@ from typing import TextIO
 import click
 
 from ..base.errors import DEBUG, Exit, MccError, MccWarning, Problem
-from . import boards, doctor, evidence, frontend, imgproc, kernel, reports, tokenizer, train, tune  # they add commands
+from . import (  # they add commands
+    boards,
+    doctor,
+    evidence,
+    frontend,
+    imgproc,
+    kernel,
+    networks,
+    reports,
+    tokenizer,
+    train,
+    tune,
+)
 from .commands import commands as every_command
 from .last_stops import explained, finish, is_closed_pipe, say
 from .usage import Line, problem_of
@@ -29,6 +41,7 @@ __all__ = [
     "imgproc",
     "kernel",
     "main",
+    "networks",
     "reports",
     "run",
     "tokenizer",

@@ -21,18 +21,15 @@ from .options import (
     json_flag,
     model_argument,
     model_options,
-    quantizing_options,
-    reading_options,
     samples_option,
     trust_flag,
 )
-from .pages import refuse_to_overwrite, write_page
+from .pages import refuse_to_overwrite
 from .usage import refuse_verb
 
 if TYPE_CHECKING:
     from ..driver import Options
     from ..emit.package import Package
-    from ..importers.api import Reading
     from ..plan.ir import Plan
 
 
@@ -262,82 +259,6 @@ def check(
     if failures:
         raise CheckFailed(*(problem for failed in failures for problem in failed.problems))
     return 0
-
-
-@commands.command()
-@model_argument
-@samples_option
-@click.option(
-    "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="What to write."
-)
-@click.option(
-    "--test", type=click.Path(path_type=Path), metavar="SAMPLES", help="Samples to measure with; default: --data."
-)
-@click.option("--dynamic", is_flag=True, help="Weights only; scales of activations are computed in every run.")
-@click.option("--weights-only", default=0, metavar="8|4", help="Bits of weights; activations stay floats.")
-@click.option(
-    "--weights",
-    default="int8",
-    metavar="int8|int4|ternary|palette4",
-    help="What weights are, where activations are int8; palette4: 16 values in a layer.",
-)
-@click.option("--auto", default=0, metavar="COUNT", help="Leave so many layers in float: those that gain most.")
-@click.option("--samples", default=128, show_default=True, metavar="COUNT", help="Samples to calibrate with, at most.")
-@click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a page of the compiled result, with the noise of each tensor.",
-)
-@json_flag
-@quantizing_options
-def quantize(
-    model: Path,
-    data: Path | None,
-    destination: Path,
-    test: Path | None,
-    html: Path | None,
-    as_json: bool,
-    options: Options,
-    **how: Any,
-) -> None:
-    """Quantize a model to int8, and say what it costs in accuracy and saves in memory."""
-
-    from ..emit.analysis import analysis_of
-    from ..measure import quantization
-
-    refuse_to_overwrite(destination, model, data, test)
-    refuse_to_overwrite(html, model, data, test, option="--html")
-    recipe = replace(options.recipe, **how)
-    report = quantization.quantize(model, destination, data, options, recipe, test)
-    if html:
-        write_page(html, analysis_of(report.compiled, quantized=report.as_dict()))
-    click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
-
-
-@commands.command()
-@model_argument
-@click.option(
-    "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The ONNX file to write."
-)
-@reading_options
-def convert(model: Path, destination: Path, reading: Reading) -> None:
-    """Write a file of another format as ONNX: what the other commands compile.
-
-    Inputs and outputs keep names, types and layouts; integers stand between QuantizeLinear and DequantizeLinear.
-    """
-    from ..frontend.load import read_proto
-    from ..frontend.written import checked_bytes
-    from ..importers.defaults import settle
-
-    refuse_to_overwrite(destination, model)
-    proto = settle(read_proto(model, reading), reading.dims)
-    try:
-        destination.write_bytes(checked_bytes(proto, model.parent))
-        click.echo(f"{destination}: {len(proto.graph.node)} nodes")
-    except OSError as error:
-        raise cannot_write("the result", destination, error) from None
 
 
 @commands.command()

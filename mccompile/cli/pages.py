@@ -9,6 +9,8 @@ from typing import Any
 from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
 
+_OTHERS = (".tflite", ".lite", ".h5", ".keras", ".pt", ".pth", ".pb", ".npz", ".c", ".h", ".bin", ".json", ".html")
+
 
 def write_page(path: Path, analysis: Mapping[str, Any]) -> None:
     """The page for what `emit.analysis` says."""
@@ -18,6 +20,14 @@ def write_page(path: Path, analysis: Mapping[str, Any]) -> None:
         path.write_text(html_report(analysis), encoding="utf-8")
     except OSError as error:
         raise cannot_write("the page", path, error, "--html") from None
+
+
+def refuse_other_formats(destination: Path) -> None:
+    """ONNX is what is written, whatever the file is called."""
+    if destination.suffix in _OTHERS:
+        why = f"ONNX is what is written; {destination.suffix} is another format"
+        fix = f"did you mean -o {destination.with_suffix('.onnx')}?"
+        raise WrongUse(Problem("cannot write the result", str(destination), why, fix))
 
 
 def refuse_to_overwrite(destination: Path | None, *read: Path | None, option: str = "-o") -> None:

@@ -23,6 +23,7 @@ _SHAPED = {  # what options with a grammar are told by other tools' options of o
     "--budget": "{known}={value}",
     "--shape": "{named}",
 }
+_FIRST = {"FUNCTION[=VARIANT],...": "resize,cvt_color", "KIND": "conv"}  # of what arguments are called in usages
 _USUAL = {
     "--dim": "1",
     "--budget": "96K",
@@ -30,6 +31,10 @@ _USUAL = {
     "--data": "samples.npz",
     "--threads": "2",
     "--html": "report.html",
+    "--tuned": "default",
+    "--input": "INPUT=u8",
+    "--output": "OUTPUT=argmax",
+    "--io": "INPUT=external",
 }
 
 
@@ -136,6 +141,8 @@ def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
     if choices:
         found = value if value in choices else near(value, choices) if value else ""
         return f"{flag} {found or near(word, choices) or choices[0]}"
+    if flag == "--optimizer" and value:
+        return f"{flag} sgd,lr={value}"
     return f"{flag} {shlex.quote(value) if value else _example(param)}"
 
 
@@ -150,6 +157,7 @@ def _missing(param: click.Parameter, line: Line) -> Problem:
     name = param.opts[0] if is_option else str(param.metavar or param.human_readable_name)
     wanted = f"{name} {_EXAMPLES.get(str(param.metavar), param.metavar or '')}".strip() if is_option else name
     why = (param.help or "") if isinstance(param, click.Option) else f"{path} works on it"
+    wanted = _FIRST.get(name, wanted)
     fix = f"add {wanted} (`{path} --help` shows how)"
     if name == "-o":
         folder = line.behind("--output")
@@ -181,7 +189,7 @@ def _unreadable(error: click.BadParameter, line: Line) -> Problem:
     option = line.option(flag)
     usual = f"`{line.path} --help` shows how"
     if option is not None and option.metavar:
-        usual = f"write {flag} {option.metavar} ({usual})"
+        usual = f"such as {flag} {_USUAL[flag]}" if flag in _USUAL else f"write {flag} {option.metavar} ({usual})"
     fix = _with_names(close or usual, line)
     if not flag:
         return Problem(what, line.path, "", fix)

@@ -59,6 +59,7 @@ _STARTS = {
     b"version https://git-lfs": Foreign(
         "a placeholder of Git LFS, not the model itself", "git lfs install\ngit -C FOLDER lfs pull"
     ),
+    b"ftrt": Foreign("an engine of TensorRT, built for one GPU", "name the .onnx file that it was built from"),
     b"\x1f\x8b": Foreign("compressed by gzip", "gunzip -c FILE > MODEL.onnx"),
 }
 _DUMPS = {
@@ -100,6 +101,8 @@ def _of_folder(path: Path) -> Foreign | None:
         return _CORE_ML
     models = sorted(path.glob("*.onnx"))
     fix = f"did you mean {shlex.quote(str(models[0]))}?" if models else "name an ONNX file"
+    if (path / "report.json").is_file():
+        return Foreign("a folder that mccompile has written", "name the model that it was compiled from")
     return Foreign("a folder", fix)
 
 

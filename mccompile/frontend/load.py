@@ -89,12 +89,23 @@ def name_of(path: Path) -> str:
     return "model" if path == STANDARD_INPUT else path.stem
 
 
+_DISTANT = {  # addresses, whose slashes a path has lost
+    "http:": "curl -LO http://{0}   # then name {1}",
+    "https:": "curl -LO https://{0}   # then name {1}",
+    "hf:": "hf download {0} --local-dir {1}   # then name the .onnx file in {1}, or the folder of a language model",
+}
+
+
 def contents(path: Path) -> bytes:
     """The bytes of a model."""
     try:
         return b"" if path.is_dir() else _standard_input() if path == STANDARD_INPUT else path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
+        scheme = path.parts[0] if path.parts else ""
+        if scheme in _DISTANT:
+            why, fix = "files are read from this machine", _DISTANT[scheme].format("/".join(path.parts[1:]), path.name)
+            raise BadFile(Problem(f"{path.name} is not here", str(path), why, fix)) from None
         fix = near_file(path, "*.onnx") or "name an ONNX file that exists"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), why, fix)) from None
 

@@ -96,7 +96,7 @@ def _pairs(given: Sequence[ValueInfoProto], taken: Mapping[str, ValueInfoProto],
         found = {name: name for name in by_name if name in taken} or _alike(given, taken)
     if not found:
         why = f"it gives {_all(given)}, and the network takes {_all(taken.values())}"
-        fix = _fix(given, taken) or f"say which: --prepend {asked.file},{given[0].name}={next(iter(taken), 'INPUT')}"
+        fix = _fix(given, taken) or _which(given, taken, asked)
         raise WrongUse(Problem("nothing that is in front fits the network", str(asked), why, fix))
     for output, into in found.items():
         if not _fits(by_name[output], taken[into]):
@@ -128,6 +128,14 @@ def _fix(given: Sequence[ValueInfoProto], taken: Mapping[str, ValueInfoProto]) -
     types = {entry.type.tensor_type.elem_type for entry in (*given, *taken.values())}
     quantizes = len(types) > 1 and types & {TensorProto.INT8, TensorProto.UINT8}
     return "mccompile frontend --for NETWORK quantizes features as the network reads them" if quantizes else ""
+
+
+def _which(given: Sequence[ValueInfoProto], taken: Mapping[str, ValueInfoProto], asked: Prepended) -> str:
+    """Names for what could go together, where that is open."""
+    fitting = [(one.name, name) for one in given for name, other in taken.items() if _fits(one, other)]
+    if not fitting:
+        return "leave out --prepend, or name a model whose output has the shape and type of an input of the network"
+    return f"say which: --prepend {asked.file},{'='.join(fitting[0])}"
 
 
 def _shape(entry: ValueInfoProto) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 from onnx import ModelProto
 
 from ..base.errors import BadFile, Problem, WrongUse
+from ..base.extras import install
 from . import pickles
 from .api import Given, Importer, Reading, Source, quiet, refusal
 
@@ -150,7 +151,7 @@ def _imported(where: str) -> Any:
     if asked not in there:
         if not there or "KERAS_BACKEND" in os.environ:
             why = f"it asks for the backend {asked}, and there is {' and '.join(there) or 'none'}"
-            fix = f"KERAS_BACKEND={there[0]}" if there else 'pip install "mccompile[keras]"'
+            fix = f"KERAS_BACKEND={there[0]}" if there else install("keras")
             raise BadFile(Problem("Keras cannot be imported", where, why, fix))
         os.environ["KERAS_BACKEND"] = there[0]
     import keras

@@ -12,6 +12,7 @@ from typing import Any
 from onnx import ModelProto
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
+from ..base.extras import install
 from .api import Given, Importer, Reading, Source
 from .catboost import CatBoost
 from .gguf import GGUF
@@ -103,7 +104,7 @@ def _require(importer: Importer, what: str, where: str) -> None:
     missing = [module for module in importer.needs if find_spec(module) is None]
     if missing:
         why = f"what reads it is not installed: {', '.join(missing)}"
-        raise BadFile(Problem(what, where, why, f'pip install "mccompile[{importer.extra}]"'))
+        raise BadFile(Problem(what, where, why, install(importer.extra)))
 
 
 def _key(source: Source, reading: Reading, has_sizes: bool) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from onnx import ModelProto
 
 from ..base.errors import BadFile, Problem
+from ..base.extras import install
 from . import pickles
 from .api import Given, Importer, Reading, Source, quiet, refusal
 from .tables import declared, named_batch
@@ -43,7 +44,7 @@ class ScikitLearn(Importer):
 
     def read(self, source: Source, reading: Reading) -> Any:
         if find_spec("skops") is None:
-            raise BadFile(Problem("skops is not installed", str(source.path), "", 'pip install "mccompile[sklearn]"'))
+            raise BadFile(Problem("skops is not installed", str(source.path), "", install("sklearn")))
         import skops.io
 
         try:

@@ -100,7 +100,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         fix = "name an output folder of mccompile, or a report.json"
-        raise BadFile(Problem(f"cannot read {file}", "", error.strerror or str(error), fix)) from None
+        raise BadFile(Problem(f"cannot read {file.name}", str(file), error.strerror or str(error), fix)) from None
     except ValueError as error:
         raise BadFile(Problem(f"{file} is not JSON", "", str(error), "name a report.json of mccompile")) from None
     if not isinstance(content, dict) or not {"model", "target"} <= content.keys():

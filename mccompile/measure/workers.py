@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..base.errors import Problem, WrongUse
+from ..base.extras import install
 
 ATTEMPTS = 3
 FORM = "dask://HOST:PORT"
@@ -92,8 +93,9 @@ def _dask(place: str) -> Iterator[Executor]:
     try:
         import distributed
     except ImportError as error:
-        fix = "pip install 'mccompile[tune]'"
-        raise WrongUse(Problem("dask.distributed is not installed", "--executor", str(error), fix)) from None
+        raise WrongUse(
+            Problem("dask.distributed is not installed", "--executor", str(error), install("tune"))
+        ) from None
     try:
         connect: Any = distributed.Client
         client = connect(f"tcp://{place}", timeout=30, set_as_default=False)

@@ -89,6 +89,9 @@ class Recipe:
         raise_all(WrongUse, found)
 
 
+_QUANTIZED = ("QuantizeLinear", "DynamicQuantizeLinear", "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul")
+
+
 @dataclass(frozen=True)
 class Quantized:
     float_file: Path
@@ -106,6 +109,11 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     if graph.interface is not None:
         why = "its inputs and outputs are not only tensors"
         raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "quantize a part of it"))
+    integers = next((node for node in graph.nodes if node.op.name in _QUANTIZED), None)
+    if integers is not None and not recipe.weights_only:
+        why = f"it is quantized already: {integers.op.name} stands at {' '.join(integers.provenance)}"
+        fix = "compile it as it is, or quantize the network of floats that it was made of"
+        raise WrongUse(Problem("the model is not quantized again", graph.name, why, fix))
     if recipe.needs_samples and samples is None:
         fix = "add --weights-only 8 (or --dynamic, or samples: --data samples.npz)"
         raise WrongUse(Problem("no calibration data", "--data", "", fix))

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..base.errors import Problem, UnsupportedModel, WrongUse
+from ..base.extras import install
 from ..check.oracle import session_errors
 from .samples import Feed
 
@@ -110,7 +111,7 @@ def require() -> None:
     """Raises where onnxruntime is not installed."""
     if find_spec("onnxruntime") is None:
         why = "calibration is done with onnxruntime, which is not installed"
-        raise WrongUse(Problem("cannot quantize", "", why, "pip install 'mccompile[quantize]'"))
+        raise WrongUse(Problem("cannot quantize", "", why, install("quantize")))
 
 
 class _Reader:

@@ -15,6 +15,7 @@ from . import steps
 from .description import Added, Spacing, Tokenizer, damaged, unsupported
 
 FILE = "tokenizer.json"
+_NAME = f"name the folder that has {FILE}; tokenizer.save_pretrained(FOLDER) writes it"
 
 
 def read(path: Path) -> Tokenizer:
@@ -23,9 +24,10 @@ def read(path: Path) -> Tokenizer:
     try:
         return _tokenizer(json.loads(path.read_bytes()))
     except OSError as error:
-        fix = f"name the folder that has {FILE}; tokenizer.save_pretrained(FOLDER) writes it"
-        raise BadFile(Problem("there is no tokenizer", str(path), error.strerror or str(error), fix)) from None
+        raise BadFile(Problem("there is no tokenizer", str(path), error.strerror or str(error), _NAME)) from None
     except (ValueError, RecursionError):
+        if path.suffix != ".json":
+            raise BadFile(Problem(f"{path.name} is no tokenizer", str(path), "it is no JSON", _NAME)) from None
         raise placed(path, damaged("it is no JSON")) from None
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise placed(path, damaged(f"it has not the parts that it should have ({error})"[:200])) from None

@@ -6,17 +6,16 @@ Invariant: a compiler counts as there when it has compiled a program with the ta
 
 from __future__ import annotations
 
-import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from mccompile.base.errors import MccError
+from mccompile.base.extras import declared, version
 from mccompile.targets import api
 from mccompile.targets.api import Target
 
@@ -27,7 +26,6 @@ from .tools import install, missing
 _PROGRAM = "#include <math.h>\n#include <string.h>\nint main(void) { return 0; }\n"
 _SECONDS = 60
 _DEVELOPING = ("docs", "examples", "mutants", "test")  # extras of mccompile that only its own development needs
-_REQUIREMENT = re.compile(r"([\w.-]+).*;.*extra *== *['\"]([\w-]+)['\"]")
 
 
 @dataclass(frozen=True)
@@ -106,20 +104,5 @@ class Extra:
 
 def extras() -> list[Extra]:
     """Those that the installed mccompile declares."""
-    found: dict[str, dict[str, str]] = {}
-    try:
-        requirements = metadata.requires("mccompile") or []
-    except metadata.PackageNotFoundError:
-        requirements = []
-    for requirement in requirements:
-        match = _REQUIREMENT.match(requirement)
-        if match and match[2] not in _DEVELOPING:
-            found.setdefault(match[2], {})[match[1]] = _version(match[1])
-    return [Extra(name, packages) for name, packages in found.items()]
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
+    found = [(name, packages) for name, packages in declared().items() if name not in _DEVELOPING]
+    return [Extra(name, {each: version(each) for each in packages}) for name, packages in found]

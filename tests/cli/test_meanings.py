@@ -12,6 +12,7 @@ from mccompile import cli
 from mccompile.base import meanings
 from mccompile.cli.commands import commands
 from mccompile.cli.values import values_of
+from mccompile.passes.learn.losses import _LOSSES
 from mccompile.targets import api
 from mccompile.targets.processors import named_processor
 from tests.cli.test_mistakes import Mistake, files, pasted
@@ -85,6 +86,18 @@ TABLE = """
 2 | analyze conv.onnx --html models | cannot write | --html models/report.html
 2 | frontend -o f.onnx --sample-rate 16000 | --sample-rate | --rate 16000
 2 | frontend -o f.onnx --n-mels 32 | --n-mels | --mels 32
+2 | conv.onnx -o out --board cortex-m4 | an Armv7E-M core | --target cortex-m4
+2 | conv.onnx -o out --board raspberrypi4 | Arm cores of 64 bits | --target aarch64
+2 | quantize conv.onnx -o q.onnx --data s.npz --method kl | --method | --calibrate entropy
+2 | quantize conv.onnx -o q.tflite --data s.npz | .tflite is another format | -o q.onnx
+2 | convert conv.onnx -o q.pt | .pt is another format | -o q.onnx
+2 | conv.onnx -o out --winograd on | --winograd | --winograd 4
+2 | conv.onnx -o out --tuned | needs a value | --tuned default
+2 | conv.onnx -o out --io x | is not external | --io x=external
+2 | train conv.onnx -o out --loss ce | no output 'ce' | --loss cross_entropy:y
+2 | train conv.onnx -o out --loss cross_entropy:logits | no output 'logits' | --loss cross_entropy:y
+2 | train conv.onnx -o out --loss ce:y | no loss 'ce' | --loss cross_entropy:y
+2 | train conv.onnx -o out --loss mse:y --lr 0.1 | --lr | --optimizer sgd,lr=0.1
 3 | own.onnx -o out | a C function of yours | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo | OPERATOR=FUNCTION | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo=Foo,include=Foo2.h | cannot read Foo2.h | > Foo2.h
@@ -132,7 +145,7 @@ def test_each_meaning_leads_to_what_is_there(word: str) -> None:
         for param in command.params:
             there.update(param.opts)
             there.update(values_of(param))
-    there |= {"u8", "u16", "i8", "i16", "i32", "f32", "rgb", "gray", "--markdown", "balanced"}
+    there |= {"argmax", *_LOSSES, "u8", "u16", "i8", "i16", "i32", "f32", "rgb", "gray", "--markdown", "balanced"}
     assert any(ours in there for ours in meanings.ours(word)), word
 
 

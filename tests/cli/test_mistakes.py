@@ -150,8 +150,8 @@ def pasted(command: str, said: str) -> str:
     elif found := re.search(r"there is no command .*did you mean ([^\s?]+)", said, re.DOTALL):
         words[0] = found[1]
     elif found := re.search(r"(?:did you mean|such as) ((--?\S+) ([^?]+))", fix):
-        wrong = re.search(r"there is no option (\S+)", said)
-        flag = found[2] if found[2] in words else wrong[1] if wrong else ""
+        wrong = re.search(r"there is no option (\S+)|where  (--\w+)$", said, re.MULTILINE)
+        flag = found[2] if found[2] in words else (wrong[1] or wrong[2]) if wrong else ""
         at = next((n for n, word in enumerate(words) if flag and word.startswith(flag)), None)
         if at is None:  # a value that stands alone, or behind what means something else, or nothing at all
             end = words.index(found[3]) + 1 if found[3] in words else len(words)

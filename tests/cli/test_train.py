@@ -124,8 +124,8 @@ def test_a_program_learns_steps_and_forgets(model: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("words", "what", "fix"),
     [
-        ("--loss mse:q", "there is no output 'q'", "did you mean p?"),
-        ("--loss mes:p", "there is no loss 'mes'", "did you mean mse?"),
+        ("--loss mse:q", "there is no output 'q'", "did you mean --loss mse:p?"),
+        ("--loss mes:p", "there is no loss 'mes'", "did you mean --loss mse:p?"),
         ("--loss p", "output 'p' is no loss", "--loss mse:p"),
         ("--loss mse:p --learn w3", "there is no weight or layer 'w3'", "--learn all"),
         ("--loss mse:p --learn last:0", "'last:0' names no layers", "--learn last:1"),

@@ -130,3 +130,22 @@ def test_nothing_that_is_pickled_runs(tmp_path: Path) -> None:
     assert "pickled Python object" in told(tmp_path / "a.pkl") and not made.exists()
     (tmp_path / "a.pkl").write_bytes(b"\x80\x04\x95\xff\xff")
     assert "pickled Python object" in told(tmp_path / "a.pkl")
+
+
+@pytest.mark.parametrize(
+    ("address", "fix"),
+    [
+        ("https://a.example/b/net.onnx", "curl -LO https://a.example/b/net.onnx   # then name net.onnx"),
+        ("hf://some/model", "hf download some/model --local-dir model"),
+    ],
+)
+def test_addresses_are_downloaded_first(address: str, fix: str) -> None:
+    with pytest.raises(MccError) as refused:
+        read_proto(Path(address))
+    assert fix in str(refused.value)
+
+
+def test_an_output_folder_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("{}")
+    with pytest.raises(MccError, match="a folder that mccompile has written"):
+        read_proto(tmp_path)

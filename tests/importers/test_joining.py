@@ -107,7 +107,7 @@ def test_several_stand_one_before_the_other() -> None:
     [
         ("(float[1,6] s) => (float[1,6] f) { f = Relu(s) }", {"g": "x"}, "no output of the model in front 'g'"),
         ("(float[1,6] s) => (float[1,6] f) { f = Relu(s) }", {"f": "z"}, "no input of the network 'z'"),
-        ("(float[1,5] s) => (float[1,5] f) { f = Relu(s) }", {}, "front.onnx,f=x"),
+        ("(float[1,5] s) => (float[1,5] f) { f = Relu(s) }", {}, "leave out --prepend"),
         ("(float[1,5] s) => (float[1,5] f) { f = Relu(s) }", {"f": "x"}, "f float[1, 5], the network takes x float"),
         ("(int8[1,6] s) => (int8[1,6] f) { f = Identity(s) }", {"f": "x"}, "mccompile frontend --for NETWORK"),
         ("(float[1,6] a) => (float[1,6] f) { f = Relu(a) }", {"f": "x"}, "both models have a tensor 'a'"),

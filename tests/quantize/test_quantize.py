@@ -183,9 +183,9 @@ def test_equalising_is_kept_where_it_helps(tmp_path: Path) -> None:
     assert noise[1] > noise[0] + 3
 
 
-def test_without_onnxruntime_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_onnxruntime_its_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(through_onnxruntime, "find_spec", lambda name: None)
-    with pytest.raises(WrongUse, match=r"mccompile\[quantize\]"):
+    with pytest.raises(WrongUse, match="pip install onnxruntime"):
         quantized(load(dense(tmp_path)), None, Recipe(dynamic=True), tmp_path, {})
 
 
@@ -295,3 +295,9 @@ def test_layers_that_share_a_constant(shared: str, tmp_path: Path) -> None:
     assert narrow_layers(graph, 7) == (layers if shared == "s" else layers - 2)
     write(graph, tmp_path / "narrow.onnx")
     assert correctness.check(tmp_path / "narrow.onnx", Options(), runs=1).ok
+
+
+def test_what_is_quantized_is_not_quantized_again(tmp_path: Path) -> None:
+    made = quantized(load(dense(tmp_path)), None, Recipe(dynamic=True), tmp_path, {})
+    with pytest.raises(WrongUse, match=r"not quantized again[\s\S]*DynamicQuantizeLinear stands at"):
+        quantized(load(made.file), None, Recipe(dynamic=True), tmp_path, {})

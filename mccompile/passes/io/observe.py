@@ -15,15 +15,19 @@ from ...graph.ir import Graph, Node, Value, graphs
 from ...ops.api import Operator
 from ...ops.quantize import DequantizeLinear
 
+_SHOWN = 8  # names of tensors that a message lists
+
 
 def observe(graph: Graph, names: tuple[str, ...]) -> None:
     """Makes inner tensors outputs."""
     found = {value.name: value for value in graph.values()}
     unknown = [name for name in names if name not in found]
     problems = []
+    made = [value.name for value in graph.values() if value.constant is None]
+    why = f"its tensors are {', '.join(made[:_SHOWN])}{', ...' if len(made) > _SHOWN else ''}"
     for name in unknown:
         fix = meant(name, found, "--observe") or 'name one that `mccompile opt MODEL --passes ""` shows'
-        problems.append(Problem(f"there is no tensor {name!r} to observe", graph.name, "", fix))
+        problems.append(Problem(f"there is no tensor {name!r} to observe", graph.name, why, fix))
     raise_all(WrongUse, problems)
     taken = Names(value.name for part in graphs(graph) for value in part.values())
     for name in dict.fromkeys(names):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.dtypes import DType, f32, i64
 from ...base.errors import Problem, WrongUse
-from ...base.near import meant
+from ...base.near import near
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal
 from ...graph.ir import Fact, Graph, Value
@@ -54,12 +54,15 @@ def loss_output(graph: Graph, text: str) -> Value:
     kind, name = _parted(text)
     if kind and kind not in _LOSSES:
         why = f"they are {', '.join(_LOSSES)}, and any output of one number by its name"
-        fix = meant(kind, _LOSSES) or "write --loss cross_entropy:OUTPUT"
+        likely = near(kind, _LOSSES) or "cross_entropy"
+        fix = f"did you mean --loss {likely}:{name}?"
         raise WrongUse(Problem(f"there is no loss {kind!r}", "--loss", why, fix))
     outputs = {value.name: value for value in graph.outputs}
     if name not in outputs:
         why = f"the outputs are {', '.join(outputs)}"
-        fix = meant(name, outputs) or f"write --loss mse:{next(iter(outputs))}"
+        meant_kind = kind or near(name, _LOSSES)
+        output = near(name, outputs) or next(iter(outputs))
+        fix = f"did you mean --loss {meant_kind or 'mse'}:{output}?"
         raise WrongUse(Problem(f"there is no output {name!r}", "--loss", why, fix))
     return outputs[name]
 

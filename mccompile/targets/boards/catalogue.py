@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mccompile.base.errors import Problem, WrongUse
+from mccompile.targets.processors import named_processor
 
 _FOLDER = Path(__file__).resolve().parent
 _NO_BOARDS = ("cores", "families")
@@ -209,6 +210,11 @@ def _unknown(name: str) -> WrongUse:
         fix = f"its boards are {some} (`mccompile boards {start}`)" if some else ""
         alone = f"without one: --target {core.target} --budget ram=96K"
         return WrongUse(Problem(f"unknown board {name!r}", "--board", why, "; ".join(filter(None, (fix, alone)))))
+    processor = named_processor(name)
+    if processor is not None and (processor.target == name or not listed(name)):
+        why = f"{name}: {processor.what}; boards and chips have names of their own"
+        fix = f"did you mean --target {processor.target}?"
+        return WrongUse(Problem(f"unknown board {name!r}", "--board", why, fix))
     near = [board.key for board in _near(name)]
     why = f"none of {len(boards())} boards and chips is called so"
     fix = f"did you mean --board {' or --board '.join(near)}?" if near else "`mccompile boards WORD` looks for one"
