@@ -12,7 +12,7 @@ import click
 from ..base.errors import CheckFailed, Problem, WrongUse
 from .commands import commands, figures_of
 from .jobs import held_of, jobs_of, show_each
-from .options import json_flag, model_argument, model_options
+from .options import json_flag, model_argument, model_options, samples_option
 from .pages import refuse_to_overwrite, write_page
 
 if TYPE_CHECKING:
@@ -115,17 +115,22 @@ def _frontier(model: Path, options: Options, as_json: bool) -> None:
 @commands.command()
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
-@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request: the worst three changes first.")
+@samples_option
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="Sets of random inputs.")
 @json_flag
-def diff(before: Path, after: Path, markdown: bool, as_json: bool) -> None:
-    """Compare two compiled models: RAM, flash, work, and the steps that changed.
+def diff(before: Path, after: Path, markdown: bool, data: Path | None, runs: int, as_json: bool) -> None:
+    """Compare two compiled models: RAM, flash, work, results, and the steps that changed.
+
+    Of two folders both are built for this machine and run: on the samples of --data, whose labels say how many answers
+    are right, or on random inputs.
 
     BEFORE and AFTER are output folders, report.json files, or what bench --json, analyze --json or quantize --json has
     printed.
     """
     from ..measure.difference import difference
 
-    found = difference(before, after)
+    found = difference(before, after, data, runs)
     if as_json:
         click.echo(json.dumps(found.as_dict(), indent=1))
     else:

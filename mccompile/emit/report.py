@@ -55,6 +55,7 @@ def report(
                 "macs": step.macs,
                 **({"rounds": True} if step.function.kernel.rounds else {}),
                 **_ranges(plan, step),
+                **_weights(step),
                 **in_report(plan, step),
             }
             for step in plan.steps()
@@ -89,6 +90,12 @@ def _ranges(plan: Plan, step: Step) -> dict[str, Any]:
     if not plan.has_pools:
         return {"arena_range": next(iter(ranges.values()), None)}
     return {"arena_ranges": {arena.pool: ranges[arena.base] for arena in plan.arenas if arena.base in ranges}}
+
+
+def _weights(step: Step) -> dict[str, Any]:
+    """The bytes of the blob's data that a step reads."""
+    spans = sorted({(a.low, a.high) for a in step.arguments if a.address.base == "blob"})
+    return {"weights_ranges": [list(span) for span in spans]} if spans else {}
 
 
 def _constant(entry: Entry) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def compare_dump(
             why = f"it is of code {run.identity.hex()}, {folder} has {content['identity']}"
             fix = f"give the folder that the board's program was built from, or flash {folder}"
             raise BadFile(Problem("the dump is of other code", str(dump), why, fix))
-    witness, why = _witness(folder, content, cc)
+    witness, why = runnable(folder, content, cc, dump=True)
     compared: Compared | None = None
     for run in runs:
         compared = _compared(run, report, content, witness, model, tolerance)
@@ -177,16 +177,18 @@ def compare_dump(
     return replace(compared, damaged=found.damaged)
 
 
-def _witness(folder: Path, content: Mapping[str, Any], cc: str | None) -> tuple[Model | Emulated | None, str]:
-    """The same code as it runs here; what keeps it from that."""
+def runnable(
+    folder: Path, content: Mapping[str, Any], cc: str | None = None, dump: bool = False
+) -> tuple[Model | Emulated | None, str]:
+    """The same code as it runs here; what keeps it from that. `content` is the code's report."""
     flags = ("-std=c99", "-O1", *(_PORTABLE if not content.get("hosted", True) else content.get("flags", ())))
     try:
-        return Model.build(folder, cc, flags, dump=True), ""
+        return Model.build(folder, cc, flags, dump=dump), ""
     except MccError as error:
         why = str(error)
     try:
         target = target_api.load(content["target"])
-        return (Emulated.build(folder, target, dump=True) if target.run else None), why
+        return (Emulated.build(folder, target, dump=dump) if target.run else None), why
     except MccError:
         return None, why
 

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import BadFile, Problem
+from ..base.errors import BadFile, Problem, WrongUse
 from ..emit.summary import table
+from .results import Results, moved_weights, results
+
+_WORST = 3  # changes that stand first
+_QUANTIZES = ("QuantizeLinear", "DequantizeLinear")  # nodes that quantizing adds end in that
 
 FIGURES = {  # key -> what it is; less is better in all but the last
     "arena_bytes": "RAM: arena, bytes",
@@ -44,6 +48,13 @@ class Change:
             return "new"
         return f"{(self.after - self.before) / self.before:+.1%}"
 
+    @property
+    def worse(self) -> float:
+        """By which share; of accuracy, tenths of a point."""
+        if self.what == FIGURES["accuracy_percent"]:
+            return (self.before - self.after) / 10
+        return (self.after - self.before) / self.before if self.before else float(self.after > 0)
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -51,10 +62,25 @@ class Difference:
     after: str
     figures: tuple[Change, ...]
     steps: tuple[tuple[str, str], ...]  # name, and what happened to it
+    results: Results | str = ""  # or why there are none
+    weights: tuple[str, ...] = ()  # steps whose weights are other bytes
 
     @property
     def has_changes(self) -> bool:
-        return bool(self.steps) or any(change.before != change.after for change in self.figures)
+        moved = isinstance(self.results, Results) and any(output.largest for output in self.results.outputs)
+        figures = any(change.before != change.after for change in self.figures)
+        return bool(self.steps or self.weights) or moved or figures
+
+    @property
+    def worst(self) -> list[str]:
+        """What got worse, most first: a point of accuracy counts like a tenth of a figure."""
+        found = [(c.worse, f"{c.what}: {_number(c.before)} → {_number(c.after)} ({c.share})") for c in self.figures]
+        if isinstance(self.results, Results):
+            right = self.results.right
+            found += [(output.share, f"output {output.name} {output.show()}") for output in self.results.outputs]
+            if right is not None:
+                found += [(10 * (right[0] - right[1]), f"right answers: {right[0]:.2%} → {right[1]:.2%}")]
+        return [text for much, text in sorted(found, key=lambda each: -each[0]) if much > 0][:_WORST]
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -62,19 +88,43 @@ class Difference:
             "after": self.after,
             "figures": [{"what": c.what, "before": c.before, "after": c.after} for c in self.figures],
             "steps": [{"name": name, "change": change} for name, change in self.steps],
+            "worst": self.worst,
+            "moved_weights": list(self.weights),
+            **({"results": self.results.as_dict()} if isinstance(self.results, Results) else {}),
+            **({"no_results": self.results} if isinstance(self.results, str) and self.results else {}),
         }
+
+    def _told(self) -> list[str]:
+        """Of results and weights."""
+        lines = []
+        if isinstance(self.results, str):
+            lines += [f"results  not compared: {self.results}"] if self.results else []
+        else:
+            where = f"{self.results.runs} runs, inputs {self.results.inputs}"
+            lines += [f"output   {output.name} {output.show()} ({where})" for output in self.results.outputs]
+            right, answers = self.results.right, self.results.answers
+            lines += [f"right    {right[0]:.2%} before, {right[1]:.2%} after"] if right is not None else []
+            lines += [f"answers  {answers:.2%} of the runs have another largest element"] if answers else []
+        lines += [f"weights  moved: {name}" for name in self.weights]
+        return lines
 
     def show(self) -> str:
         """For the terminal."""
         rows = [[c.what, _number(c.before), _number(c.after), c.share] for c in self.figures]
         lines = [f"before   {self.before}", f"after    {self.after}", ""]
         lines += table(["", "before", "after", "change"], rows, frozenset({0}))
+        told = self._told()
+        lines += ["", *told] if told else []
         lines += ["", f"{len(self.steps) or 'no'} steps changed"]
         return "\n".join([*lines, *(f"  {name}: {change}" for name, change in self.steps)])
 
     def markdown(self) -> str:
         """For a pull request."""
-        lines = [f"**{_cell(self.before)}** → **{_cell(self.after)}**", "", "| | before | after | change |"]
+        lines = [f"**{_cell(self.before)}** → **{_cell(self.after)}**", ""]
+        lines += [f"{number}. {_cell(text)}" for number, text in enumerate(self.worst, 1)] or ["Nothing got worse."]
+        told = self._told()
+        lines += ["", *(f"- {_cell(line)}" for line in told)] if told else []
+        lines += ["", "| | before | after | change |"]
         lines += ["|---|--:|--:|--:|"]
         lines += [f"| {c.what} | {_number(c.before)} | {_number(c.after)} | {c.share} |" for c in self.figures]
         lines += ["", f"{len(self.steps) or 'No'} steps changed."]
@@ -84,14 +134,22 @@ class Difference:
         return "\n".join(lines)
 
 
-def difference(before: Path, after: Path) -> Difference:
+def difference(before: Path, after: Path, data: Path | None = None, runs: int = 3) -> Difference:
     one, other = _read(before), _read(after)
     figures = [
         Change(words, one[key], other[key])
         for key, words in FIGURES.items()
         if isinstance(one.get(key), int | float) and isinstance(other.get(key), int | float)
     ]
-    return Difference(_title(one), _title(other), tuple(figures), tuple(_steps(_steps_of(one), _steps_of(other))))
+    steps = tuple(_steps(_steps_of(one), _steps_of(other)))
+    if not (before.is_dir() and after.is_dir()):
+        if data is not None:
+            why, fix = "only folders have code that can be run", "name two output folders"
+            raise WrongUse(Problem("there are no results to compare", "--data", why, fix))
+        return Difference(_title(one), _title(other), tuple(figures), steps)
+    weights = tuple(moved_weights(before, after, one, other))
+    made = results(before, after, data, runs)
+    return Difference(_title(one), _title(other), tuple(figures), steps, made, weights)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -102,7 +160,12 @@ def _read(path: Path) -> Mapping[str, Any]:
         fix = "name an output folder of mccompile, or a report.json"
         raise BadFile(Problem(f"cannot read {file.name}", str(file), error.strerror or str(error), fix)) from None
     except ValueError as error:
-        raise BadFile(Problem(f"{file} is not JSON", "", str(error), "name a report.json of mccompile")) from None
+        compiled = f"compile both networks, and name their folders: mccompile {file} -o out-{file.stem}"
+        fix = compiled if file.suffix != ".json" else "name a report.json of mccompile"
+        why = (
+            str(error) if file.suffix == ".json" else "folders of C that mccompile wrote are compared, or their reports"
+        )
+        raise BadFile(Problem(f"{file.name} is not JSON", str(file), why, fix)) from None
     if not isinstance(content, dict) or not {"model", "target"} <= content.keys():
         fix = "name an output folder, its report.json, or what bench, analyze or quantize --json has printed"
         raise BadFile(Problem("this is not a report of mccompile", str(file), "it has no model and target", fix))
@@ -126,19 +189,43 @@ def _steps_of(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
+def _matched(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
+    """Steps before by the same work after: of one name, else those that share a node, as layers of floats and of
+    integers do."""
+    found = {name: name for name in before if name in after}
+    left: dict[str, str] = {}
+    for name in after:
+        if name not in before:
+            for node in _nodes(name):
+                left.setdefault(node, name)
+    for name in before:
+        other = next((left[node] for node in _nodes(name) if node in left), None)
+        if name not in found and other is not None and other not in found.values():
+            found[name] = other
+    return found
+
+
+def _nodes(name: str) -> list[str]:
+    """Those that do the work of a step."""
+    return [node for node in name.partition(" (")[0].split(" + ") if not node.endswith(_QUANTIZES)]
+
+
 def _steps(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, str]]:
+    same = _matched(before, after)
+    taken = set(same.values())
     for name in {**before, **after}:
-        if name not in after:
+        other = same.get(name)
+        if other is None and name in before:
             yield name, "gone"
-        elif name not in before:
+        elif other is None and name not in taken:
             yield name, f"new, {after[name]['kernel']}"
-        else:
+        elif other is not None:
             changes = [
-                f"{key} {before[name][key]} → {after[name][key]}"
+                f"{key} {before[name][key]} → {after[other][key]}"
                 for key in ("kernel", "macs")
-                if before[name].get(key) != after[name].get(key)
+                if before[name].get(key) != after[other].get(key)
             ]
             if changes:
                 yield name, ", ".join(changes)

@@ -35,7 +35,7 @@ def test_figures_and_steps_that_changed_are_named(tmp_path: Path) -> None:
     arena = next(change for change in found.figures if change.what.startswith("RAM: arena"))
     sizes = [json.loads((folder / "report.json").read_text())["arena_bytes"] for folder in (before, after)]
     assert [arena.before, arena.after] == sizes and found.has_changes
-    assert {"gone", "new"} <= {change.split(",")[0] for _, change in found.steps}
+    assert {"new"} == {change.split(",")[0] for _, change in found.steps}
     assert f"| RAM: arena, bytes | {sizes[0]} | {sizes[1]} |" in found.markdown()
     assert found.as_dict()["figures"][0]["after"] == sizes[1]
 
@@ -83,3 +83,22 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str | None, complain
         (tmp_path / "report.json").write_text(text)
     with pytest.raises(BadFile, match=complaint):
         difference(tmp_path, tmp_path)
+
+
+def test_layers_of_floats_and_integers_are_the_same_steps(tmp_path: Path) -> None:
+    def report(name: str, *steps: str) -> Path:
+        path = tmp_path / name
+        listed = [{"name": step, "kernel": name, "macs": 1} for step in steps]
+        path.write_text(json.dumps({"model": "m", "target": "generic", "steps": listed}))
+        return path
+
+    found = difference(
+        report("f32", "c0 + r0", "pool", "fc"),
+        report("i8", "x_QuantizeLinear", "w_DequantizeLinear + c0 + y_QuantizeLinear", "pool"),
+    )
+    assert dict(found.steps) == {
+        "c0 + r0": "kernel f32 → i8",
+        "pool": "kernel f32 → i8",
+        "fc": "gone",
+        "x_QuantizeLinear": "new, i8",
+    }
