@@ -21,6 +21,7 @@ FLOORS = {
     "python": 12,
     "measure": 11,
     "evidence": 11,
+    "llm": 11,
     "update": 11,
     "single_passes": 11,
     "driver": 10,

@@ -56,9 +56,8 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 @click.group(cls=_Commands, context_settings=_SETTINGS, no_args_is_help=True)
 @click.version_option(__version__, prog_name="mccompile")
 def commands() -> None:
-    """Compiles trained ONNX networks into plain C99.
-
-    `mccompile model.onnx -o out/` compiles; see `mccompile compile --help`.
+    """Compiles trained ONNX networks into plain C99: `mccompile model.onnx -o out/` does; see `mccompile compile
+    --help`.
     """
 
 

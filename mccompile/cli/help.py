@@ -91,7 +91,7 @@ COMMANDS = (
     Group(
         "Compile",
         "mccompile kws.onnx -o out --target cortex-m4",
-        ("compile", "quantize", "convert", "frontend", "kernel", "imgproc", "tokenizer", "blob"),
+        ("compile", "quantize", "convert", "frontend", "kernel", "imgproc", "tokenizer", "llm", "blob"),
     ),
     Group(
         "Check and measure",

@@ -61,19 +61,19 @@ def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
     cut = steps.pre_tokenizer(told.get("pre_tokenizer"))
     before, behind = steps.post_processor(told.get("post_processor"))
     nfc, spacing = steps.normalizer(told.get("normalizer"), cut)
-    texts, words, bytes_ = _of_bytes(vocabulary) if cut.of_bytes else _of_characters(vocabulary, model, spacing.space)
+    texts, words, bytes_ = of_bytes(vocabulary) if cut.of_bytes else _of_characters(vocabulary, model, spacing.space)
     strips = steps.decoder(told.get("decoder"), cut.of_bytes, spacing.space)
     added = _added(told.get("added_tokens") or [], vocabulary, nfc or spacing != Spacing(), cut.of_bytes)
     texts |= {each.token: each.text.encode() for each in added}
     whole = bool(model.get("ignore_merges"))
-    merges = _merges(model["merges"], vocabulary)
+    merges = merges_of(model["merges"], vocabulary)
     splits = tuple(cut.splits)
     return Tokenizer(
         texts, words, merges, bytes_, cut.of_bytes, whole, added, spacing, nfc, splits, before, behind, strips
     )
 
 
-def _merges(told: list[Any], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
+def merges_of(told: list[Any], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
     found = {}
     for rank, merge in enumerate(told):
         left, right = merge.split(" ") if isinstance(merge, str) else merge
@@ -88,7 +88,7 @@ def byte_characters() -> dict[str, int]:
     return {chr(byte): byte for byte in plain} | {chr(256 + number): byte for number, byte in enumerate(others)}
 
 
-def _of_bytes(vocabulary: Mapping[str, int]) -> tuple[dict[int, bytes], list[int], list[int]]:
+def of_bytes(vocabulary: Mapping[str, int]) -> tuple[dict[int, bytes], list[int], list[int]]:
     letters = byte_characters()
     missing = [byte for letter, byte in letters.items() if letter not in vocabulary]
     if missing:
@@ -121,7 +121,11 @@ def _added(told: list[Any], vocabulary: Mapping[str, int], changes: bool, of_byt
         one = Added(each["id"], each["content"], bool(each.get("special")), bool(each.get("normalized")))
         for name in ("single_word", "lstrip", "rstrip"):
             if each.get(name):
-                raise unsupported(f"its token {one.text!r} has {name}", "it depends on the text around it")
+                raise unsupported(
+                    f"its token {one.text!r} has {name}",
+                    "it depends on the text around it",
+                    f'set its "{name}" to false in tokenizer.json',
+                )
         if not one.text or not isinstance(one.token, int) or vocabulary.get(one.text, one.token) != one.token:
             raise damaged(f"the added token {one.text!r} has no text, or not the number that the vocabulary says")
         if one.normalized and changes:

@@ -1,0 +1,36 @@
+"""`mccompile llm`: a language model as one C program, text in and text out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .commands import commands
+from .options import understood
+
+
+@commands.command()
+@click.argument("source", metavar="FOLDER|FILE.gguf", type=click.Path(path_type=Path))
+@click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
+@click.option("--dim", "dims", multiple=True, metavar="past=0..1008,tokens=1..16", help="Room of the text; of a run.")
+@click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
+@click.option("--name", default="", help="Prefix in C.")
+@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: str, force: bool) -> None:
+    """Write a language model as a C program: tokenizer, network and sampler.
+
+    FOLDER is one of Hugging Face with tokenizer.json; a GGUF file has its tokenizer in itself. The weights are mapped
+    by the program, and memory is the caller's.
+    """
+    from .. import option_texts
+    from ..driver import Options
+    from ..llm.program import program
+
+    sizes = understood("--dim", option_texts.dims, dims)
+    made = program(source, Options(target=target, name=name, dims=sizes))
+    made.write(output, force)
+    told = made.report["language"]
+    runs = f"{told['batch']} in a run" if told["batch"] > 1 else "one by one, as tokens are no free size"
+    click.echo(f"{output}: {told['tokens']} tokens, room for {told['context']}, a prompt {runs}")
+    click.echo(f"arena {made.report['arena_bytes']} bytes, weights {made.report['weights_bytes']} bytes, mapped")

@@ -1,0 +1,117 @@
+"""A language model as a folder of C: what `mccompile llm` writes, of a folder of Hugging Face or a GGUF file.
+
+Invariant: network and tokenizer are those of the other commands; what is added here only joins them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import MccError, Problem, UnsupportedModel, WrongUse
+from ..driver import Options
+from ..driver import compile as compile_model
+from ..emit.blob import Carrier
+from ..emit.building import build_name, cmake_tools, make_tools
+from ..emit.files import Files
+from ..emit.folder import MARK, with_report, write_folder
+from ..emit.model import identity_c
+from ..emit.package import Package
+from ..emit.render import TEMPLATES, Source, render, render_c
+from ..emit.runtime import runtime_headers
+from ..tokenizer import gguf, reading
+from ..tokenizer.description import Tokenizer, unsupported
+from ..tokenizer.library import printed
+from ..tokenizer.regex import NotUnderstood
+
+_HERE = Path(__file__).parent
+_PROMPT = 8  # bytes of a prompt for each token that has room
+_REPLACED = ("main.c", "Makefile", "CMakeLists.txt", MARK)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program as files; nothing is on disk until `write`."""
+
+    prefix: str
+    report: Mapping[str, Any]
+    files: Files
+
+    def write(self, folder: str | Path, force: bool = False) -> Path:
+        """Writes the files; gives the folder."""
+        write_folder(Path(folder), self.files, force)
+        return Path(folder)
+
+
+def program(path: Path, options: Options) -> Program:
+    """Tokenizer, network and sampler of a folder of Hugging Face or a GGUF file."""
+    is_gguf = path.is_file() and path.suffix == ".gguf"
+    if not (is_gguf or path.is_dir()):
+        why = "a program needs the tokenizer of the model, which a folder of Hugging Face and a GGUF file have"
+        fix = f"to compile the network alone, use mccompile {path} -o out"
+        raise WrongUse(Problem("no language model with its tokenizer", str(path), why, fix))
+    words, stops = gguf.read(path) if is_gguf else (reading.read(path), _stops(path))
+    package = compile_model(path, replace(options, blob=Carrier.EXTERNAL))
+    try:
+        return _joined(package, words, sorted(set(stops)))
+    except NotUnderstood as error:
+        raise reading.placed(path, unsupported("its words", f"a regular expression with {error}")) from None
+    except MccError as error:
+        raise reading.placed(path, error) from None
+
+
+def _joined(package: Package, words: Tokenizer, stops: Sequence[int]) -> Program:
+    plan, report = package.plan, json.loads(package.files[MARK])
+    prefix, vocabulary = plan.prefix, int(report["outputs"][0]["shape"][-1])
+    if max(words.texts) >= vocabulary:
+        why = f"it has tokens up to {max(words.texts)}, and the network logits for {vocabulary}"
+        raise UnsupportedModel(
+            Problem("the tokenizer is not that of the network", "", why, "take it of the same model")
+        )
+    if len(plan.arenas) != 1:
+        why = f"{plan.target} has memories apart from each other"
+        raise UnsupportedModel(Problem("a program needs one arena", "", why, "use --target generic"))
+    batch = next((symbol.high for symbol in plan.given if symbol.name.endswith("tokens")), 1)
+    rows = max(int(size) for state in report["states"] for size in state["shape"][2:3])
+    context = rows - batch + 1  # a run of one token has room behind all others
+    tokens, facts = printed(words, f"{prefix}_tokens")
+    told: dict[str, Any] = {
+        "prefix": prefix,
+        "P": prefix.upper(),
+        "N": prefix.upper(),
+        "title": plan.name.replace("*/", ""),
+    }
+    told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
+    told |= {"program": build_name(prefix)}
+    told |= {"ready": identity_c(package.identity)["ready"]}
+    own = {f"{prefix}_text.h": "text.h.j2", f"{prefix}_text.c": "text.c.j2", "main.c": "main.c.j2"}
+    sources: dict[str, Source] = {name: source for name, source in tokens.items() if name != "main.c"}
+    sources |= {file: render_c(_HERE / template, told) for file, template in own.items()}
+    texts = {name: source.text for name, source in sources.items()}
+    texts |= runtime_headers(name for source in sources.values() for name in source.includes)
+    how = {**told, "library": build_name(prefix), "carrier": Carrier.EXTERNAL, "file_flags": []}
+    how["sources"] = [f"{prefix}{part}.c" for part in ("", "_kernels", "_tokens", "_text")]
+    texts["Makefile"] = render(TEMPLATES / "Makefile.j2", how | {"tools": make_tools([plan.build])})
+    texts["CMakeLists.txt"] = render(
+        TEMPLATES / "CMakeLists.txt.j2", how | {"tools": cmake_tools([plan.build], prefix)}
+    )
+    kept = package.files.only(name for name in package.files if name not in _REPLACED)
+    report["language"] = {**facts, "context": context, "batch": batch, "stops": list(stops)}
+    files = kept | {name: text.encode() for name, text in texts.items()}
+    return Program(prefix, report, with_report(files, report))
+
+
+def _stops(folder: Path) -> list[int]:
+    """Tokens that end a text, as generation_config.json says it, or else config.json."""
+    for name in ("generation_config.json", "config.json"):
+        try:
+            said = json.loads((folder / name).read_bytes())["eos_token_id"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+        found = said if isinstance(said, list) else [said]
+        if found and all(type(each) is int and 0 <= each < 1 << 31 for each in found):
+            return found
+    return []
