@@ -41,6 +41,14 @@ def power(x: Expr, exponent: float) -> Expr:
     return apply("pow", x, literal(exponent, x.dtype)) if found is None else found
 
 
+def near_power(x: Expr, exponent: float) -> Expr:
+    """x**exponent of a positive and finite x, within 4 ulp."""
+    if exponent != 0.75:
+        return power(x, exponent)
+    root = apply("sqrt", x)
+    return apply("mul", root, apply("sqrt", root))
+
+
 def _product(x: Expr, count: int) -> Expr:
     square = apply("mul", x, x)
     return {2: lambda: square, 3: lambda: apply("mul", square, x), 4: lambda: apply("mul", square, square)}[count]()

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.dims import static
+from ..base.dims import product, static
 from ..base.dtypes import DType, of_onnx
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
-from ..expr.powers import power
+from ..expr.powers import near_power, power
 from ..graph.ir import Value
-from ..kinds.lrn import Lrn
 from ..kinds.normalize import Normalize
+from ..kinds.pool import Pool
 from ..program.ir import View
 from .api import (
     Fact,
@@ -295,8 +295,17 @@ class LRN(Operator):
         return same_type(site)
 
     def lower(self, to: Lowering) -> None:
-        x = to.input(0)
-        to.set(0, to.call(Lrn(self.size, self.alpha, self.beta, self.bias), [x], x.type)[0])
+        x, number = to.input(0), wide(to.input(0).buffer.dtype)
+        batch, channels, *space = x.shape
+        rows = (batch, 1, channels, product(space))
+        pads = ((self.size - 1) // 2, 0, self.size // 2, 0)
+        around = Pool("sum", (self.size, 1), (1, 1), (1, 1), pads, rows[2:], number)
+        element, total = cast(operand(0, x.buffer.dtype), number), operand(1, number)
+        squares = to.map(apply("mul", element, element), [x])
+        (sums,) = to.call(around, [to.reshape(squares, rows)], TensorType(number, rows))
+        base = apply("add", literal(self.bias, number), apply("mul", literal(self.alpha / self.size, number), total))
+        result = apply("div", element, near_power(base, self.beta))
+        to.set(0, to.map(cast(result, x.buffer.dtype), [x, to.reshape(sums, x.shape)], x.shape))
 
     def gradient(self, back: Backward) -> None:
         x, of = back.input(0), back.of()

@@ -8,7 +8,7 @@ import pytest
 from mccompile.base.dtypes import f32, i32
 from mccompile.expr.evaluate import evaluate
 from mccompile.expr.ir import apply, literal, operand
-from mccompile.expr.powers import known_power, power
+from mccompile.expr.powers import known_power, near_power, power
 
 EXPONENTS = (1, 2, 3, 4, 0.5, 1.5, -0.5, -1, -2)
 ENDS = [0.0, -0.0, 1.0, -1.0, 1e-45, -1e-45, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 7.1e12, 1.8e19, 1e-20, 8e37]
@@ -41,3 +41,12 @@ def test_others_take_pow(exponent: float) -> None:
 def test_integers_have_products_only() -> None:
     assert known_power(operand(0, i32), 3) is not None
     assert known_power(operand(0, i32), -1) is None and known_power(operand(0, i32), 0.5) is None
+
+
+def test_powers_of_three_quarters_are_near() -> None:
+    x = np.arange(1 << 23, 0x7F800000, 65537, dtype=np.uint32).view(np.float32)
+    found = near_power(operand(0, f32), 0.75)
+    assert "pow" not in str(found)
+    exact = x.astype(np.float64) ** 0.75
+    assert np.max(np.abs(evaluate(found, [x], x.shape) - exact) / np.spacing(exact.astype(np.float32))) <= 4
+    assert near_power(operand(0, f32), 0.6) == power(operand(0, f32), 0.6)

@@ -6,7 +6,6 @@ from mccompile.base.dtypes import f32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.expr.ir import operand
 from mccompile.kinds.arg_reduce import ArgReduce
-from mccompile.kinds.lrn import Lrn
 from mccompile.kinds.normalize import Normalize
 from mccompile.kinds.reduce import Reduce
 from mccompile.kinds.scan_axis import ScanAxis
@@ -25,11 +24,6 @@ def test_a_normalization_reads_its_groups_whole() -> None:
 
 def test_a_running_sum_reads_what_came_before() -> None:
     assert ScanAxis(0, "add", f32).access([(9, 2)], [(9, 2)], ((3, 5), (0, 1))) == (((0, 5), (0, 1)),)
-
-
-def test_lrn_reads_neighbouring_channels() -> None:
-    boxes = Lrn(4, 1.0, 0.5, 1.0).access([(1, 8, 3)], [(1, 8, 3)], ((0, 1), (2, 3), (0, 3)))
-    assert boxes == (((0, 1), (1, 5), (0, 3)),)
 
 
 def test_a_reduction_keeps_its_axes() -> None:

@@ -46,6 +46,26 @@ def test_equal_elements_normalize_to_nothing() -> None:
     assert np.abs(outcomes(17, [node])["equal"][0].got).max() == 0
 
 
+@pytest.mark.parametrize(
+    ("size", "alpha", "beta", "bias"), [(5, 0.5, 0.75, 2.0), (4, 0.3, 0.5, 1.0), (9, 2.0, 0.6, 1.0)]
+)
+@pytest.mark.parametrize("shape", [(2, 7, 5, 3), (1, 3, 40), (3, 6)])
+def test_neighbouring_channels(shape: tuple[int, ...], size: int, alpha: float, beta: float, bias: float) -> None:
+    """onnxruntime has pictures and odd sizes alone; ONNX's evaluator counts pictures instead of channels."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    sums = [
+        np.square(x[:, max(0, channel - (size - 1) // 2) : channel + size // 2 + 1].astype(np.float64)).sum(axis=1)
+        for channel in range(shape[1])
+    ]
+    node = helper.make_node("LRN", ["x"], ["y"], size=size, alpha=alpha, beta=beta, bias=bias)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y")]
+    graph = helper.make_graph([node], "lrn", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    (y,) = backend.prepare(model, flags=("-O1",)).run([x])
+    want = x / (bias + alpha / size * np.stack(sums, axis=1)) ** beta
+    np.testing.assert_allclose(y, want, rtol=3e-6, atol=1e-7)
+
+
 def test_statistics_without_training_are_refused() -> None:
     facts = (Fact(IMAGE), *(Fact(CHANNELS) for _ in range(4)))
     with pytest.raises(Unsupported, match="statistics"):

@@ -30,6 +30,7 @@ from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...kinds.map import Map
 from ...kinds.normalize import Normalize
+from ...kinds.pool import Pool
 from ...kinds.reduce import Reduce
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads
 from ...program.ir import walk as walk_items
@@ -125,12 +126,12 @@ class _Fuse:
         return None if fused is None or self.slows(producer, consumer, fused) else fused
 
     def slows(self, producer: Call, consumer: Call, fused: Call) -> bool:
-        """Does what the consumer adds (a mask of truth values, say) leave only portable code for a sum of products that
-        has a faster kernel by itself?"""
-        if self.frugal or not self.vectors or not isinstance(producer.kind, Conv | Gemm):
+        """Does what the consumer adds (a mask of truth values, a power) leave only portable code for a sum of products
+        or a pool that has a faster kernel by itself, or compute the elements of a pool one by one?"""
+        if self.frugal or not self.vectors or not isinstance(producer.kind, Conv | Gemm | Pool):
             return False
         together = self.best(fused)
-        if together is None or together.kernel.isa != PORTABLE:
+        if together is None or (together.kernel.isa != PORTABLE and not isinstance(producer.kind, Pool)):
             return False
         first, second = self.best(producer), self.best(consumer)
         if first is None or second is None or first.kernel.isa == PORTABLE:

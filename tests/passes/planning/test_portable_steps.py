@@ -15,7 +15,7 @@ from tests import small_models
 from tests.small_models import save
 
 
-def made(folder: Path, target: str, op: str, dtype: int = TensorProto.FLOAT, **attributes: int) -> Package:
+def made(folder: Path, target: str, op: str, dtype: int = TensorProto.FLOAT, **attributes: int | list[int]) -> Package:
     """One operator."""
     node = helper.make_node(op, ["x"], ["y"], name="step", **attributes)
     ends = [helper.make_tensor_value_info(name, dtype, [1, 16, 12, 12]) for name in ("x", "y")]
@@ -25,16 +25,14 @@ def made(folder: Path, target: str, op: str, dtype: int = TensorProto.FLOAT, **a
 
 
 def test_summary_and_report_name_the_step_and_why(tmp_path: Path) -> None:
-    package = made(tmp_path, "x86-64-v3", "LRN", size=3)
+    package = made(tmp_path, "x86-64-v3", "LpPool", kernel_shape=[1, 1], p=3)
     (step,) = package.plan.portable
-    assert (step.provenance, step.kernel, step.why) == (
-        ("step",),
-        "lrn/any_strided_loops__c",
-        ("lrn has no other kernel",),
-    )
-    line = "portable 100% of a run is expected to go to step in portable C (lrn/any_strided_loops__c): "
-    assert line + "lrn has no other kernel" in summary(package.plan, 0).splitlines()
-    said = {"name": "step", "kernel": "lrn/any_strided_loops__c", "share": 1.0, "why": ["lrn has no other kernel"]}
+    kernel = "pool/any_strided_windows__c"
+    why = ("powers are computed one by one", "only for the largest and the mean of floats of at most 32 bits")
+    assert (step.provenance, step.kernel, step.why) == (("step",), kernel, why)
+    line = f"portable 100% of a run is expected to go to step in portable C ({kernel}): "
+    assert line + "; ".join(why) in summary(package.plan, 0).splitlines()
+    said = {"name": "step", "kernel": kernel, "share": 1.0, "why": [*why]}
     assert json.loads(package.files["report.json"])["portable"] == [said]
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import onnx
+
+from mccompile.driver import Options, compile
+from mccompile.emit.package import Package
 from tests.passes.program.before_after import after, calls
+from tests.small_models import save
 
 CONV = "strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0), group=1, accumulator=f32"
 
@@ -347,3 +355,18 @@ def test_operands_that_nothing_uses_any_more_are_not_passed() -> None:
 }
 """
     assert calls(after("fuse", before)) == ["call Map(expr=@bool(false)) () -> (%y)"]
+
+
+def test_what_vectors_of_a_pool_compute_one_by_one_stays_a_step(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[1,16,24,40] x) => (float[1,16,22,38] y) {
+        m = AveragePool <kernel_shape = [3, 3]> (x)
+        y = Sigmoid (m)
+    }"""
+    path = save(onnx.parser.parse_model(text), tmp_path)
+    steps = {prefer: _kernels(compile(path, Options(target="x86-64-v3", prefer=prefer))) for prefer in ("time", "ram")}
+    assert steps["time"] == ["pool/any_strided_lanes__vec", "map/f32_strided_loops__vec"]
+    assert len(steps["ram"]) == 1
+
+
+def _kernels(package: Package) -> list[str]:
+    return [step["kernel"] for step in json.loads(package.files["report.json"])["steps"]]

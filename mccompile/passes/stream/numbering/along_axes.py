@@ -8,7 +8,6 @@ from ....expr.ir import Expr
 from ....kinds.api import AlongAxes
 from ....kinds.dft import Dft
 from ....kinds.gemm import Gemm
-from ....kinds.lrn import Lrn
 from ....kinds.normalize import Normalize
 from ....kinds.reduce import Reduce
 from .kind_rules import Operands, expression, name_of, numbered
@@ -32,12 +31,6 @@ def reduce(kind: Reduce, of: Operands) -> Numbers:
 @numbered(Normalize)
 def normalize(kind: Normalize, of: Operands) -> Numbers:
     return joined(name_of(kind), *_along(kind, of, kind.element))
-
-
-@numbered(Lrn)
-def lrn(kind: Lrn, of: Operands) -> Numbers:
-    (x,) = of.numbers
-    return joined(name_of(kind), summed(x, [2], "channels", keep=True), x, places(x.shape, [2], "channel"))
 
 
 @numbered(Gemm)
