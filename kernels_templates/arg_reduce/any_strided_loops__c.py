@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mccompile.base.dims import upper
 from mccompile.base.dtypes import f16, f32, i64, u8
 from mccompile.base.tensor import TensorType
@@ -19,6 +21,11 @@ class StridedLoops(Kernel):
 
     def cases(self) -> Sequence[Case]:
         t, bytes_ = TensorType(f32, (2, 5, 3)), TensorType(u8, (6, 40))
+        found = TensorType(i64, (1, 6))
+        # Some columns begin with a NaN, some end with one, some have two.
+        several = np.array([[0, 1, -1, 2], [-2, 0, 1, 3], [4, -4, 0, 1]], np.float32)[:, [0, 1, 2, 3, 0, 1]]
+        several[0, :2] = several[1, 2] = several[2, 1:4] = several[1, 4] = np.nan
+        nans: dict[str, Any] = {"ins": (TensorType(f32, (3, 6)),), "outs": (found,), "values": {0: several}}
         return [
             Case("largest", ArgReduce(1, True), (t,), (TensorType(i64, (2, 1, 3)),)),
             Case(
@@ -27,6 +34,9 @@ class StridedLoops(Kernel):
             Case("last_of_equal", ArgReduce(1, True, True), (bytes_,), (TensorType(i64, (6, 1)),), ranges={0: (0, 4)}),
             Case("first_of_equal", ArgReduce(1, False), (bytes_,), (TensorType(i64, (6, 1)),), ranges={0: (0, 4)}),
             Case("halves", ArgReduce(0, True), (TensorType(f16, (9,)),), (TensorType(i64, (1,)),)),
+            Case("first_of_nan", ArgReduce(0, True), **nans),
+            Case("last_of_nan", ArgReduce(0, True, True), **nans),
+            Case("first_of_nan_smallest", ArgReduce(0, False), **nans),
             Case("one", ArgReduce(0, True), (TensorType(f32, (1, 2)),), (TensorType(i64, (1, 2)),)),
         ]
 
