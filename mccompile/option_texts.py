@@ -11,9 +11,11 @@ from pathlib import Path
 
 from .base.near import near
 from .base.own_functions import OwnFunction, own_function
+from .base.quantizing import Recipe
 from .base.streaming import Stream
 from .importers.joining import Prepended
 from .passes.api import ALL
+from .passes.io.io_forms import InputForm, OutputForm, parse_input, parse_output
 from .targets.api import POOL_NAME, Pool, fastest_first
 
 
@@ -116,6 +118,31 @@ def external(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 def functions(texts: Iterable[str]) -> tuple[OwnFunction, ...]:
     return tuple(own_function(text) for text in texts)
+
+
+def input_forms(texts: tuple[str, ...]) -> dict[str, InputForm]:
+    return dict(map(parse_input, texts))
+
+
+def output_forms(texts: tuple[str, ...]) -> dict[str, OutputForm]:
+    return dict(map(parse_output, texts))
+
+
+def names(texts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(texts)
+
+
+def wrappers(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Each once."""
+    return tuple(dict.fromkeys(texts))
+
+
+def recipe(method: str) -> Recipe:
+    return Recipe(method)
+
+
+def optimized(plain: bool) -> bool:
+    return not plain
 
 
 BUDGETS = ("ram", "weights", "flash", "stack", "instructions")

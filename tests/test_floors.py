@@ -30,6 +30,7 @@ FLOORS = {
     "pipeline": 9,
     "imgproc": 9,
     "tokenizer": 9,
+    "option_table": 9,
     "quantize": 9,
     "fitting": 9,
     "emit": 8,

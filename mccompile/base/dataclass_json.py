@@ -6,6 +6,7 @@ Invariant: what `from_json` makes of what `to_json` gives is equal to it; what h
 from __future__ import annotations
 
 import dataclasses
+import sys
 import types
 from collections.abc import Collection, Mapping
 from enum import Enum
@@ -25,7 +26,7 @@ def to_json(value: Any, without: Collection[str] = ()) -> dict[str, Any]:
 
 
 def from_json(cls: type[T], found: Any) -> T:
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, localns=vars(sys.modules[cls.__module__]))  # also of fields that cls inherits
     if not isinstance(found, Mapping) or not hints.keys() >= found.keys():
         raise ValueError(f"{found!r} is not fields of {cls.__name__}")
     return cls(**{name: _read(hints[name], part) for name, part in found.items()})

@@ -18,9 +18,11 @@ from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
 from .options import (
     executor_option,
+    force_flag,
     json_flag,
     model_argument,
     model_options,
+    output_option,
     samples_option,
     trust_flag,
 )
@@ -63,13 +65,11 @@ def commands() -> None:
 
 @commands.command()
 @click.argument("models", metavar="MODEL...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
-)
+@output_option
 @click.option(
     "--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, cargo, npm ..."
 )
-@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
+@force_flag
 @click.option("--explain", is_flag=True, help="Show the kernels considered for each call, and why others were refused.")
 @click.option("--html", "pages", is_flag=True, help="Write report.html beside the C files: what `analyze` shows.")
 @model_options

@@ -12,7 +12,12 @@ from click.core import ParameterSource
 from ..base.errors import Problem, WrongUse
 from .commands import commands
 from .jobs import is_project
-from .options import model_argument, model_options
+from .options import (
+    force_flag,
+    model_argument,
+    model_options,
+    output_option,
+)
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -20,10 +25,8 @@ if TYPE_CHECKING:
 
 @commands.command()
 @model_argument
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
-)
-@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
+@output_option
+@force_flag
 @model_options
 def evidence(model: Path, output: Path, force: bool, options: Options) -> None:
     """Write code with what argues for it: certificates, and programs that check them.

@@ -13,7 +13,10 @@ from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
 from ..importers.audio.recipe import STYLES, Recipe
 from .commands import commands
-from .options import understood
+from .options import (
+    destination_option,
+    understood,
+)
 
 
 def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,9 +31,7 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @commands.command()
-@click.option(
-    "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The ONNX file to write."
-)
+@destination_option
 @click.option(
     "--style",
     default="plain",

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from ..option_table import ENDS, FILES, INSIDE, INT8, MEMORY, SIZES, TARGET
+from .options import OPTIONS as OPTIONS_OF_MODELS
 from .progress import shown
 from .values import complete, is_known
 
@@ -29,44 +31,24 @@ class Group:
     others: tuple[str, ...] = ()  # shown by --help-all
 
 
+def _of_models(
+    title: str, example: str, common: tuple[str, ...] = (), others: tuple[str, ...] = (), behind: tuple[str, ...] = ()
+) -> Group:
+    """Options of the table in a group, `common` and `others` of commands in front of them, `behind` after them."""
+    known = [option for option in OPTIONS_OF_MODELS.values() if option.entry.group == title]
+    often = tuple(option.name for option in known if option.entry.common)
+    seldom = tuple(option.name for option in known if not option.entry.common)
+    return Group(title, example, (*common, *often), (*others, *seldom, *behind))
+
+
 OPTIONS = (
-    Group(
-        "Files",
-        "-o out --package zephyr",
-        ("output", "layout", "name"),
-        ("wrappers", "force", "single_file", "module", "slices"),
-    ),
-    Group(
-        "Target",
-        "--target cortex-m4 --prefer ram",
-        ("target", "prefer"),
-        ("board", "tuned", "threads", "winograd", "float_error", "kernels", "functions", "executor"),
-    ),
-    Group("Sizes", "--dim batch=1,time=1..64", ("dims", "shapes"), ("bounds",)),
-    Group(
-        "Memory",
-        "--budget ram=96K,flash=512K",
-        ("budget", "mem"),
-        ("rows", "recompute", "planner", "keep_inputs", "blob", "weights_section"),
-    ),
-    Group(
-        "Int8",
-        "--quantize samples.npz",
-        ("quantize",),
-        ("calibrate", "weights_dtype", "block_activations", "updatable"),
-    ),
-    Group(
-        "Inputs and outputs",
-        "--input x=u8,scale=1/255 --output y=argmax",
-        ("input_forms", "output_forms", "stream"),
-        ("prepend", "state", "external", "io_layout", "observe", "signature", "trust"),
-    ),
-    Group(
-        "Looking inside",
-        "--explain",
-        ("explain", "pages"),
-        ("profile", "dump_values", "plain", "without", "print_after", "dump"),
-    ),
+    _of_models(FILES, "-o out --package zephyr", ("output", "layout"), ("force",)),
+    _of_models(TARGET, "--target cortex-m4 --prefer ram", behind=("executor",)),
+    _of_models(SIZES, "--dim batch=1,time=1..64"),
+    _of_models(MEMORY, "--budget ram=96K,flash=512K"),
+    _of_models(INT8, "--quantize samples.npz"),
+    _of_models(ENDS, "--input x=u8,scale=1/255 --output y=argmax"),
+    _of_models(INSIDE, "--explain", ("explain", "pages")),
 )
 FEATURES = (
     Group(

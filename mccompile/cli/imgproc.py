@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .commands import commands
+from .options import force_flag, output_option
 
 
 @commands.command()
@@ -17,10 +18,10 @@ from .commands import commands
 @click.option("--dtype", default="u8", show_default=True, metavar="u8|f32", help="Elements.")
 @click.option("--strided", is_flag=True, help="Strides stay arguments where sizes are known.")
 @click.option("--fraction", type=int, metavar="10|5", help="Bits behind the point of positions (warp_affine of bytes).")
-@click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
+@output_option
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="imgproc", show_default=True, help="Prefix in C.")
-@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+@force_flag
 def imgproc(
     functions: str,
     size: str | None,

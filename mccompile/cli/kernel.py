@@ -8,6 +8,7 @@ import click
 
 from ..base.errors import BadFile, Problem
 from .commands import commands
+from .options import force_flag, output_option
 
 
 @commands.command()
@@ -24,11 +25,11 @@ from .commands import commands
     metavar="FILE",
     help="An .npz with w, b and, of int8, x_scale, x_zero, w_scale, y_scale, y_zero; default: some numbers.",
 )
-@click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
+@output_option
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--prefer", default="time", show_default=True, metavar="ram|time|flash|balanced", help="Optimize for.")
 @click.option("--name", default="", help="Prefix in C; default: the kind.")
-@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+@force_flag
 def kernel(
     kind: str,
     x: str,

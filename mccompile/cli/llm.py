@@ -7,16 +7,16 @@ from pathlib import Path
 import click
 
 from .commands import commands
-from .options import understood
+from .options import force_flag, output_option, understood
 
 
 @commands.command()
 @click.argument("source", metavar="FOLDER|FILE.gguf", type=click.Path(path_type=Path))
-@click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
+@output_option
 @click.option("--dim", "dims", multiple=True, metavar="past=0..1008,tokens=1..16", help="Room of the text; of a run.")
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="", help="Prefix in C.")
-@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+@force_flag
 def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: str, force: bool) -> None:
     """Write a language model as a C program: tokenizer, network and sampler.
 

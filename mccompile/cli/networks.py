@@ -11,7 +11,14 @@ import click
 
 from ..base.writing import cannot_write
 from .commands import commands
-from .options import json_flag, model_argument, quantizing_options, reading_options, samples_option
+from .options import (
+    destination_option,
+    json_flag,
+    model_argument,
+    quantizing_options,
+    reading_options,
+    samples_option,
+)
 from .pages import refuse_other_formats, refuse_to_overwrite, write_page
 
 if TYPE_CHECKING:
@@ -22,9 +29,7 @@ if TYPE_CHECKING:
 @commands.command()
 @model_argument
 @samples_option
-@click.option(
-    "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="What to write."
-)
+@destination_option
 @click.option(
     "--test", type=click.Path(path_type=Path), metavar="SAMPLES", help="Samples to measure with; default: --data."
 )
@@ -74,9 +79,7 @@ def quantize(
 
 @commands.command()
 @model_argument
-@click.option(
-    "-o", "destination", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The ONNX file to write."
-)
+@destination_option
 @reading_options
 def convert(model: Path, destination: Path, reading: Reading) -> None:
     """Write a file of another format as ONNX: what the other commands compile.

@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from .commands import commands
+from .options import force_flag, output_option
 
 
 @commands.command()
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option("-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Output folder.")
+@output_option
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="tokenizer", show_default=True, help="Prefix in C.")
-@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+@force_flag
 def tokenizer(source: Path, output: Path, target: str, name: str, force: bool) -> None:
     """Write a tokenizer as a small library of C.
 

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from .commands import commands
-from .options import model_argument, model_options
+from .options import (
+    force_flag,
+    model_argument,
+    model_options,
+    output_option,
+)
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -16,10 +21,8 @@ if TYPE_CHECKING:
 
 @commands.command()
 @model_argument
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write."
-)
-@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited after mccompile wrote them.")
+@output_option
+@force_flag
 @click.option(
     "--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, platformio ..."
 )

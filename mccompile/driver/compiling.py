@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
+from .. import __version__, option_table
 from ..base.dataclass_json import to_json
 from ..base.errors import Problem, WrongUse
 from ..base.names import readable
@@ -61,7 +61,7 @@ from .recomputing import in_strips
 from .recovery import blamed, recovering
 
 # What may differ between code and a blob for it.
-_NOT_RECORDED = ("name", "board", "budget", "print_after", "dump", "trust")
+_NOT_RECORDED = [option.name for option in option_table.options() if not option.entry.recorded]
 
 
 def compile(  # noqa: A001 - what mccompile does

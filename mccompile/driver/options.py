@@ -1,4 +1,4 @@
-"""What can be asked for besides the model: one flat list, as users write it, and what each concern reads of it.
+"""What the options of option_table.py mean: which go together, and what each concern reads of them.
 
 Invariant: closed choices are members of their enums, however they were written; contradictions are refused here.
 """
@@ -6,29 +6,28 @@ Invariant: closed choices are members of their enums, however they were written;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from ..base.choice import check_known, chosen
 from ..base.errors import Problem, WrongUse
-from ..base.own_functions import OwnFunction
-from ..base.streaming import Stream
-from ..base.strips import Strips
+from ..base.own_functions import OwnFunction  # noqa: F401 - types of the table, which are looked up here
+from ..base.quantizing import Recipe  # noqa: F401
+from ..base.strips import Strips  # noqa: F401
 from ..emit.blob import Carrier, Delivery
 from ..emit.module import refuse_with
 from ..emit.wrappers.registry import check_wrappers
 from ..importers.api import Reading
-from ..importers.joining import Prepended
+from ..importers.joining import Prepended  # noqa: F401
 from ..memory.planners import PLANNERS
+from ..option_table import OptionTable
 from ..passes.api import BlockActivations, Memory, WeightsDtype
-from ..passes.io.io_forms import InputForm, OutputForm
+from ..passes.io.io_forms import InputForm, OutputForm  # noqa: F401
 from ..passes.io.turn_io import IoLayout
 from ..passes.planning.inside import Looks
-from ..quantize.quantize import Recipe
 from ..targets import api as target_api
-from ..targets.api import Pool, Prefer, Target, is_file
+from ..targets.api import Pool, Prefer, Target, is_file  # noqa: F401
 from ..targets.boards.catalogue import find, larger, shown
 
 MOST_RECOMPUTED = 16
@@ -43,64 +42,8 @@ class RowByRow(StrEnum):
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(OptionTable):
     """Everything that can be asked for besides the model. Choices may be given as strings."""
-
-    target: str = PLAIN_TARGET  # a name, or the path of a TOML file
-    board: str = ""  # its target, and the most that a model may take of its memories, where nothing else is asked for
-    prefer: Prefer | None = None  # "ram", "time", "flash" or "balanced"; none: what the target prefers
-    name: str = ""  # of the model, and prefix of all C names; empty: from the file's name
-    # free dimensions by name: lowest and highest size
-    dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # of inputs by name
-    bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of sizes that follow from data
-    signature: str = ""  # of a TFLite file with several; empty: that of its first subgraph
-    prepend: tuple[Prepended, ...] = ()  # models in front of it
-    trust: bool = False  # what a file holds that would be executed by loading it may be
-    optimize: bool = True
-    without: frozenset[str] = frozenset()  # optional passes, and kernels, to leave out
-    planner: str = ""  # one that suits
-    rows: RowByRow = RowByRow.AUTO  # "off": calls never run row by row
-    recompute: float = 1.0  # up to so many times the multiply-accumulates for a smaller arena
-    strips: tuple[Strips, ...] = ()  # of columns, one after the other. What `recompute` leads to
-    # the most bytes of "ram" (arena), "weights", "flash" (these and the code), "stack", and "instructions" of a run
-    budget: Mapping[str, int] = field(default_factory=dict)
-    enough: int = 0  # bytes of the arena: less is no better. What a budget leads to
-    mem: tuple[Pool, ...] = ()  # memories for tensors; empty: what the target says
-    weights_section: str = ""  # of the linker, for the weights; empty: where constants go
-    winograd: int | None = None  # 0, 2 or 4: largest tile of Winograd's convolution; None: what the target says
-    threads: int = 1  # workers that may share a step
-    # "f16" or "bf16": how weights of convolutions and matrix products are stored
-    weights_dtype: WeightsDtype = WeightsDtype.OWN
-    # "model", "float" or "int8": do products with weights of few bits round the other operand to int8?
-    block_activations: BlockActivations = BlockActivations.MODEL
-    # how far rounding errors of products in f32 may move an output, of its largest element, as estimated from weights;
-    # None: by 3e-5, where that is worth its time
-    float_error: float | None = None
-    updatable: bool = False  # integers: the code suits scales and zero points of networks that are trained anew
-    keep_inputs: bool = False
-    slices: bool = False  # a run can also be made a few steps at a time
-    profile: bool = False  # runs count how long each step takes
-    dump_values: bool = False  # runs hand out what each step makes
-    single_file: bool = False  # one C file and one header
-    module: bool = False  # code and weights become one file that a program loads
-    wrappers: tuple[str, ...] = ()  # other languages that the model is for, each with a file
-    blob: Carrier = Carrier.ARRAY  # how programs get the weights: "array", "incbin" or "external"
-    io_layout: IoLayout = IoLayout.ONNX  # "nhwc": pictures among inputs and outputs are channels-last
-    external: tuple[str, ...] = ()  # inputs and outputs outside the arena, told by pointer; ALL: every one
-    state: Mapping[str, str] = field(default_factory=dict)  # outputs that become inputs of the next run
-    stream: Stream = field(default_factory=Stream)  # axes of time: a run takes the newest frames
-    inputs: Mapping[str, InputForm] = field(default_factory=dict)  # what programs hand over, where not the model's own
-    outputs: Mapping[str, OutputForm] = field(default_factory=dict)
-    observe: tuple[str, ...] = ()  # inner tensors to be made outputs
-    kernels: tuple[Path, ...] = ()  # folders with kernels of the user's own
-    functions: tuple[OwnFunction, ...] = ()  # C functions of the user's own in the place of operators
-    # measurements of kernels, which count more than what their models say; "default": those that come with mccompile
-    tuned: Path | None = None
-    quantize: Path | None = None  # samples to find ranges with: the model is quantized first
-    recipe: Recipe = field(default_factory=Recipe)  # how
-    print_after: frozenset[str] = frozenset()
-    dump: Path | None = None
 
     def __post_init__(self) -> None:
         read = {

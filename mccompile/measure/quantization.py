@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Problem, WrongUse
+from ..base.quantizing import Recipe
 from ..base.writing import cannot_write
 from ..check.oracle import Oracle
 from ..driver import Options, compile
@@ -27,7 +28,7 @@ from ..frontend.written import checked_bytes
 from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
 from ..quantize.guards import check_test_set
-from ..quantize.quantize import Quantized, Recipe, quantized
+from ..quantize.quantize import Quantized, quantized
 from ..quantize.samples import Feed, Samples, decibels, read_samples, right_answers
 from ..quantize.through_onnxruntime import integer_form
 from .correctness import build

@@ -98,20 +98,20 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "prepend": lambda given: option_texts.prepended(_each(given)) if _is_file(given) else tuple(given),
     "inputs": _forms(parse_input),
     "outputs": _forms(parse_output),
-    "without": lambda given: frozenset(_names(given)),
-    "print_after": lambda given: frozenset(_names(given)),
-    "observe": _names,
-    "external": _names,
     "mem": lambda given: option_texts.pools(_names(given)) if _is_text(given) else tuple(given),
-    "kernels": _paths,
     "functions": lambda given: option_texts.functions(_names(given)) if _is_text(given) else tuple(given),
     "winograd": option_texts.winograd,
-    "quantize": lambda given: None if given is None else Path(given),
-    "tuned": lambda given: None if given is None else Path(given),
-    "dump": lambda given: None if given is None else Path(given),
 }
 
-_PLAIN: Mapping[str, Callable[[Any], Any]] = {"bool": _flag, "int": index, "float": float}  # by the type of a field
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {  # by the type of a field
+    "bool": _flag,
+    "int": index,
+    "float": float,
+    "Path | None": lambda given: None if given is None else Path(given),
+    "tuple[str, ...]": _names,
+    "frozenset[str]": lambda given: frozenset(_names(given)),
+    "tuple[Path, ...]": _paths,
+}
 
 
 def _each(given: Any) -> list[Any]:

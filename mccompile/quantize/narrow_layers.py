@@ -15,7 +15,6 @@ from ..base.names import new_name
 from ..graph.ir import Graph, Node, Value
 from ..ops.quantize import DequantizeLinear
 
-MOST = {"int8": 127, "int4": 7, "ternary": 1}  # the largest integer
 LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 _SHARES = np.linspace(0.2, 1.0, 33)  # of the largest weight, to be the largest that can be said
 _ROUNDS = 4  # of finding the best scale for integers, and integers for the scale

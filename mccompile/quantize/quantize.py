@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.errors import Problem, UnsupportedModel, WrongUse, raise_all
+from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..base.names import c_identifier
+from ..base.quantizing import MOST, PALETTE, Recipe
 from ..check.oracle import Oracle
 from ..frontend.inputs import DimRanges
 from ..frontend.load import load
@@ -37,14 +38,11 @@ from ..targets import api as targets
 from . import through_onnxruntime
 from .equalise import equalise, largest, pairs
 from .guards import check_samples, check_statistics
-from .narrow_layers import LAYERS, MOST, narrow_layers
+from .narrow_layers import LAYERS, narrow_layers
 from .palettes import palettize_layers
 from .samples import Feed, Samples, decibels
-from .through_onnxruntime import METHODS
 from .weights_only import quantize_weights
 
-PALETTE = "palette4"
-WEIGHTS = (*MOST, PALETTE)  # what weights of layers may be
 _TRIED = 16  # samples that choices are made by
 _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
@@ -53,40 +51,6 @@ _PASSES = (
     GraphPass("eliminate_common_subexpressions", eliminate_common_subexpressions),
     GraphPass("fuse_pad", fuse_pad),
 )
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to quantize."""
-
-    method: str = "minmax"  # how ranges are found: "minmax", "percentile" or "entropy"
-    symmetric: bool = False  # activations have no zero points
-    dynamic: bool = False  # scales of activations are computed in every run
-    weights_only: int = 0  # 8 or 4: bits of weights; activations stay floats
-    weights: str = "int8"  # one of WEIGHTS: what weights of layers are, activations being int8
-    equalise: bool = True  # cross-layer, where that brings the outputs closer
-    auto: int = 0  # how many layers to leave in float: those that win most by it
-    samples: int = 128  # the most to calibrate with
-
-    @property
-    def needs_samples(self) -> bool:
-        return not (self.dynamic or self.weights_only)
-
-    def check(self) -> None:
-        wrong = [
-            (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate minmax"),
-            (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only 8"),
-            (self.weights not in WEIGHTS, f"weights cannot be {self.weights!r}", "--weights int4"),
-            (self.weights != "int8" and not self.needs_samples, "--weights is for int8 activations", "--weights"),
-            (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", "--dynamic"),
-            (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto 0"),
-            (bool(self.auto and self.weights_only), "--auto is not for --weights-only", "--auto"),
-            (self.samples < 1, "it takes a sample at least", "--samples 1"),
-        ]
-        fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, flag in wrong}
-        why = "`mccompile quantize --help` says what there is"
-        found = [Problem(what, flag.split()[0], why, fixes[flag]) for is_bad, what, flag in wrong if is_bad]
-        raise_all(WrongUse, found)
 
 
 _QUANTIZED = ("QuantizeLinear", "DynamicQuantizeLinear", "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul")

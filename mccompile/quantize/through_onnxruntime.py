@@ -20,7 +20,6 @@ from ..base.extras import install
 from ..check.oracle import session_errors
 from .samples import Feed
 
-METHODS = ("minmax", "percentile", "entropy")
 # What onnxruntime can quantize and has an integer form here, or only moves elements.
 _OPERATORS = (
     *("Add", "AveragePool", "Clip", "Concat", "Conv", "ConvTranspose", "Flatten", "Gather", "Gemm"),

@@ -9,9 +9,9 @@ import pytest
 
 from mccompile.base.dataclass_json import from_json, to_json
 from mccompile.base.dtypes import u8
+from mccompile.base.quantizing import Recipe
 from mccompile.driver import Options
 from mccompile.passes.io.io_forms import InputForm, OutputForm
-from mccompile.quantize.quantize import Recipe
 from mccompile.targets.api import Pool
 
 

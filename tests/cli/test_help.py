@@ -11,7 +11,8 @@ import pytest
 from mccompile import cli
 from mccompile.cli.commands import commands
 from mccompile.cli.help import COMMANDS, FEATURES, OPTIONS, Group
-from mccompile.cli.options import MODEL_OPTIONS, model_options
+from mccompile.cli.options import OPTIONS as OPTIONS_OF_MODELS
+from mccompile.cli.options import model_options
 from mccompile.importers.audio.recipe import Recipe
 
 SCREEN = 40
@@ -54,7 +55,7 @@ def test_every_option_of_a_model_is_in_one_group() -> None:
 
     names = sorted(name for group in OPTIONS for name in (*group.common, *group.others))
     own = {"output", "layout", "force", "explain", "pages", "executor"}
-    assert len(MODEL_OPTIONS) == len(nothing.params)
+    assert len(OPTIONS_OF_MODELS) == len(nothing.params)
     assert names == sorted({str(param.name) for param in nothing.params} | own)
     assert sorted(name for kind in COMMANDS for name in kind.common) == sorted(EVERY)
 

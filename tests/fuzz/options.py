@@ -1,5 +1,5 @@
-"""Which options a subject is compiled with: per field of `Options` one function that draws it, or the reason why none
-does. A new option is a line in one of the two tables; a test holds them against the dataclass."""
+"""Which options a subject is compiled with: the values that the table of options (mccompile/option_table.py) names, or
+those of a function here, where they depend on the subject. A test holds both against the dataclass."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, TensorProto
 
+from mccompile import option_table
 from mccompile.base.own_functions import OwnFunction
 from mccompile.base.streaming import Stream
 from mccompile.driver import Options
 from mccompile.kernels.measurements import DEFAULT
 from mccompile.memory.planners import PLANNERS
+from mccompile.option_table import OptionTable
 from mccompile.passes.api import ALL
 from mccompile.passes.io.call_functions import OURS
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
@@ -112,10 +114,6 @@ def _is_long(size: Any) -> bool:
     return isinstance(size, int) and size > 2
 
 
-def _threads(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    return int(chance.integers(2, 4)) if chance.random() < 0.12 else None
-
-
 def dims(subject: Subject) -> dict[str, tuple[int, int]]:
     return {name: (among[0], among[-1]) for name, among in subject.free.items()}
 
@@ -136,82 +134,54 @@ def _tuned(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return Path(f"{int(chance.integers(0, 1000))}{costs.DRAWN}") if chance.random() < 0.12 else None
 
 
-def _recompute(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    """Where RAM comes first something runs row by row."""
-    return float(chance.choice([1.1, 1.5, 4.0])) if chance.random() < 0.15 else 1.0
-
-
 def _board(chance: Chance, subject: Subject, machine: Machine) -> Any:
     """The one of the target that has most."""
     found = [board for board in catalogue.boards().values() if board.core.target == machine.target]
     return max(found, key=lambda board: board.ram).key if found and chance.random() < 0.05 else None
 
 
-CHOICES: Mapping[str, Draw] = {
+# Those of which the table of options does not say enough: what suits depends on the subject or on the machine.
+BY_SUBJECT: Mapping[str, Draw] = {
     "target": lambda chance, subject, machine: machine.target,
     "board": _board,
-    "prefer": _sometimes(0.6, "ram", "time", "flash", "balanced"),
-    "enough": _sometimes(0.1, 256, 2048, 1 << 14),
     "dims": lambda chance, subject, machine: dims(subject),
     "bounds": lambda chance, subject, machine: dict(subject.bounds),
     "state": lambda chance, subject, machine: dict(subject.state),
     "stream": _stream,
-    "optimize": _sometimes(0.2, False),
     "without": _without,
     "planner": _sometimes(0.3, *sorted(PLANNERS)),
-    "rows": _sometimes(0.2, "off"),
-    "recompute": _recompute,
-    "budget": _sometimes(0.05, {"ram": 1 << 24, "flash": 1 << 24, "weights": 1 << 24}),
     "mem": _mem,
-    "weights_section": _sometimes(0.05, ".fuzzed"),
-    "winograd": _sometimes(0.15, 0, 2, 4),
-    "float_error": _sometimes(0.2, 1e-9, 1e-5, 1.0),
-    "threads": _threads,
     "weights_dtype": _weights_dtype,
     "block_activations": _block_activations,
-    "keep_inputs": _sometimes(0.12, True),
-    "slices": _sometimes(0.1, True),
-    "profile": _sometimes(0.06, True),
-    "dump_values": _sometimes(0.06, True),
-    "single_file": _sometimes(0.12, True),
-    "wrappers": _sometimes(0.03, ("cpp",)),
-    "blob": _sometimes(0.15, "incbin", "external"),
-    "io_layout": _sometimes(0.06, "nhwc"),
     "external": _external,
     "inputs": forms.inputs,
     "outputs": forms.outputs,
     "observe": _observe,
     "functions": _functions,
     "tuned": _tuned,
-    "updatable": _sometimes(0.15, True),
 }
-EXEMPT: Mapping[str, str] = {
-    "module": "a way in which programs are built (ways.py)",
-    "name": "each program of a batch needs another one; tests/test_cli.py gives awkward ones",
-    "shapes": "graphs come with their shapes; tests/ops/test_free_sizes.py gives others",
-    "signature": "only files of TFLite have several; tests/importers/tflite does that",
-    "strips": "what recompute leads to",
-    "prepend": "a second model, joined before anything is compiled; tests/importers/test_joining.py does that",
-    "trust": "only files of other tools are loaded by executing them; tests/importers does that",
-    "kernels": "kernels of the user's own are what the user writes",
-    "quantize": "changes what is computed; tests/quantize compares that with the float network",
-    "recipe": "goes with quantize",
-    "print_after": "prints",
-    "dump": "writes drawings",
-}
+
+
+def choices(table: type[OptionTable] = Options) -> dict[str, Draw]:
+    """How each option is drawn that has values to draw."""
+    of_table = {
+        option.name: _sometimes(option.entry.share, *values)
+        for option in option_table.options(table)
+        if (values := option.entry.drawn(option.default))
+    }
+    return {**of_table, **BY_SUBJECT}
 
 
 def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
     found: dict[str, Any] = {}
-    for field in fields(Options):
-        if field.name in CHOICES:
-            value = CHOICES[field.name](chance, subject, machine)
-            if value is not None:
-                found[field.name] = value
+    for name, drawn in choices().items():
+        value = drawn(chance, subject, machine)
+        if value is not None:
+            found[name] = value
     if found.get("blob") == "incbin" and found.get("single_file"):
         found["blob"] = "array"
     if found.get("dump_values") or found.get("rows") == "off":
-        found["recompute"] = 1.0
+        found.pop("recompute", None)
     if found.get("blob") == "external":
         found.pop("weights_section", None)
     return Options(**found)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mccompile.base.errors import BadFile, MccWarning
+from mccompile.base.quantizing import Recipe
 from mccompile.driver import Options, compile
 from mccompile.measure.quantization import quantize
-from mccompile.quantize.quantize import Recipe
 from tests.small_models import model, node, save
 
 pytest.importorskip("onnxruntime")

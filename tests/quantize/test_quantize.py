@@ -13,6 +13,7 @@ from onnx import numpy_helper
 
 from embedded.quantized_models import separable_int8
 from mccompile.base.errors import MccError, WrongUse
+from mccompile.base.quantizing import METHODS, Recipe
 from mccompile.driver import Options, compile
 from mccompile.frontend.load import load
 from mccompile.frontend.reference import run_graph
@@ -22,7 +23,7 @@ from mccompile.measure.quantization import quantize
 from mccompile.quantize import through_onnxruntime
 from mccompile.quantize.equalise import equalise, largest, pairs
 from mccompile.quantize.narrow_layers import LAYERS, narrow_layers
-from mccompile.quantize.quantize import Recipe, outputs, quantized
+from mccompile.quantize.quantize import outputs, quantized
 from mccompile.quantize.samples import decibels, read_samples
 from tests import small_models
 from tests.small_models import node, save
@@ -245,7 +246,7 @@ def test_each_method_finds_other_ranges(tmp_path: Path) -> None:
     samples[:3] *= 50
     np.save(tmp_path / "x.npy", samples)
     path, scales = dense(tmp_path), []
-    for method in through_onnxruntime.METHODS:
+    for method in METHODS:
         graph = load(path)
         made = quantized(graph, read_samples(tmp_path / "x.npy", graph), Recipe(method, samples=1000), tmp_path, {})
         arrays = {entry.name: onnx.numpy_helper.to_array(entry) for entry in onnx.load(made.file).graph.initializer}

@@ -15,21 +15,18 @@ from onnx import ModelProto, helper, parser
 import mccompile
 from mccompile.base.errors import MccError, UnsupportedModel, WrongUse
 from mccompile.base.own_functions import OwnFunction, own_function
+from mccompile.base.quantizing import Recipe
 from mccompile.driver import Options, compile, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
 from mccompile.measure.quantization import quantize
 from mccompile.ops.external import External, handed_attributes
 from mccompile.passes.io.call_functions import OURS, call_functions
-from mccompile.quantize.quantize import Recipe
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "own_operators"
 MODELS: dict[str, Callable[[], ModelProto]] = runpy.run_path(str(EXAMPLE / "make_models.py"))
 SWISH = f"HardSwish8=hard_swish8,include={EXAMPLE}/hard_swish8.h,python={EXAMPLE}/hard_swish8.py"
-CONV = (
-    "x+x_scale+x_zero+w+w_scale+b+y_scale+y_zero..y=nn_conv_s8,nhwc,workspace=256,"
-    f"include={EXAMPLE}/nn_conv_s8.h"
-)
+CONV = f"x+x_scale+x_zero+w+w_scale+b+y_scale+y_zero..y=nn_conv_s8,nhwc,workspace=256,include={EXAMPLE}/nn_conv_s8.h"
 
 
 def written(name: str, folder: Path, change: Callable[[ModelProto], None] = lambda made: None) -> Path:

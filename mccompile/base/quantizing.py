@@ -1,0 +1,49 @@
+"""How a network is to be quantized: what is asked for, before anything is known of the network.
+
+Invariant: a recipe that contradicts itself is refused by `check`, which tells all that is wrong with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .errors import Problem, WrongUse, raise_all
+
+METHODS = ("minmax", "percentile", "entropy")
+MOST = {"int8": 127, "int4": 7, "ternary": 1}  # the largest integer
+PALETTE = "palette4"
+WEIGHTS = (*MOST, PALETTE)  # what weights of layers may be
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to quantize."""
+
+    method: str = "minmax"  # how ranges are found: "minmax", "percentile" or "entropy"
+    symmetric: bool = False  # activations have no zero points
+    dynamic: bool = False  # scales of activations are computed in every run
+    weights_only: int = 0  # 8 or 4: bits of weights; activations stay floats
+    weights: str = "int8"  # one of WEIGHTS: what weights of layers are, activations being int8
+    equalise: bool = True  # cross-layer, where that brings the outputs closer
+    auto: int = 0  # how many layers to leave in float: those that win most by it
+    samples: int = 128  # the most to calibrate with
+
+    @property
+    def needs_samples(self) -> bool:
+        return not (self.dynamic or self.weights_only)
+
+    def check(self) -> None:
+        wrong = [
+            (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate minmax"),
+            (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only 8"),
+            (self.weights not in WEIGHTS, f"weights cannot be {self.weights!r}", "--weights int4"),
+            (self.weights != "int8" and not self.needs_samples, "--weights is for int8 activations", "--weights"),
+            (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", "--dynamic"),
+            (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto 0"),
+            (bool(self.auto and self.weights_only), "--auto is not for --weights-only", "--auto"),
+            (self.samples < 1, "it takes a sample at least", "--samples 1"),
+        ]
+        fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, flag in wrong}
+        why = "`mccompile quantize --help` says what there is"
+        found = [Problem(what, flag.split()[0], why, fixes[flag]) for is_bad, what, flag in wrong if is_bad]
+        raise_all(WrongUse, found)
