@@ -69,7 +69,7 @@ class Importer:
     suffixes: ClassVar[tuple[str, ...]] = ()  # of its files, which are known by their contents
     classes: ClassVar[tuple[str, ...]] = ()  # of objects, by full name: they and what inherits them
     has_signatures: ClassVar[bool] = False
-    has_sizes: ClassVar[bool] = False  # are its files for one size of each input, until another is asked for?
+    has_sizes: ClassVar[bool] = False  # does what is read depend on the sizes that are asked for?
 
     def opens(self, source: Source) -> bool:
         """Is it a file of this kind?"""

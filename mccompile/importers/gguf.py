@@ -41,6 +41,7 @@ class GGUF(Importer):
     extra = ""
     needs = ()
     suffixes = (".gguf",)
+    has_sizes = True
 
     def opens(self, source: Source) -> bool:
         return source.data.startswith(gguf_file.MAGIC)
@@ -49,7 +50,7 @@ class GGUF(Importer):
         try:
             said, tensors = gguf_file.read(source.data)
             family, config = _config(said, tensors)
-            return described(family, config, tensors, source.path.stem or "model", gguf=True)
+            return described(family, config, tensors, source.path.stem or "model", reading.dims, gguf=True)
         except MccError as error:
             at = str(source.path)
             raise type(error)(*(Problem(p.what, p.where or at, p.why, p.fix) for p in error.problems)) from error

@@ -22,13 +22,14 @@ class HuggingFace(Importer):
     what = "a folder of a language model of Hugging Face"
     extra = ""
     needs = ()
+    has_sizes = True
 
     def opens(self, source: Source) -> bool:
         return source.path.is_dir() and (source.path / "config.json").is_file() and _has_weights(source.path)
 
     def read(self, source: Source, reading: Reading) -> ModelProto:
         try:
-            return _read(source.path)
+            return _read(source.path, reading)
         except MccError as error:
             at = str(source.path)
             raise type(error)(*(Problem(p.what, p.where or at, p.why, p.fix) for p in error.problems)) from error
@@ -41,14 +42,14 @@ def _has_weights(folder: Path) -> bool:
     return any(folder.glob("*.safetensors")) or (folder / _INDEX).is_file() or any(folder.glob("pytorch_model*.bin"))
 
 
-def _read(folder: Path) -> ModelProto:
+def _read(folder: Path, reading: Reading) -> ModelProto:
     values = safetensors.parsed((folder / "config.json").read_bytes(), "config.json")
     config = Config(values)
     family = _family(config)
     if config.has("quantization_config"):
         way = str(config.part("quantization_config").values.get("quant_method"))[:40]
         raise unsupported(f"its weights were quantized by {way}", "take the float weights, or a GGUF file")
-    return described(family, config, _tensors(folder), folder.resolve().name or "model")
+    return described(family, config, _tensors(folder), folder.resolve().name or "model", reading.dims)
 
 
 def _family(config: Config) -> Family:

@@ -63,6 +63,15 @@ def test_a_folder_of_a_gpt2_does_token_by_token(tmp_path: Path) -> None:
     assert said(code, "-n", "12", _PROMPT) == _PROMPT + shown(made, wanted)
 
 
+def test_a_gpt2_has_no_room_behind_its_positions(tmp_path: Path) -> None:
+    models.gpt2(tmp_path / "tiny")
+    program(tmp_path / "tiny", Options(dims={"past": (0, 60), "tokens": (1, 4)}))
+    with pytest.raises(WrongUse, match=r"use --dim past=0\.\.60,tokens=1\.\.4"):
+        program(tmp_path / "tiny", Options(dims={"past": (0, 61), "tokens": (1, 4)}))
+    with pytest.raises(WrongUse, match=r"use --dim past=0\.\.48,tokens=1\.\.16"):
+        program(tmp_path / "tiny", Options(dims={"past": (0, 60)}))
+
+
 def test_a_gguf_file_with_merges_has_the_tokens_of_its_tokenizer(tmp_path: Path) -> None:
     made = models.of_bytes("llama3")
     told = json.loads(made.to_str())

@@ -21,6 +21,12 @@ MOST_CONTEXT = 1024  # of the cache, where nobody says more
 Find = Callable[..., Weight | None]  # (role, shape, layer): None where there is none
 
 
+def most_sizes(context: int) -> dict[str, tuple[int, int]]:
+    """Ranges of the free sizes, where nobody says more."""
+    tokens = max(1, min(MOST_TOKENS, context // 2))
+    return {PAST: (0, max(0, min(MOST_CONTEXT, context) - tokens)), TOKENS: (1, tokens)}
+
+
 def decoder_model(decoder: Decoder, find: Find, name: str) -> ModelProto:
     return _Writer(decoder, find).model(name)
 
@@ -219,7 +225,5 @@ class _Writer:
         graph = helper.make_graph(self.nodes.made, name, inputs, outputs, self.nodes.constants)
         model: ModelProto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
         states.declare(model, {f"present.{n}": f"past_key_values.{n}" for n in names})
-        tokens_most = max(1, min(MOST_TOKENS, d.context // 2))
-        past = max(0, min(MOST_CONTEXT, d.context) - tokens_most)
-        ranges.declare(model, {PAST: (0, past), TOKENS: (1, tokens_most)})
+        ranges.declare(model, most_sizes(d.context))
         return model

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from onnx import ModelProto
 
-from .as_onnx import decoder_model
+from ...base.errors import Problem, WrongUse
+from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
 from .config import Config, damaged, rotary, unsupported
 from .description import Decoder, Layer, Rotary
 from .weights import Weight
@@ -58,16 +59,33 @@ class Family:
 
 
 def described(
-    family: Family, config: Config, tensors: Mapping[str, Weight], name: str, gguf: bool = False
+    family: Family,
+    config: Config,
+    tensors: Mapping[str, Weight],
+    name: str,
+    dims: Mapping[str, tuple[int, int]],
+    gguf: bool = False,
 ) -> ModelProto:
-    """The model that a file means."""
+    """The model that a file means. `dims`: sizes that are asked for."""
     decoder = family.describe(config)
     if decoder.heads % decoder.groups:
         raise damaged(f"{decoder.heads} heads of queries do not share {decoder.groups} of keys and values")
+    if decoder.learned:
+        _check_positions(decoder.context, dims)
     found = Found(family, decoder, tensors, gguf)
     model = decoder_model(found.decoder, found.find, name)
     found.stop_if_any_is_left()
     return model
+
+
+def _check_positions(context: int, dims: Mapping[str, tuple[int, int]]) -> None:
+    """No token stands behind the table of positions."""
+    past, tokens = dims.get(PAST, most_sizes(context)[PAST])[1], dims.get(TOKENS, most_sizes(context)[TOKENS])[1]
+    if past + tokens > context:
+        why = f"it has a table of {context} positions, and {past} tokens with {tokens} new ones are {past + tokens}"
+        tokens = max(1, min(tokens, context - 1))
+        fix = f"use --dim {PAST}=0..{context - tokens},{TOKENS}=1..{tokens}"
+        raise WrongUse(Problem("there are no positions for so many tokens", f"--dim {PAST}", why, fix))
 
 
 class Found:
