@@ -1,5 +1,5 @@
 """pool of any element types and rank in loops over lanes, which compilers make vectors of, along the axis in which
-operand and result lie side by side: channels, or the positions of a row.
+the operand lies side by side: channels, or the positions of a row. The result may lie otherwise.
 
 The rows under a window are combined first, then, where it slides along the lanes, neighbours in the row that this
 gives. Rows outside of the image are a row of elements that change nothing, and so is what lies beyond the ends of one.
@@ -26,6 +26,7 @@ from mccompile.kinds.pool import Pool
 
 LARGEST = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
 NHWC = (0, 2, 3, 1)
+APART = 2  # cycles of storing one lane
 
 
 class Lanes(Kernel):
@@ -52,6 +53,8 @@ class Lanes(Kernel):
             _case("max_solid", solid, (1, 2, 4, 7, 33)),
             _case("max_channels", LARGEST, (2, 19, 8, 9), NHWC),
             _case("max_channels_solid", solid, (1, 70, 4, 7, 6), (0, 2, 3, 4, 1)),
+            _case("max_to_planar", LARGEST, (2, 19, 8, 9), NHWC, apart=True),
+            _case("max_turned", dense, (1, 3, 21, 6), (0, 1, 3, 2), apart=True),
             _case("mean", mean, (1, 3, 9, 32)),
             _case("mean_with_pad", replace(mean, count_include_pad=True), (1, 3, 10, 40)),
             _case("mean_cut", replace(mean, pads=(-1, -1, 2, 3), count_include_pad=True), (1, 3, 10, 28)),
@@ -67,6 +70,8 @@ class Lanes(Kernel):
             _case("epilogue_apart", replace(mean, epilogue=RELU_OF_SUM), (1, 3, 9, 32), extras=1, turned=True),
             _case("i8", replace(LARGEST, accumulator=i8), (1, 3, 9, 64), dtype=i8),
             _case("u8", replace(LARGEST, accumulator=u8), (1, 40, 9, 8), NHWC, dtype=u8),
+            _case("u8_to_planar", replace(LARGEST, accumulator=u8), (1, 40, 9, 8), NHWC, dtype=u8, apart=True),
+            _case("mean_to_planar", replace(mean, epilogue=RELU_OF_SUM), (1, 9, 7, 5), NHWC, extras=1, apart=True),
             _case("sum", replace(LARGEST, algorithm="sum"), (1, 4, 9, 32)),
             _case("sum_i8", replace(LARGEST, algorithm="sum", accumulator=i32), (1, 4, 9, 32), dtype=i8, out=i32),
             _case(
@@ -93,7 +98,7 @@ class Lanes(Kernel):
             return No("powers are computed one by one")
         found = PoolLanes.of(call)
         if found is None:
-            return No("operand and result do not lie side by side, or rows are too short")
+            return No("the operand does not lie side by side, or rows are too short")
         if kind.accumulator is f32 and kind.algorithm != "max" and max(found.under, found.lane.kernel) > LONG:
             return No("sums of so many floats are cut")
         return Needs(scratch=found.scratch, scratch_align=64, numeric="ulp", blocks=(LANES,))
@@ -109,7 +114,7 @@ class Lanes(Kernel):
         if lanes_refusal(target, ends, ()):
             finish = 4 * len(call.ins) + LEAST * finish
         across = found.lane.kernel if found.slides else 0
-        finish += vectors * (across + 8 * (kind.algorithm == "average"))
+        finish += (found.lane.y != 1) * APART + vectors * (across + 8 * (kind.algorithm == "average"))
         cycles = found.used * vectors * (found.under + 1) + found.lane.out * finish
         if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
             cycles *= LANES
@@ -150,8 +155,9 @@ def _case(
     out: DType | None = None,
     extras: int = 0,
     turned: bool = False,
+    apart: bool = False,
 ) -> Case:
-    """`turned`: the operand of the epilogue lies channels-last, and x does not."""
+    """`turned`: the operand of the epilogue lies channels-last, and x does not; `apart`: the result is dense."""
     rank = len(kind.kernel)
     space = tuple(
         (static(x[2 + axis]) + kind.pads[axis] + kind.pads[axis + rank] - (kernel - 1) * kind.dilations[axis] - 1)
@@ -168,6 +174,6 @@ def _case(
         (TensorType(dtype, x), *[y] * extras),
         (y,),
         permute={1: NHWC} if turned else permute,
-        permute_outs={} if order is None else {0: tuple(order)},
+        permute_outs={} if order is None or apart else {0: tuple(order)},
         ranges={0: ends},
     )

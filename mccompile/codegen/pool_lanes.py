@@ -41,7 +41,7 @@ class PoolLanes:
 
     @classmethod
     def of(cls, call: Call) -> PoolLanes | None:
-        """Along the axis with the longest rows, if any is long enough."""
+        """Along the axis with the longest rows, if any is long enough; results that lie apart are stored one by one."""
         kind, x, y = call.of(Pool), call.ins[0], call.outs[0]
         if 0 in x.shape or 0 in y.shape:
             return None
@@ -49,10 +49,10 @@ class PoolLanes:
         channels, steps = static(x.shape[1]), (static(x.strides[1]), static(y.strides[1]))
         extras = tuple(static(view.strides[1]) for view in call.ins[1:])
         every = [(-1, Sliding(channels, channels, 1, 1, 1, 0, *steps, 0, extras)), *enumerate(axes)]
-        found = [(n, axis) for n, axis in every if axis.x == axis.y == 1 and axis.out >= SHORTEST]
+        found = [(n, axis) for n, axis in every if axis.x == 1 and axis.out >= SHORTEST]
         if not found:
             return None
-        number, lane = max(found, key=lambda one: one[1].out)
+        number, lane = max(found, key=lambda one: (one[1].y == 1, one[1].out))
         return cls(call, number, lane, tuple(pair for pair in enumerate(axes) if pair[0] != number))
 
     @property
