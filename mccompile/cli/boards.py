@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +9,7 @@ import click
 from ..base.errors import Problem, WrongUse
 from .commands import commands
 from .options import json_flag
+from .told import tell
 
 if TYPE_CHECKING:
     from ..targets.boards.catalogue import Board
@@ -34,7 +34,7 @@ def boards(word: str, as_json: bool) -> None:
         why = f"none of {len(catalogue.boards())} boards and chips is called so, nor is one like it"
         raise WrongUse(Problem(f"no board is found by {word!r}", "", why, "try a part of the chip's name: stm32f4"))
     if as_json:
-        click.echo(json.dumps([_as_dict(board) for board in found], indent=2))
+        tell("boards", {"boards": [_as_dict(board) for board in found]})
         return
     click.echo("\n".join(table(_COLUMNS, list(catalogue.lines(found)), frozenset({0, 1, 2, 6}))))
     notes = {board.core.name: board.core.note for board in found if board.core.note}

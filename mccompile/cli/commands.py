@@ -12,7 +12,6 @@ import click
 
 from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
-from ..base.near import meant
 from ..base.writing import cannot_write
 from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
@@ -27,6 +26,7 @@ from .options import (
     trust_flag,
 )
 from .pages import refuse_to_overwrite
+from .told import tell
 from .usage import refuse_verb
 
 if TYPE_CHECKING:
@@ -72,9 +72,17 @@ def commands() -> None:
 @force_flag
 @click.option("--explain", is_flag=True, help="Show the kernels considered for each call, and why others were refused.")
 @click.option("--html", "pages", is_flag=True, help="Write report.html beside the C files: what `analyze` shows.")
+@json_flag
 @model_options
 def compile(  # noqa: A001 - what users type
-    models: tuple[Path, ...], output: Path, layout: str, force: bool, explain: bool, pages: bool, options: Options
+    models: tuple[Path, ...],
+    output: Path,
+    layout: str,
+    force: bool,
+    explain: bool,
+    pages: bool,
+    as_json: bool,
+    options: Options,
 ) -> None:
     """Compile a model into a folder of C files.
 
@@ -97,7 +105,13 @@ def compile(  # noqa: A001 - what users type
     name = (jobs[0][1].name or name_of(jobs[0][0])) if len(jobs) == 1 else name
     held = held_of(jobs)
     files = arrange(files, layout, name, options) if layout else files
-    write_folder(output, _with_pages(files, packages) if pages else files, force)
+    files = _with_pages(files, packages) if pages else files
+    write_folder(output, files, force)
+    if as_json:
+        tell(
+            "compile", {"folder": str(output), "models": [_as_dict(each) for each in packages], "files": sorted(files)}
+        )
+        return
     for package in packages:
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")
@@ -119,6 +133,22 @@ def compile(  # noqa: A001 - what users type
         picked = "picked" in json.loads(files["report.json"])
         how = "by init, at run time" if picked else "by the compiler's flags, when C is compiled; not at run time"
         click.echo(f"target   is picked {how}")
+
+
+def _as_dict(package: Package) -> dict[str, Any]:
+    plan = package.plan
+    return {
+        "model": plan.name,
+        "prefix": plan.prefix,
+        "target": plan.target,
+        "arena_bytes": plan.arena_bytes,
+        "arena_bound_bytes": plan.arena_bound,
+        "weights_bytes": package.weights_bytes,
+        "macs": sum(step.macs for step in plan.steps()),
+        "steps": len(list(plan.steps())),
+        "assumed": list(package.assumed),
+        "left_out": [failed.show() for failed in package.left_out],
+    }
 
 
 def _wrapped(options: Options, layout: str) -> Options:
@@ -253,7 +283,7 @@ def check(
     done = all_checked(jobs, executor, show, lambda line: click.echo(line, err=True) if is_told else None)
     found, failures = [one.found for one in done], [failed for one in done for failed in one.failures]
     if as_json:
-        click.echo(json.dumps(found[0] if len(jobs) == 1 else {"ok": not failures, "checks": found}, indent=1))
+        tell("check", found[0] if len(jobs) == 1 else {"ok": not failures, "checks": found})
         return CheckFailed.exit_code if failures else 0
     if failures:
         raise CheckFailed(*(problem for failed in failures for problem in failed.problems))
@@ -273,7 +303,7 @@ def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Option
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.
     """
-    show_each(jobs_of(model, options), as_json, lambda file, own: figures_of(file, own, cc, seed), hold=True)
+    show_each("bench", jobs_of(model, options), as_json, lambda file, own: figures_of(file, own, cc, seed), hold=True)
 
 
 def figures_of(model: Path, options: Options, cc: str | None = None, seed: int = 0) -> Any:
@@ -312,58 +342,3 @@ def opt(file: Path, passes: str, output: Path | None, constants: Path | None, op
         write_constants(output.with_name("constants.zip"), contents)
     except OSError as error:
         raise cannot_write("the result", output, error) from None
-
-
-@commands.command()
-@click.argument("name", required=False)
-def ops(name: str | None) -> None:
-    """List the operators that can be compiled, or explain one."""
-    import dataclasses
-
-    from ..emit.summary import table
-    from ..frontend.supported import supported
-    from ..ops.api import registry
-
-    if name is None:
-        rows = [[title, ", ".join(map(str, n)) or "by decomposition"] for title, n in supported().items()]
-        click.echo("\n".join(table(["operator", "versions"], rows, frozenset({0, 1}))))
-        return
-    known = {_qualified(cls): cls for cls in registry().values()}
-    title = _titled(name, [*known, *supported()])
-    found = known.get(title)
-    if found is None and title in supported():
-        click.echo(f"{title}  decomposed into other operators while a model is read")
-        return
-    if found is None:
-        fix = meant(name, [*known, *supported()]) or "`mccompile ops` lists those that are"
-        raise WrongUse(Problem(f"operator {name!r} is not supported", "", "", fix))
-    click.echo(f"{_qualified(found)}  versions {', '.join(map(str, found.versions))}")
-    documentation = (found.__doc__ or "").strip()
-    if documentation and not documentation.startswith(f"{found.__name__}("):  # dataclasses write one if there is none
-        click.echo(documentation)
-    for field in dataclasses.fields(found):
-        given = field.default_factory() if callable(field.default_factory) else field.default
-        default = "must be given" if given is dataclasses.MISSING else f"default {given!r}"
-        click.echo(f"  {field.name}: {field.type}, {default}")
-
-
-def _titled(name: str, titles: Sequence[str]) -> str:
-    """The one that is meant, whatever its case; of any domain, where the name has none."""
-    wanted = name.lower()
-    whole = (title for title in titles if title.lower() == wanted)
-    return next(whole, next((title for title in titles if title.lower().split("::")[-1] == wanted), name))
-
-
-def _qualified(cls: type[Any]) -> str:
-    return f"{cls.domain}::{cls.name}" if cls.domain else str(cls.name)
-
-
-@commands.command()
-def targets() -> None:
-    """List the targets."""
-    from ..emit.summary import table
-    from ..targets import api
-
-    found = [api.load(name) for name in api.names()]
-    rows = [[t.name, t.prefer, " ".join(t.isas), t.description] for t in found]
-    click.echo("\n".join(table(["target", "prefers", "kernels", ""], rows, frozenset({0, 1, 2, 3}))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from importlib import metadata
 
@@ -11,6 +10,7 @@ import click
 from .. import __version__
 from .commands import commands
 from .options import json_flag
+from .told import tell
 
 
 @commands.command()
@@ -39,7 +39,7 @@ def doctor(targets: tuple[str, ...], as_json: bool) -> None:
             "extras": {extra.name: dict(extra.packages) for extra in wanted},
             "install": {"apt": apt, "pip": pip},
         }
-        click.echo(json.dumps(everything, indent=1))
+        tell("doctor", everything)
         return
     from ..emit.summary import table
 

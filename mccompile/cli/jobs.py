@@ -5,7 +5,6 @@ Invariant: a project file, several targets and a single model lead to the same l
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 
 from ..base.errors import CheckFailed, Problem, WrongUse, raise_all
 from .options import model_options
+from .told import tell
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -56,7 +56,9 @@ def held_of(jobs: Jobs, seen: Any = None) -> list[str]:
     return [line for model, options in jobs for line in hold(model, options, cost)]
 
 
-def show_each(jobs: Jobs, as_json: bool, measured: Callable[[Path, Options], Any], hold: bool = False) -> None:
+def show_each(
+    command: str, jobs: Jobs, as_json: bool, measured: Callable[[Path, Options], Any], hold: bool = False
+) -> None:
     """Prints what is measured of each job: in words as soon as it is known, or as one JSON object. With `hold` budgets
     are compared with it, after all has been printed."""
     found, seen = [], []
@@ -67,7 +69,7 @@ def show_each(jobs: Jobs, as_json: bool, measured: Callable[[Path, Options], Any
         if not as_json:
             click.echo(("\n" if number else "") + figures.show())
     if as_json:
-        click.echo(json.dumps(found[0] if len(jobs) == 1 else {"models": found}, indent=1))
+        tell(command, found[0] if len(jobs) == 1 else {"models": found})
     problems: list[Problem] = []
     for job, figures in zip(jobs, seen, strict=True) if hold else ():
         try:

@@ -14,6 +14,7 @@ from .commands import commands, figures_of
 from .jobs import held_of, jobs_of, show_each
 from .options import json_flag, model_argument, model_options, samples_option
 from .pages import refuse_to_overwrite, write_page
+from .told import tell
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -62,7 +63,7 @@ def analyze(
         write_page(html, looked_at(*jobs[0]).as_dict())
         click.echo("".join(f"{line}\n" for line in held_of(jobs)), nl=False)
         return
-    show_each(jobs, as_json, looked_at, hold=True)
+    show_each("analyze", jobs, as_json, looked_at, hold=True)
     if html:
         write_page(html, seen[0].as_dict())
 
@@ -132,7 +133,7 @@ def diff(before: Path, after: Path, markdown: bool, data: Path | None, runs: int
 
     found = difference(before, after, data, runs)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), indent=1))
+        tell("diff", found.as_dict())
     else:
         click.echo(found.markdown() if markdown else found.show())
 
