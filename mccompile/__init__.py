@@ -4,6 +4,10 @@ mccompile.compile("kws.onnx", target="cortex-m4").write("out")    # C files for 
 kws = mccompile.load("kws.onnx")                                  # a function for this machine
 scores, = kws(features)
 net = mccompile.train("kws.onnx", loss="cross_entropy:scores")    # one that learns
+
+In: a model file, or a model in memory, with `Options`.
+Out: a `Package`: C files, weights, report.
+First: `driver/compiling.py`, whose stages are in their order.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 Invariant: exit codes are those of base/errors.py, and what a user does wrong never shows a traceback. Modules of the
 compiler are imported when a command needs them, so that help is quick.
+
+In: words of a command line.
+Out: `Options` for the driver, text for the terminal, an exit code.
+First: `commands.py`; `options.py` makes flags of the table of options.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 options.py    what can be asked for, checked once
 compiling.py  one model to one package; the stages in their order
 jobs.py       several models or targets
+
+In: model files and `Options`.
+Out: a `Package`, or files of several.
+First: `compiling.py`.
 """
 
 from .compiling import best_plans, channels_last, compile, compile_graph, pass_manager, read, settled

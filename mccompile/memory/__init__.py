@@ -7,4 +7,8 @@ repair.py      what push_down does when it has not met the bound: counted, seede
 verify.py      the judge of a placement; knows nothing of planners
 replay.py      a second judge: runs reads and writes on tagged memory
 order.py       the order of operators with the smallest peak
+
+In: blocks with sizes and lifetimes.
+Out: an address for each, and the bound that none can beat.
+First: `interval.py`.
 """

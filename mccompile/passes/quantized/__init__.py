@@ -1,1 +1,6 @@
-"""Quantized tensors in exact numbers, and the fixed point that rounds them."""
+"""Quantized tensors in exact numbers, and the fixed point that rounds them.
+
+In: scales, zero points and ranges.
+Out: integers that multiply and shift.
+First: `fixed_point.py`.
+"""

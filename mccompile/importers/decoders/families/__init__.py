@@ -1,4 +1,9 @@
-"""Families of decoders, a file for each or for close relatives."""
+"""Families of decoders, a file for each or for close relatives.
+
+In: what a config.json or the keys of a GGUF file say.
+Out: the description of a decoder.
+First: `llama.py`.
+"""
 
 from __future__ import annotations
 

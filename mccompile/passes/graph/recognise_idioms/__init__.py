@@ -1,1 +1,6 @@
-"""recognise_idioms: what exporters spell out becomes one operator again."""
+"""recognise_idioms: what exporters spell out becomes one operator again.
+
+In: groups of nodes.
+Out: the operator that they mean.
+First: `recognise_idioms.py`.
+"""
