@@ -73,7 +73,7 @@ def _steps(trace: dict[str, Any], calls: dict[int, dict[str, Any]]) -> Iterator[
         if step["function"] != call["function"] or step["provenance"] != call["nodes"]:
             yield f"step {step['step']} is not that of the certificate of memory"
         if not step["nodes"] or not positions.issuperset(step["nodes"]):
-            yield f"step {step['step']} comes from no node"
+            yield f"step {step['step']} comes from no node: {step['kind']} {step['provenance']}"
     for name, found in trace["untraced"].items():
         if found:
             yield f"untraced {name}: {found[:3]}"

@@ -237,7 +237,10 @@ class Search(ABC):
 
     def _inside(self, name: str, outer: Scope) -> Scope:
         prefix, opsets = f"{self.origin}/{name}/", {**outer.opsets, OWN: 1}
-        return replace(outer, outer=outer, values={}, opsets=opsets, prefix=prefix, shapes={}, said={})
+        provenance = self.origin if self.origin == outer.provenance else f"{self.origin}/"
+        return replace(
+            outer, outer=outer, values={}, opsets=opsets, prefix=prefix, provenance=provenance, shapes={}, said={}
+        )
 
     def constant(self, value: np.generic) -> Value:
         return self.reader.constant(np.asarray(value), self.scope, self.origin)

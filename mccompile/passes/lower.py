@@ -138,9 +138,8 @@ class _Lower:
         kept = {buffer for name, buffer in inputs if name in states or name in self.graph.initial or is_state}
         if view.is_dense and view.buffer not in kept:
             return view
-        copy = Node(
-            _COPY, [value], [Value(value.name, value.fact)], value.producer.provenance if value.producer else ()
-        )
+        provenance = value.producer.provenance if value.producer else (value.name,)
+        copy = Node(_COPY, [value], [Value(value.name, value.fact)], provenance)
         to = Lowering(self.program, self.program.body, copy, lambda _: view, self.names, lambda *_: [])
         return to.copy(view)
 

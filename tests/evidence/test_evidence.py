@@ -14,10 +14,12 @@ import pytest
 from onnx import ModelProto
 
 from mccompile import cli
+from mccompile.base.dtypes import u8
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options
 from mccompile.evidence import check_memory, check_trace, folder
 from mccompile.frontend.listed import nodes_of
+from mccompile.passes.io.io_forms import InputForm, OutputForm
 from tests import small_models
 from tests.evidence import mutate
 
@@ -73,11 +75,20 @@ def test_nodes_that_leave_no_code_say_why() -> None:
     assert [node["position"] for node in found["nodes"]] == list("012345") and not any(found["untraced"].values())
 
 
-def test_constants_that_are_outputs_are_traced() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(),
+        Options(external=("*",)),  # a copy behind a constant, which no node makes
+        Options(inputs={"x": InputForm(u8, mean=(1.0,))}, outputs={"y": OutputForm(argmax=True)}),
+    ],
+    ids=["a constant output", "outside of the arena", "forms of inputs and outputs"],
+)
+def test_steps_that_no_node_asked_for_are_traced(options: Options) -> None:
     nodes = [small_models.node("Neg", "x", "y"), small_models.node("Identity", "c", "z")]
     weights = {"c": small_models.floats(0, 3)}
     model = small_models.model("given", nodes, [("x", [3])], [("y", [3]), ("z", [3])], weights)
-    package = small_models.compiled(model)
+    package = small_models.compiled(model, options)
     folder.checked_trace(package, nodes_of(model), folder.checked(package))
 
 

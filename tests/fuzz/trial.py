@@ -21,7 +21,8 @@ from mccompile.base.errors import CheckFailed, MccError, Problem
 from mccompile.driver import Options, channels_last, compile_graph
 from mccompile.emit.package import Package, write_folder
 from mccompile.emit.several import several
-from mccompile.evidence.folder import checked
+from mccompile.evidence.folder import checked, checked_trace
+from mccompile.frontend.listed import nodes_of
 from mccompile.frontend.load import load_proto
 from mccompile.measure import windows
 from mccompile.toolchain.model_report import read_report
@@ -129,7 +130,10 @@ class Trial:
         orders = channels_last(graph, options) if self.fed is None else self.fed.orders
         self.orders = {name: tuple(order) for name, order in orders.items()}
         package = compile_graph(graph, options, prefix)
-        checked(package)  # a plan that our own checkers refuse is a finding
+        # A plan or a trace that our own checkers refuse is a finding.
+        memory = checked(package)
+        if not options.single_file:
+            checked_trace(package, nodes_of(subject.model), memory)
         return package
 
     def _turned(self, name: str, array: np.ndarray) -> np.ndarray:

@@ -233,9 +233,11 @@ class _Edge:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.taken = {value.name for value in graph.values()}
+        self.name = ""  # of the input or output whose form it is: where new nodes come from
 
     def input(self, value: Value, form: InputForm) -> tuple[InputForm, TensorType]:
         name, type = value.name, value.type
+        self.name = name
         if value in self.graph.outputs:  # there would be two tensors of one name
             why, fix = "it is handed out as it comes in", f"leave out --input {name}=..."
             raise WrongUse(Problem(f"{name!r} cannot be handed over in another form", self.graph.name, why, fix))
@@ -272,6 +274,7 @@ class _Edge:
 
     def output(self, value: Value, form: OutputForm) -> tuple[OutputForm, TensorType]:
         name, type = value.name, value.type
+        self.name = name
         if value.producer is None or is_input(self.graph, value):
             raise WrongUse(Problem(f"{name!r} is handed out as it comes in", self.graph.name, "no operator makes it"))
         if not form.changes:
@@ -348,7 +351,7 @@ class _Edge:
     def _node(self, op: Op, operands: Sequence[Value]) -> Value:
         name = self._free(f"{operands[0].name}/{op.qualified_name.lower()}")
         try:
-            return self.graph.compute(op, operands, [name], ())[0]
+            return self.graph.compute(op, operands, [name], (self.name,))[0]
         except Refused as refused:
             what = f"no form of {operands[0].name.removesuffix('/model')!r} has {op.name}"
             raise WrongUse(Problem(what, self.graph.name, refused.why, refused.fix)) from None

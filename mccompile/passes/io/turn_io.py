@@ -63,7 +63,7 @@ def _input(graph: Graph, value: Value, inner: str) -> Value:
     shape = tuple(value.type.shape[axis] for axis in last_order(rank))
     given = Value(value.name, Fact(TensorType(value.type.dtype, shape)))
     value.name = inner
-    graph.add(Node(Transpose(perm=first_order(rank)), [given], [value], ()))
+    graph.add(Node(Transpose(perm=first_order(rank)), [given], [value], (given.name,)))
     return given
 
 

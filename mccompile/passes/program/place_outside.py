@@ -34,11 +34,11 @@ def place_outside(program: Program, context: Context) -> None:
     for position, (name, view) in enumerate(program.outputs):
         if name in wanted and name in outputs:
             if not _stands_alone(program, view):
-                view = _copied(program, view, names)
+                view = _copied(program, name, view, names)
                 program.outputs[position] = (name, view)
             view.buffer.role = EXTERNAL
         elif view.buffer.role == EXTERNAL:  # an input, or a part of one
-            program.outputs[position] = (name, _copied(program, view, names))
+            program.outputs[position] = (name, _copied(program, name, view, names))
 
 
 def _stands_alone(program: Program, view: View) -> bool:
@@ -49,8 +49,9 @@ def _stands_alone(program: Program, view: View) -> bool:
     return view.buffer.role == TEMPORARY and view.covers_buffer and view.is_dense and users == 1 and not carried
 
 
-def _copied(program: Program, view: View, names: Names) -> View:
+def _copied(program: Program, name: str, view: View, names: Names) -> View:
     buffer = view.buffer
-    made = Buffer(names.take(f"{buffer.name}_outside"), buffer.dtype, view.shape, provenance=buffer.provenance)
-    program.body.append(Call(Map(operand(0, buffer.dtype)), (view,), (made.whole(),), buffer.provenance))
+    provenance = buffer.provenance or (name,)
+    made = Buffer(names.take(f"{buffer.name}_outside"), buffer.dtype, view.shape, provenance=provenance)
+    program.body.append(Call(Map(operand(0, buffer.dtype)), (view,), (made.whole(),), provenance))
     return made.whole()
