@@ -93,7 +93,7 @@ def test_pictures_are_looked_at_in_onnx_order_inside(check: Any) -> None:
         """
         input %x: f32[1,4,5,3]
         input %v: f32[7]
-        %"x/onnx": f32[1,3,4,5] = Transpose(%x) {perm=(0, 3, 1, 2)}
+        %"x/onnx": f32[1,3,4,5] = Transpose(%x) {perm=(0, 3, 1, 2)} from "x"
         %"y/onnx": f32[1,3,4,5] = Relu(%"x/onnx") from "y"
         %w: f32[7] = Neg(%v) from "w"
         %y: f32[1,4,5,3] = Transpose(%"y/onnx") {perm=(0, 2, 3, 1)} from "y"
