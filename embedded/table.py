@@ -19,13 +19,15 @@ from typing import Any
 
 from embedded.models import NAMES, TOP, path_of
 from mccompile.base.errors import CheckFailed, MccError, Problem
+from mccompile.base.quantizing import MOST
 from mccompile.driver import Options
 from mccompile.emit.summary import table
 from mccompile.frontend.load import load
 from mccompile.frontend.save import write
 from mccompile.measure.cost import cost
-from mccompile.quantize.narrow_layers import MOST, narrow_layers
+from mccompile.quantize.narrow_layers import narrow_layers
 from mccompile.quantize.palettes import palettize_layers
+from mccompile.targets.api import Prefer
 
 FIGURES, PAGE = TOP / "embedded" / "costs.json", TOP / "docs" / "embedded.md"
 BEGIN, END = "<!-- begin of tables: python -m embedded.table --update -->", "<!-- end of tables -->"
@@ -97,7 +99,7 @@ def in_palettes(path: Path, to: Path) -> Path:
 
 
 def measured(row: Row) -> dict[str, Any]:
-    figures = cost(row.path, Options(target=row.target, prefer=row.prefer, name=row.model)).as_dict()
+    figures = cost(row.path, Options(target=row.target, prefer=Prefer(row.prefer), name=row.model)).as_dict()
     bound, used = figures["run_stack_bound_bytes"], figures["run_stack_bytes"]
     if figures["run_stack_bound_without"] or bound is None or not used <= max(bound, UNPAINTED) <= 1.15 * used + 64:
         raise CheckFailed(Problem("the bound of the stack does not hold or is loose", row.key, f"{bound}, {used} used"))
