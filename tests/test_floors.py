@@ -81,6 +81,7 @@ ALLOWED = {  # third-party package -> the only modules or packages that may impo
         "mccompile.frontend.onnxruntime_forms",
     ),
     "onnxruntime": ("mccompile.check.oracle", "mccompile.quantize.through_onnxruntime"),
+    "serial": ("mccompile.toolchain.serial_line",),
     "pytest": ("mccompile.python.pytest_plugin",),
     "distributed": ("mccompile.measure.workers",),
     "numpy": ("mccompile", "kernels_templates"),

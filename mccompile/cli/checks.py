@@ -15,6 +15,7 @@ from ..measure.correctness import check
 from ..measure.golden import check_golden
 from ..measure.verdict import Tolerance
 from ..measure.workers import Lost, opener, results
+from ..toolchain.serial_line import Port
 from . import verdicts
 from .jobs import held_of
 
@@ -33,6 +34,7 @@ class How:
     cc: str | None
     golden: Path | None
     update_golden: bool
+    port: Port | None = None  # of the board that runs it
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def checked(job: Check) -> Checked:
     how, own, kept = job.how, job.options, None
     try:
         if how.golden is None:
-            verdict = check(job.file, own, how.data, how.seed, how.runs, how.tolerance, how.cc)
+            verdict = check(job.file, own, how.data, how.seed, how.runs, how.tolerance, how.cc, how.port)
         else:
             kept = check_golden(
                 job.file,

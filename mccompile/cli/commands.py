@@ -238,6 +238,8 @@ def _native_hint(plan: Plan, options: Options) -> str:
     help="Compare outputs and files with those in DIR; written there the first time, where they are right.",
 )
 @click.option("--update-golden", is_flag=True, help="Write what is in DIR anew.")
+@click.option("--serial", metavar="PORT", help="Run it on the board there: /dev/ttyACM0, COM3 or tcp:HOST:PORT.")
+@click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial.")
 @executor_option
 @model_options
 def check(
@@ -251,22 +253,29 @@ def check(
     cc: str | None,
     golden: Path | None,
     update_golden: bool,
+    serial: str | None,
+    baud: int,
     executor: str,
     options: Options,
 ) -> int:
-    """Run a model and compare it with a reference. It is built first, and emulated where its target needs that.
+    """Build a model, run or emulate it, and compare it with a reference.
 
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.
     """
     from ..measure.verdict import Tolerance
+    from ..toolchain.serial_line import Port
     from .checks import Check, Checked, How, all_checked
     from .progress import is_watched
 
     if update_golden and golden is None:
         raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
-    how = How(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden)
+    port = Port(serial, baud) if serial else None
+    how = How(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port)
     jobs = [Check(file, own, how) for file, own in jobs_of(model, options)]
+    if port is not None and (len(jobs) > 1 or executor or golden is not None):
+        fix = "check one model for one target, without --executor and --golden"
+        raise WrongUse(Problem("a board runs one model", "--serial", "it has the one that was flashed", fix))
 
     def show(one: Checked) -> None:
         if len(jobs) > 1 and not as_json:

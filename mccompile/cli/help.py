@@ -43,7 +43,7 @@ def _of_models(
 
 OPTIONS = (
     _of_models(FILES, "-o out --package zephyr", ("output", "layout"), ("force",)),
-    _of_models(TARGET, "--target cortex-m4 --prefer ram", behind=("executor",)),
+    _of_models(TARGET, "--target cortex-m4 --prefer ram", ("serial",), ("baud",), behind=("executor",)),
     _of_models(SIZES, "--dim batch=1,time=1..64"),
     _of_models(MEMORY, "--budget ram=96K,flash=512K"),
     _of_models(INT8, "--quantize samples.npz"),
@@ -73,17 +73,24 @@ COMMANDS = (
     Group(
         "Compile",
         "mccompile kws.onnx -o out --target cortex-m4",
-        ("compile", "quantize", "convert", "frontend", "kernel", "imgproc", "tokenizer", "llm", "blob"),
+        (
+            "compile",
+            "quantize",
+            "convert",
+            "frontend",
+            "kernel",
+            "imgproc",
+            "tokenizer",
+            "llm",
+            "blob",
+            "serve",
+            "train",
+        ),
     ),
     Group(
         "Check and measure",
         "mccompile check kws.onnx --target cortex-m4",
         ("check", "bench", "tune", "analyze", "evidence", "diff", "compare"),
-    ),
-    Group(
-        "Learn",
-        "mccompile train kws.onnx -o out --loss mse:y",
-        ("train",),
     ),
     Group("See what there is", "mccompile doctor", ("boards", "targets", "ops", "doctor")),
     Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),

@@ -14,7 +14,11 @@ from ..kinds.external import External
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from ..toolchain.emulate import Emulated
+from ..toolchain.model_report import read_report
 from ..toolchain.run import Model
+from ..toolchain.serial_line import Port
+from ..toolchain.served import Served
+from .serving import refuse_unserved
 
 
 def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
@@ -46,3 +50,12 @@ def build(package: Package, target: Target, cc: str | None = None) -> Model | Em
         if target.run:
             return Emulated.build(folder, target, cc, ("-Os",) if target.prefer == Prefer.FLASH else ())
         return Model.build(folder, cc, target.cflags)  # its headers ask for them, whatever kernels were chosen
+
+
+def on_board(package: Package, port: Port) -> Served:
+    """The package as a board runs it, which must have been flashed."""
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        folder = Path(scratch, "out")
+        package.write(folder)
+        refuse_unserved(read_report(folder))
+        return Served.open(folder, port)

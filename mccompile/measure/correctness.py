@@ -39,7 +39,9 @@ from ..passes.api import BlockActivations, WeightsDtype
 from ..passes.io.turn_io import IoLayout
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
-from .building import build, input_sets
+from ..toolchain.serial_line import Port
+from ..toolchain.served import Served
+from .building import build, input_sets, on_board
 from .fewer_bits import effects_of_fewer_bits, rounds_activations
 from .growing import Growing
 from .handing import handed_over, handing_over, turned
@@ -63,6 +65,7 @@ def check(
     runs: int = 3,
     tolerance: Tolerance = DEFAULT,
     cc: str | None = None,
+    port: Port | None = None,
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
     if path == STANDARD_INPUT:
@@ -71,10 +74,13 @@ def check(
     if options.quantize is not None:
         fix = "leave out --quantize, and check the file that `mccompile quantize` writes"
         raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
-    found = _Check(path, settled(path, options), tolerance, cc)
+    found = _Check(path, settled(path, options), tolerance, cc, port)
     rounds = rounds_activations(found.package.plan)
     if not (options.weights_dtype or rounds):
         return found.verdict(data, seed, runs)
+    if port is not None:
+        fix = "leave out --serial: emulation runs the model with all bits as well"
+        raise WrongUse(Problem("fewer bits are judged by two models", "--serial", "a board runs one", fix))
     wide = replace(options, weights_dtype=WeightsDtype.OWN, block_activations=BlockActivations.FLOAT)
     verdict = check(path, wide, data, seed, runs, tolerance, cc)
     whole = replace(options, stream=Stream())  # what fewer bits do to results does not depend on that
@@ -84,7 +90,9 @@ def check(
 class _Check:
     """A model that is built and run."""
 
-    def __init__(self, path: Path, options: Options, tolerance: Tolerance, cc: str | None) -> None:
+    def __init__(
+        self, path: Path, options: Options, tolerance: Tolerance, cc: str | None, port: Port | None = None
+    ) -> None:
         self.path, self.options, self.cc = path, options, cc
         graph = self._load()
         self.options = options = replace(options, state={**graph.states_of_file, **options.state})
@@ -104,7 +112,7 @@ class _Check:
         self.growing = Growing(self._load(), options.state)
         self.package = compile_graph(graph, options, options.name or path.stem)
         self.measured = graph.lengths
-        self.model = build(self.package, options.resolved_target(), cc)
+        self.model = on_board(self.package, port) if port else build(self.package, options.resolved_target(), cc)
         self.runs = Runs(self.model)
         self.streamed = self.package.plan.streamed
 
@@ -169,6 +177,7 @@ class _Check:
         """Push after push, beside the window that ends with its newest frame."""
         done: list[tuple[int, Run]] = []
         kept: list[Kept] = []
+        assert not isinstance(self.model, Served)  # which keeps no state
         pushes = pushes_of(self.model, streamed, runs)
         for push in sliding(self._load(), streamed, seed, pushes, self.reference.frames, data):
             got = self._results(handed_over(DataSet("", push.frames), self.forms)[1])

@@ -17,12 +17,13 @@ from ..toolchain.elements import from_bytes
 from ..toolchain.emulate import Emulated, Results
 from ..toolchain.model_report import given_sizes
 from ..toolchain.run import POISON, Model
+from ..toolchain.served import Served
 
 
 class Runs:
     """A built model, and the state that it has got to."""
 
-    def __init__(self, model: Model | Emulated) -> None:
+    def __init__(self, model: Model | Emulated | Served) -> None:
         self.model = model
         self._state: bytes | None = None  # None: as after init
         self._sizes: Mapping[str, int] | None = None
@@ -33,10 +34,10 @@ class Runs:
         sizes = given_sizes(report, inputs) if report.given else {}
         if self.reset_by(inputs):
             self._state = None
-        if isinstance(model, Emulated):
-            first, second = model.run_twice(inputs, self._state)
-        else:
+        if isinstance(model, Model):
             first, second = self._here(model, inputs)
+        else:
+            first, second = model.run_twice(inputs, self._state)
         _must_agree(first, second)
         self._sizes, self._state = sizes, first.state
         return first.outputs

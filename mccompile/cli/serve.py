@@ -1,0 +1,27 @@
+"""`mccompile serve`: what a program links so that a host checks the model on its board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .commands import commands
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
+def serve(folder: Path, force: bool) -> None:
+    """Add a server to an output folder, for `mccompile check --serial`.
+
+    The board's program calls <model>_serve with two functions, which read and write a serial line.
+    """
+    from ..emit.folder import replace_files
+    from ..measure.serving import server_files
+    from ..toolchain.model_report import read_report
+
+    files = server_files(read_report(folder))
+    replace_files(folder, files, force)
+    for path, contents in files.items():
+        click.echo(f"{folder / path}: {len(contents)} bytes")

@@ -1,0 +1,60 @@
+"""What stands between a user and a board that is checked: each is told what to do."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from mccompile.cli import run
+from tests import small_models
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return small_models.save(small_models.mlp(), tmp_path)
+
+
+def _told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert run(arguments) == 2
+    return capsys.readouterr().err
+
+
+def test_the_server_is_part_of_the_folder(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run([str(model), "-o", str(out)]) == 0
+    assert run(["serve", str(out)]) == 0
+    assert run(["serve", str(out)]) == 0  # again: nothing was edited
+    assert (out / "runtime" / "mcc_serve.h").is_file()
+    assert (out / f"{model.stem}_serve.c").is_file()
+
+
+def test_a_folder_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serve", str(tmp_path)]) != 0
+    assert "is not an output folder" in capsys.readouterr().err
+
+
+def test_ports_that_cannot_be_opened(
+    model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        port = f"tcp:127.0.0.1:{taken.getsockname()[1]}"
+        assert f"cannot connect to {port}" in _told(["check", str(model), "--serial", port], capsys)
+    assert "tcp:localhost:5000" in _told(["check", str(model), "--serial", "tcp:5000"], capsys)
+    monkeypatch.setitem(sys.modules, "serial", None)
+    assert "pip install 'mccompile[serial]'" in _told(["check", str(model), "--serial", "/dev/ttyACM0"], capsys)
+
+
+def test_a_board_runs_one_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["check", str(model), "--serial", "tcp:localhost:1", "--target", "generic,cortex-m4"]
+    assert "a board runs one model" in _told(command, capsys)
+
+
+def test_models_that_frames_do_not_carry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, out = small_models.save(small_models.mlp(), tmp_path), tmp_path / "out"
+    assert run([str(model), "-o", str(out), "--module", "--target", "cortex-m4"]) == 0
+    capsys.readouterr()
+    assert "it is a module" in _told(["serve", str(out)], capsys)

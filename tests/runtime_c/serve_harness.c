@@ -1,0 +1,129 @@
+/* serve_harness.c - a server of a small model in memory: its output is its input, each byte plus the number of runs. */
+#include "mcc_serve.h"
+
+#include <string.h>
+
+#define MOST 4096u
+
+void harness_start(void);
+size_t harness_feed(const uint8_t *bytes, size_t count, uint8_t *answers);
+int harness_runs(void);
+int harness_whole(void);
+
+static struct {
+    uint8_t before[64], input[600], between[64], output[600], after[64];
+} memory;
+static mcc_serve_area areas[2] = {{NULL, 600u, 1}, {NULL, 600u, 0}};
+static uint8_t blob[64], answered[MOST];
+static size_t answered_count;
+static mcc_serve server;
+static int runs, all_runs; /* since init, and ever */
+
+static mcc_status begin(void)
+{
+    areas[0].at = memory.input;
+    areas[1].at = memory.output;
+    runs = 0;
+    return MCC_OK;
+}
+
+static mcc_status run(void)
+{
+    size_t i;
+    runs++;
+    all_runs++;
+    for (i = 0; i < sizeof memory.input; i++) memory.output[i] = (uint8_t)(memory.input[i] + runs);
+    return MCC_OK;
+}
+
+static void keep(void *stream, const uint8_t *bytes, size_t count)
+{
+    (void)stream;
+    if (count > MOST - answered_count) return;
+    memcpy(answered + answered_count, bytes, count);
+    answered_count += count;
+}
+
+void harness_start(void)
+{
+    size_t i;
+    memset(&server, 0, sizeof server);
+    memset(&memory, 0x5A, sizeof memory);
+    for (i = 0; i < sizeof blob; i++) blob[i] = (uint8_t)i;
+    server.blob = blob;
+    server.areas = areas;
+    server.area_count = 2u;
+    server.init = begin;
+    server.run = run;
+    server.write = keep;
+}
+
+size_t harness_feed(const uint8_t *bytes, size_t count, uint8_t *answers)
+{
+    size_t i;
+    answered_count = 0u;
+    for (i = 0; i < count; i++) mcc_serve_byte(&server, bytes[i]);
+    memcpy(answers, answered, answered_count);
+    return answered_count;
+}
+
+int harness_runs(void) { return runs; }
+
+int harness_whole(void)
+{
+    size_t i;
+    for (i = 0; i < 64u; i++)
+        if (memory.before[i] != 0x5A || memory.between[i] != 0x5A || memory.after[i] != 0x5A) return 0;
+    return 1;
+}
+
+#ifdef SERVE_HOSTILE
+/* A million random bytes, zeros among them as often as frames have them; then requests with a right CRC and random
+ * contents, which are what can do harm. */
+static uint32_t seed = 1u;
+
+static uint8_t any(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (uint8_t)(seed >> 24);
+}
+
+static void ask(uint8_t *frame, size_t count) /* of which CRC and COBS are right */
+{
+    size_t i, last = 0u;
+    mcc_serve_put(frame + 1u + count, mcc_serve_crc(frame + 1, count));
+    count += 4u;
+    for (i = 1u; i <= count; i++) {
+        if (frame[i] != 0u) continue;
+        frame[last] = (uint8_t)(i - last);
+        last = i;
+    }
+    frame[last] = (uint8_t)(i - last);
+    for (i = 0; i <= count; i++) mcc_serve_byte(&server, frame[i]);
+    mcc_serve_byte(&server, 0u);
+}
+
+int main(void)
+{
+    uint8_t frame[MCC_SERVE_FRAME + 2u];
+    long n;
+    size_t i;
+    harness_start();
+    for (n = 0; n < 1000000; n++) {
+        const uint8_t byte = any();
+        mcc_serve_byte(&server, any() < 4u ? 0u : byte);
+        answered_count = 0u;
+    }
+    if (all_runs != 0) return 1;
+    for (n = 0; n < 100000; n++) {
+        const size_t body = n % 3 ? any() % 8u : any() % (MCC_SERVE_BODY + 1u);
+        for (i = 1u; i <= MCC_SERVE_HEAD + body; i++) frame[i] = any();
+        frame[5] = (uint8_t)(any() % 7u);
+        frame[6] = (uint8_t)(any() % 3u);
+        if (n % 2) frame[8] = (uint8_t)(any() % 4u), frame[9] = frame[10] = 0u;
+        ask(frame, MCC_SERVE_HEAD + body);
+        answered_count = 0u;
+    }
+    return !harness_whole() || all_runs == 0 ? 2 : 0;
+}
+#endif
