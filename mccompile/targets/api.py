@@ -26,7 +26,7 @@ from mccompile.base.choice import chosen
 from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.near import meant
 
-from .boards.catalogue import instead_of_target, listed
+from .boards.catalogue import instead_of_target, listed, nearest_to_target
 from .machine import USUAL, Machine, machine_in, read_machine
 from .processors import named_processor
 
@@ -172,11 +172,13 @@ def _find(name_or_path: str, folder: Path) -> Path:
 def _unknown(name: str) -> Problem:
     """A chip or a board leads to its target, a word to the one that is written like it."""
     board = instead_of_target(name)
-    boards = board or listed(name)
-    known = None if boards else named_processor(name)
+    known = named_processor(name)
+    is_core = known is not None and name.lower() in known.target  # `m33`, which boards have too
+    boards = "" if is_core else board or listed(name)
+    known = None if boards else known
     why = f"the targets are {', '.join(names())}" if known is None else f"{name}: {known.what}"
     close = f"did you mean --target {known.target}?" if known is not None else meant(name, names(), "--target")
-    fix = board or close or boards
+    fix = board or close or boards or nearest_to_target(name)
     usual = f"did you mean --target {_FALLBACK}? It runs everywhere; or write a file of your own: --target ./mine.toml"
     return Problem(f"unknown target {name!r}", "--target", why, fix or usual)
 

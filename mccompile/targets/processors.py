@@ -47,7 +47,7 @@ _TABLE = (
         "x86-64-v3",
         "x86-64 with AVX2; --target native is this machine",
     ),
-    (r"wasm|web|browser|node|emscripten|wasi", "wasm32", "WebAssembly with SIMD"),
+    (r"wasm|web|browser|node(js)?$|emscripten|wasi", "wasm32", "WebAssembly with SIMD"),
     (r"host|local|this|native|cpu|desktop|laptop|machine|linux|windows|x86", "native", "this machine"),
     (r"any|all|c99|c$|portable|default|avr|mips|powerpc|ppc|tricore", "generic", "portable C is what runs there"),
     (

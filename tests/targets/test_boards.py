@@ -49,6 +49,10 @@ def test_names_of_boards_mean_one_thing() -> None:
         ("STM32F446RET6", "nucleo_f446re", "cortex-m4"),
         ("stm32f446ret7tr", "nucleo_f446re", "cortex-m4"),
         ("stm32g474", "nucleo_g474re", "cortex-m4"),
+        ("F446RE", "nucleo_f446re", "cortex-m4"),  # STM32 left out
+        ("h743zi", "nucleo_h743zi", "cortex-m7"),
+        ("L476RGT6", "nucleo_l476rg", "cortex-m4"),
+        ("wb55", "nucleo_wb55rg_p", "cortex-m4"),
         ("STM32F4-Discovery", "disco_f407vg", "cortex-m4"),
         ("nRF52840", "nrf52840_dk", "cortex-m4"),
         ("Raspberry Pi Pico 2", "rpipico2", "cortex-m33"),
@@ -70,6 +74,8 @@ def test_names_as_people_write_them(name: str, key: str, target: str) -> None:
     [
         ("stm32f446", "--board nucleo_f446re"),  # 256K or 512K of flash
         ("stm32g4", "`mccompile boards stm32g4`"),
+        ("h7", "`mccompile boards stm32h7`"),
+        ("f746disco", "did you mean --board disco_f746ng?"),  # no chip's name goes on so
         ("nukleo_f446re", "did you mean --board nucleo_f446re"),
         ("arduino", "`mccompile boards arduino`"),
         ("zzz", "`mccompile boards WORD`"),
@@ -85,6 +91,11 @@ def test_what_is_not_one_board_says_what_it_could_be(name: str, told: str) -> No
     ("name", "told"),
     [
         ("stm32f4", "stm32f4 runs on Cortex-M4F: --target cortex-m4, or one of its boards, such as --board nucleo_f"),
+        ("f446", "f446 runs on Cortex-M4F: --target cortex-m4, or --board nucleo_f446re"),
+        ("l4", "l4 runs on Cortex-M4F: --target cortex-m4, or one of its boards, such as --board nucleo_l4"),
+        ("nukleo_f446re", "did you mean --board nucleo_f446re or --target cortex-m4, its core?"),
+        ("M33", "did you mean --target cortex-m33?"),  # not the boards whose core holds that word
+        ("nodemcu", "did you mean --target generic?"),  # no program for WebAssembly
         ("rp2040", "--target cortex-m0, or --board pico (sets memories too)"),
         ("nrf52840", "--target cortex-m4, or --board nrf52840_dk"),
         ("nrf52", "`mccompile boards nrf52`"),

@@ -24,6 +24,7 @@ _FOLDER = Path(__file__).resolve().parent
 _NO_BOARDS = ("cores", "families")
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
 _CHIP, _STM32_PART = 8, 11  # letters that tell a chip from others; what follows those of an STM32 is its package
+_SHORT = re.compile(r"[a-z]{1,3}\d[a-z\d]{0,2}([a-z][a-z\d]([a-z]\d(tr)?)?)?")  # what follows `stm32`
 _MAKER = 4  # letters that chips of one maker have in common
 _OWN = ("nucleo", "disco", "ek_", "frdm", "lpcxpresso")  # how boards of the makers of chips are called
 _SHOWN = 4  # boards that a message names
@@ -99,7 +100,7 @@ def boards() -> dict[str, Board]:
 
 def family(chip: str) -> tuple[str, Core] | None:
     """The family that a chip belongs to, or that is called so."""
-    letters = _letters(chip)
+    letters = _chip_letters(chip)
     starts = [start for start in families() if letters.startswith(start)]
     start = max(starts, key=len, default="")
     return (start, families()[start]) if start else None
@@ -143,6 +144,12 @@ def instead_of_target(name: str) -> str:
     return f"{name} runs on {core.name}: --target {core.target}{board}"
 
 
+def nearest_to_target(name: str) -> str:
+    """What to write where a target is written like a board; empty where none is near."""
+    near = _near(name)
+    return f"did you mean --board {near[0].key} or --target {near[0].core.target}, its core?" if near else ""
+
+
 def listed(word: str) -> str:
     """The command that lists the boards and chips that have a word in their names; empty where none has."""
     found = _holding(word)
@@ -154,7 +161,8 @@ def _meant(name: str) -> list[Board]:
     letters = _letters(name)
     exact = [board for board in boards().values() if letters == _letters(board.key)]
     found = exact or [board for board in boards().values() if letters in board.names]
-    return _known_first(found or [board for board in boards().values() if board.has_chip(letters)])
+    chip = _chip_letters(name)
+    return _known_first(found or [board for board in boards().values() if board.has_chip(chip)])
 
 
 def _of_family(name: str) -> list[Board]:
@@ -231,6 +239,13 @@ def _letters(name: str) -> str:
     """A name without what people write in different ways."""
     letters = re.sub(r"[^a-z0-9]", "", name.lower())
     return letters.removeprefix("at") if re.match(r"atsam[cdelrsv]", letters) else letters
+
+
+def _chip_letters(name: str) -> str:
+    """The name of a chip in full: people leave out the first letters of an STM32 (`f446`, `H743ZI`)."""
+    letters = _letters(name)
+    whole = f"stm32{letters}"
+    return whole if _SHORT.fullmatch(letters) and any(whole.startswith(start) for start in families()) else letters
 
 
 def _read(file: str) -> dict[str, Any]:
