@@ -77,8 +77,9 @@ def missing_flags(build: Build, prefix: str) -> str:
     if not build.needs:
         return ""
     flags = flags_text(build).replace('"', "'")
-    message = f"{prefix} is made for {build.target}: compile it with {flags}, so that {build.needs}"
-    return f'#if !({build.needs})\n#error "{message}"\n#endif\n'
+    said = (f"{prefix} is made for {build.target}: compile it with", f"{flags},", f"so that {build.needs}")
+    message = " \\\n    ".join(f'"{part}"' for part in said)
+    return f"#if !({build.needs})\n#error {message}\n#endif\n"
 
 
 def make_tools(builds: Sequence[Build]) -> str:

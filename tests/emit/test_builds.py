@@ -12,8 +12,10 @@ import pytest
 
 from mccompile import cli
 from mccompile.driver import Options, arrange, compile_jobs
+from mccompile.emit.building import missing_flags
 from mccompile.emit.folder import write_folder
 from mccompile.emit.layouts import layouts
+from mccompile.targets import api
 from tests import small_models
 from tests.small_models import compiled, save
 
@@ -82,6 +84,11 @@ def test_names_that_builds_have_taken_among_several(tmp_path: Path) -> None:
         jobs.append((save(made, tmp_path), Options()))
     write_folder(tmp_path / "out", compile_jobs(jobs, "test")[1])
     assert len(built(tmp_path / "out", "make", tmp_path)) == 3
+
+
+@pytest.mark.parametrize("target", api.names())
+def test_what_tells_of_missing_flags_has_no_long_line(target: str) -> None:
+    assert max(map(len, missing_flags(api.load(target).build, "model_of_a_name").splitlines()), default=0) <= 120
 
 
 @pytest.mark.parametrize("single", [False, True])
