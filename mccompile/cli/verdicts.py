@@ -6,6 +6,7 @@ Invariant: both say the same; where something is wrong, the text ends with an er
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def as_dict(verdict: Verdict, golden: Golden | None = None) -> dict[str, Any]:
         "runs": [_run(run) for run in verdict.runs],
         "left_out": [each.as_dict() for each in verdict.package.left_out],
         "first_difference": {"tensor": first.tensor, "nodes": list(first.nodes)} if first else None,
+        **({"ticks": list(verdict.ticks)} if verdict.ticks else {}),
         **({} if golden is None else {"golden": _golden(golden)}),
     }
 
@@ -107,6 +109,8 @@ def lines(verdict: Verdict, golden: Golden | None = None) -> Iterator[str]:
     for name, remark in verdict.remarks.items():
         advice = "" if "not compared" in remark else "; this proves little, give real inputs with --data"
         yield f"note   {name}: {remark}{advice}"
+    if any(verdict.ticks):
+        yield f"board  {median_low(verdict.ticks)} ticks, the median of {len(verdict.ticks)} runs"
     if golden is not None and golden.written:
         yield f"wrote  {golden.folder}: outputs and hashes of files, to be compared with from now on"
 

@@ -166,6 +166,7 @@ class _Check:
             tuple(done),
             remarks=remarks,
             made=tuple(self.made),
+            ticks=tuple(self.model.ticks) if isinstance(self.model, Served) else (),
             kept=tuple(kept) if only_tensors else (),
             witnesses=tuple(witnesses(self.oracle, kept[0].inputs, kept[0].got, self.package.macs, self._against)),
         )

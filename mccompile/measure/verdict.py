@@ -108,6 +108,7 @@ class Verdict:
     remarks: Mapping[str, str] = field(default_factory=dict)  # what weakens a verdict, by output
     fix: str = REPORT  # where it is wrong
     made: tuple[str, ...] = ()  # outputs of the model, in order
+    ticks: tuple[int, ...] = ()  # of every run on a board, by its own counter; 0: it has none
     kept: tuple[Kept, ...] = field(
         default=(), compare=False, repr=False
     )  # of the runs that were made; nothing where there are not only tensors

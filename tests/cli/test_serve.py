@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mccompile.cli import run
+from mccompile.cli.verdicts import as_dict, lines
+from mccompile.driver import Options
+from mccompile.measure.correctness import check
 from tests import small_models
 
 
@@ -51,6 +55,13 @@ def test_ports_that_cannot_be_opened(
 def test_a_board_runs_one_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["check", str(model), "--serial", "tcp:localhost:1", "--target", "generic,cortex-m4"]
     assert "a board runs one model" in _told(command, capsys)
+
+
+def test_ticks_of_a_board_are_told(model: Path) -> None:
+    verdict = replace(check(model, Options(), runs=1), ticks=(30, 10, 20))
+    assert "board  20 ticks, the median of 3 runs" in lines(verdict)
+    assert as_dict(verdict)["ticks"] == [30, 10, 20]
+    assert not any(line.startswith("board") for line in lines(replace(verdict, ticks=(0, 0))))
 
 
 def test_models_that_frames_do_not_carry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,7 @@ def test_a_broken_line_changes_no_result(
             np.testing.assert_array_equal(result.outputs["y"], DATA + np.uint8(number))  # no run is made twice
     assert library.functions.harness_runs() == 2
     assert library.functions.harness_whole()
+    assert len(model.ticks) == 6 and min(model.ticks) > 0
     assert bool(line.harmed) == bool(rate)
 
 
