@@ -203,14 +203,17 @@ def test_a_browser_shows_it_without_a_complaint(tmp_path: Path) -> None:
     assert f"<title>{' '.join(map(str, work))}</title>" in page
 
 
-def test_a_click_on_500_steps_is_answered_within_100_milliseconds(tmp_path: Path) -> None:
-    timing = """
-        const times = [...document.querySelectorAll('#steps button')].map(button => {
-          const begin = performance.now();
+def test_a_click_on_500_steps_moves_each_row_once(tmp_path: Path) -> None:
+    """The work of a click, counted: times would tell how busy the machine is."""
+    counting = """
+        const seen = new MutationObserver(() => {});
+        seen.observe(document.body, {childList: true, subtree: true});
+        const moved = [...document.querySelectorAll('#steps button')].map(button => {
           button.click();
-          document.body.offsetHeight;
-          return performance.now() - begin;
-        }).sort((a, b) => a - b);
-        document.title = times[times.length >> 1];"""
-    page = shown(html_report(analysis_of(compiled(chain(500)))), timing, tmp_path)
-    assert float(page.partition("<title>")[2].partition("<")[0]) < 100
+          return seen.takeRecords().reduce((sum, record) => sum + record.addedNodes.length, 0);
+        });
+        document.title = `${moved.length} ${Math.min(...moved)} ${Math.max(...moved)}`;"""
+    analysis = analysis_of(compiled(chain(500)))
+    page = shown(html_report(analysis), counting, tmp_path)
+    buttons, fewest, most = map(int, page.partition("<title>")[2].partition("<")[0].split())
+    assert buttons >= 5 and fewest == most == len(analysis["steps"])
