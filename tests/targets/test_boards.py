@@ -102,6 +102,10 @@ def test_what_is_not_one_board_says_what_it_could_be(name: str, told: str) -> No
         ("arduino", "`mccompile boards arduino`"),
         ("cortex-m44", "did you mean --target cortex-m4?"),
         ("uno", "uno runs on AVR (8 bits): --target generic, or --board uno"),
+        ("stm32wb09", "stm32wb09 runs on Cortex-M0+: --target cortex-m0"),  # other STM32WB have a Cortex-M4
+        ("nrf52810", "nrf52810 runs on Cortex-M4 without FPU: --target cortex-m3"),
+        ("EFR32MG24", "EFR32MG24 runs on Cortex-M33: --target cortex-m33"),
+        ("gd32f103c8", "gd32f103c8 runs on Cortex-M3: --target cortex-m3"),
         ("nrf9160", "nrf9160 runs on Cortex-M33: --target cortex-m33"),  # a family without boards here
     ],
 )
