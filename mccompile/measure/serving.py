@@ -35,6 +35,9 @@ _SOURCE = """/* NAME_serve.c: the model "NAME" behind a serial line. */
 
 #include "NAME.h"
 
+extern const uint64_t NAME_weights[]; /* declared again where the blob is external */
+extern const size_t NAME_weights_bytes;
+
 static MCC_ALIGNED(GUARD_ARENA_ALIGN) uint8_t arena[GUARD_ARENA_BYTES];
 static NAME_model model;
 static mcc_serve_area areas[] = {AREAS};

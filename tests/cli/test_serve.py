@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from mccompile.cli.verdicts import as_dict, lines
 from mccompile.driver import Options
 from mccompile.measure.correctness import check
 from tests import small_models
+from tests.runtime_c.built import STRICT
 
 
 @pytest.fixture
@@ -33,6 +35,15 @@ def test_the_server_is_part_of_the_folder(model: Path, tmp_path: Path) -> None:
     assert run(["serve", str(out)]) == 0  # again: nothing was edited
     assert (out / "runtime" / "mcc_serve.h").is_file()
     assert (out / f"{model.stem}_serve.c").is_file()
+
+
+@pytest.mark.parametrize("blob", ["array", "external"])
+def test_it_compiles_without_a_warning(model: Path, tmp_path: Path, blob: str) -> None:
+    out = tmp_path / "out"
+    assert run([str(model), "-o", str(out), "--blob", blob]) == 0
+    assert run(["serve", str(out)]) == 0
+    source = [f"-I{out}", f"-I{out / 'runtime'}", "-fsyntax-only", str(out / f"{model.stem}_serve.c")]
+    subprocess.run(["gcc", *STRICT, *source], check=True)
 
 
 def test_a_folder_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
