@@ -254,6 +254,16 @@ class OptionTable:
         draws=(".fuzzed",),
         share=0.05,
     )
+    weights_window: int = _option(
+        "Copy the weights into the arena while a run needs them, at most so many bytes at a time: 64K. They may then lie "
+        "in a file, on a card, or in memory that is slow (<model>_init_from).",
+        MEMORY,
+        0,
+        metavar="SIZE",
+        reads="window",
+        draws=(256, 4096, 1 << 16),
+        share=0.1,
+    )
     strips: tuple[Strips, ...] = _internal((), undrawn="what recompute leads to")  # of columns, one after the other
     enough: int = _internal(0, draws=(256, 2048, 1 << 14))  # bytes of the arena: less is no better. A budget sets it
 

@@ -179,6 +179,16 @@ def budget_of(what: str, size: str) -> int:
     return number
 
 
+def window(given: str | int) -> int:
+    """Bytes: of 64K as many as 65536 says; 0 where nothing is given."""
+    text = str(given or "")
+    nbytes = _number(text) if text else 0
+    if nbytes is None or (text and nbytes == 0):
+        likely = _digits(text).lstrip("0") or "64K"
+        raise ValueError(f"{text!r} is no size; did you mean --weights-window {likely}?")
+    return nbytes
+
+
 def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     """Memories for tensors, the fastest first: those named `fast`, then the others, as they were given."""
     found = []

@@ -26,6 +26,7 @@ from .passes.graph.widen_floats import widen_floats
 from .passes.graph.write_gradients import write_gradients
 from .passes.program.band_products import band_products
 from .passes.program.block_channels import block_channels
+from .passes.program.bring_weights import bring_weights
 from .passes.program.bufferize import bufferize
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
 from .passes.program.copy_column_tiles import copy_column_tiles
@@ -50,6 +51,7 @@ from .passes.program.reduce_whole_windows import reduce_whole_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
 from .passes.program.split_phases import split_phases
+from .passes.program.split_weights import split_weights
 from .passes.program.tile_product_rows import tile_product_rows
 from .passes.program.trim_windows import trim_windows
 from .passes.program.window_transforms import window_transforms
@@ -100,6 +102,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("trim_windows", trim_windows),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
+    ProgramPass("split_weights", split_weights),
     ProgramPass("limit_errors", limit_errors),
     ProgramPass("reduce_whole_windows", reduce_whole_windows),
     ProgramPass("choose_kernels", choose_kernels),
@@ -109,6 +112,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("share_work", share_work),
     ProgramPass("bufferize", bufferize),
     ProgramPass("pack_constants", pack_constants, optional=False),
+    ProgramPass("bring_weights", bring_weights, optional=False),
 )
 
 

@@ -229,7 +229,8 @@ def packaged(
     prefix, planner = c_prefix(name), _planner(options, target)
     with stage("plan_memory"):
         show = options.dump_values
-        plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools, show)
+        window = options.weights_window
+        plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools, show, window)
     check_addressable(plan, target)
     plan = plan.with_schemes(outside.schemes)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, strips=options.strips)

@@ -137,6 +137,7 @@ class Options(OptionTable):
             strips=self.strips,
             recompute=recompute,
             balanced=balanced,
+            window=self.weights_window,
         )
 
 

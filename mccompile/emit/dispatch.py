@@ -175,6 +175,7 @@ def _context(
     targets = ", ".join(plan.target for plan in plans)
     flags = [(variant.plan.prefix, variant.plan.build) for variant in variants]
     first |= {
+        "window": None,  # the variants have theirs
         "about": [comment(line) for line in variants[0].package.about],
         "weights_of": prefix,
         "targets": targets,

@@ -14,6 +14,7 @@ from ..base.provenance import show
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
 from ..plan.constants import Checked
+from ..plan.copies import Awaited, Copied
 from ..plan.ir import (
     BLOB,
     Address,
@@ -127,11 +128,33 @@ def _items(items: Sequence[Item], indent: str, known: frozenset[str] = frozenset
         elif isinstance(item, Halt):
             lines.append(f"{indent}/* {comment(show(item.provenance))}: {comment(item.why)} */")
             lines.append(f"{indent}return MCC_ERR_{item.status};")
+        elif isinstance(item, Copied | Awaited):
+            lines += [*_copy(item, indent), ""]
         elif isinstance(item, RowRegion):
             lines += [*row_region(item, indent, _step), *handed_out(item.stages[-1].run, indent), ""]
         else:
             lines += [*_step(item, indent), *handed_out(item, indent), ""]
     return lines[:-1] if lines and not lines[-1] and indent != "    " else lines
+
+
+def _copy(item: Copied | Awaited, indent: str) -> list[str]:
+    copy, what = (item, "begin") if isinstance(item, Copied) else (item.copy, "wait")
+    about = f"weights of {comment(show(item.provenance))}: {'begin to copy' if what == 'begin' else 'wait for'}"
+    call = called(f"mcc_window_{what}", _piece(copy))
+    return [f"{indent}/* {words(f'{about} {copy.bytes} bytes')} */", f"{indent}if ({call} != 0) return MCC_ERR_READ;"]
+
+
+def _piece(copy: Copied) -> list[str]:
+    return ["&m->window", _to(copy), f"{copy.source}u", f"{copy.bytes}u"]
+
+
+def _to(copy: Copied) -> str:
+    return pointer(place_of(copy, copy.source), "void", const=False)
+
+
+def place_of(copy: Copied, source: int) -> Address:
+    """Where a copy brings what lies in the blob at `source`."""
+    return Address(copy.base, copy.offset + source - copy.source)
 
 
 def _measured(item: Measured, indent: str) -> list[str]:
@@ -233,8 +256,14 @@ def _argument(argument: Argument, asks: bool) -> str:
     return pointer(argument.address, argument.type.dtype.storage_c, const=not argument.written)
 
 
-def check_c(check: Checked) -> str:
-    """A call that is true where constants are as the code needs them."""
-    tables = [pointer(Address(BLOB, offset), check.dtype.storage_c, const=True) for offset in check.offsets]
+def bring_c(copy: Copied) -> str:
+    """A call that brings a piece of the blob, and is 0 if that went well."""
+    return called("mcc_window_read", _piece(copy))
+
+
+def check_c(check: Checked, copy: Copied | None = None) -> str:
+    """A call that is true where constants are as the code needs them, in the blob or where a copy has brought them."""
+    places = [Address(BLOB, offset) if copy is None else place_of(copy, offset) for offset in check.offsets]
+    tables = [pointer(place, check.dtype.storage_c, const=True) for place in places]
     arguments = [*tables, f"{check.count}u", *(literal_c(number, i64) for number in check.numbers)]
     return called(f"mcc_check_{check.function}_{check.dtype}", arguments)

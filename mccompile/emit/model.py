@@ -13,6 +13,7 @@ from ..base.provenance import show
 from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
+from ..plan.copies import copies
 from ..plan.handed import Quantized
 from ..plan.ir import Arena, Item, Phase, Place, Plan, State, Tensor, max_bytes, swaps
 from ..plan.learning import LEARN, LOSS
@@ -21,7 +22,7 @@ from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import Carrier, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
-from .items import after_items, body, check_c, pieces, slices
+from .items import after_items, body, bring_c, check_c, pieces, place_of, slices
 from .render import TEMPLATES, Source, comment, render, render_c
 from .run_parts import RunPart, run_parts
 from .wrappers.registry import wrapper_files
@@ -92,7 +93,10 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "weights_bytes": weights_bytes,
         "blob_align": blob_align,
         "data_bytes": data_bytes(plan),
-        "checks": [check_c(check) for check in plan.checks],
+        "checks": _checks(plan),
+        "window": _window(plan),
+        "arena_names": [name for arena in plan.arenas for name in (arena.base, f"{arena.base}_bytes")],
+        "arena_parameters": _parameters(plan)[:-2],
         "carrier": carrier,
         "runtime_version": runtime.VERSION,
         "variants": [],
@@ -183,6 +187,27 @@ def _parameters(plan: Plan) -> list[str]:
     return [f"{plan.prefix}_model *m", *chain(*arenas), "const void *weights", "size_t weights_bytes"]
 
 
+def _checks(plan: Plan) -> list[dict[str, str]]:
+    """What is true of a blob that code can trust, and what brings the tables for that where they are copied."""
+    brought = copies(plan.items)
+    found = []
+    for check in plan.checks:
+        first = check.offsets[0]
+        copy = next((c for c in brought if c.source <= first < c.source + c.bytes), None)
+        found.append({"holds": check_c(check, copy), "bring": bring_c(copy) if copy is not None else ""})
+    return found
+
+
+def _window(plan: Plan) -> dict[str, Any] | None:
+    """Where weights come through a window, memory in which init may read the blob."""
+    if not plan.window:
+        return None
+    largest = max(copies(plan.items), key=lambda copy: copy.bytes, default=None)
+    if largest is None:
+        return {"room": "NULL", "bytes": 0}
+    return {"room": pointer(place_of(largest, largest.source), "uint8_t", False), "bytes": largest.bytes}
+
+
 def identity_c(identity: bytes) -> dict[str, str]:
     """What code has of its identity: the bytes, and what marks a struct as initialised."""
     octets = ", ".join(f"0x{byte:02X}" for byte in identity)
@@ -241,7 +266,8 @@ def _state(prefix: str, states: tuple[State, ...]) -> list[dict[str, object]]:
     for state in states:
         typed = public_c(state.tensor.type.dtype)
         initial = "" if state.initial is None else pointer(state.initial, typed, True, IN_STRUCT)
-        found.append({**_tensor(prefix, state.tensor, True), "start": start, "initial": initial})
+        source = 0 if state.initial is None else state.initial.offset
+        found.append({**_tensor(prefix, state.tensor, True), "start": start, "initial": initial, "source": source})
         start += max_bytes(state.tensor.type)
     return found
 

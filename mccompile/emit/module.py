@@ -37,6 +37,7 @@ _REFUSED = {
     "functions": ("--external", "a function that is linked later is no part of a module"),
     "wrappers": ("--wrapper", "wrappers call the model's own functions, and a module has one entry point"),
     "weights_section": ("--weights-section", "a module is one piece"),
+    "weights_window": ("--weights-window", "a module is one piece"),
 }
 
 

@@ -14,6 +14,7 @@ from .building import in_report as of_build
 from .inside import in_report
 from .interface import seen
 from .row_costs import costs_of_rows
+from .traffic import traffic
 
 
 def report(
@@ -27,7 +28,7 @@ def report(
     about_code: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """`about_code`: its identity, and the options that it was made with."""
-    pools = {arena.base: arena.pool for arena in plan.arenas}
+    pools, moved = {arena.base: arena.pool for arena in plan.arenas}, traffic(plan)
     return {
         "mccompile": version,
         "model": plan.name,
@@ -45,6 +46,7 @@ def report(
         "arena_call_by_call_bytes": plan.arena_by_calls,
         "rows": [row_cost.to_json() for row_cost in costs_of_rows(plan)],
         "weights_bytes": weights_bytes,
+        **({"weights_window": moved} if moved is not None else {}),
         **seen(plan, interface),
         "steps": [
             {

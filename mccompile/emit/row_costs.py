@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..plan.ir import BLOB, Branch, Item, Plan, Repeat, RowRegion
+from ..plan.ir import BLOB, Argument, Branch, Item, Plan, Repeat, RowRegion, Step, is_arena
+from ..program.ir import CONSTANT
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,14 @@ def _cost(region: RowRegion) -> RowCost:
     calls, weights, read = 0, 0, 0
     for stage in region.stages:
         times = -(-stage.height // stage.step)
-        own = sum(a.high - a.low for a in stage.run.arguments if a.address.base == BLOB)
+        own = sum(a.high - a.low for a in weights_of(stage.run))
         calls, weights, read = calls + times, weights + own, read + own * times
     return RowCost(len(region.stages), max(stage.step for stage in region.stages), calls, weights, read)
+
+
+def weights_of(step: Step) -> list[Argument]:
+    """What a step reads of the blob, or of copies of it."""
+    call = step.function.call
+    operands = zip(step.arguments[len(call.outs) :], call.ins, strict=False)
+    copied = [a for a, view in operands if view.buffer.role == CONSTANT and is_arena(a.address.base)]
+    return [a for a in step.arguments if a.address.base == BLOB] + copied

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..base.provenance import show
+from ..plan.copies import Awaited, Copied
 from ..plan.ir import Branch, Halt, Item, Measured, Repeat, RowRegion, Step, walk
 from .items import printed_items
 from .parts import LONGEST, folded_lines
@@ -67,7 +68,7 @@ def _part(name: str, items: Sequence[Item]) -> RunPart:
 def _may_end(items: Sequence[Item]) -> bool:
     for item in items:
         match item:
-            case Halt() | Measured():
+            case Halt() | Measured() | Copied() | Awaited():
                 return True
             case Branch() if _may_end(item.then) or _may_end(item.otherwise):
                 return True

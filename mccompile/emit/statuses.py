@@ -129,6 +129,7 @@ STATUSES = (
         "nothing whole is in the store of what was learned, or it failed",
         "the store is empty or failed",
     ),
+    Status(32, "MCC_ERR_READ", "the program's function did not read weights", "weights could not be read"),
 )
 ERRORS = tuple(status for status in STATUSES if status.number)  # and what is no error, but not the end
 

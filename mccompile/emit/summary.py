@@ -10,7 +10,8 @@ from typing import Any
 from ..base.provenance import show
 from ..passes.api import Explanation
 from ..plan.ir import Arena, Life, Plan
-from .row_costs import costs_of_rows
+from .row_costs import costs_of_rows, weights_of
+from .traffic import traffic
 
 _BAR = 48  # characters for the whole arena
 
@@ -28,6 +29,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             *_outside(plan),
             *_fetched(plan),
             f"weights  {weights_bytes} bytes",
+            *_window(plan),
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, calling {len(plan.functions)} distinct kernels",
             *(f"strips   {strips}" for strips in plan.strips),
@@ -71,6 +73,16 @@ def _fetched(plan: Plan) -> list[str]:
     return lines
 
 
+def _window(plan: Plan) -> list[str]:
+    """What copying the weights takes."""
+    found = traffic(plan)
+    if found is None:
+        return []
+    line = f"window   {found['read_bytes']} bytes of weights are copied per run, in {found['copies']} pieces of up to "
+    line += f"{found['largest_bytes']} bytes; {found['overlapped_bytes']} of them while steps run"
+    return [line]
+
+
 def _stream(plan: Plan) -> list[str]:
     """What a push takes, and when a result is there."""
     found = plan.streamed
@@ -95,7 +107,7 @@ def _rows(plan: Plan) -> list[str]:
     )
     lines = [line + (f" ({count} such chains)" if count > 1 else "") for line, count in chains.items()]
     return lines + [f"         {plan.arena_by_calls - plan.arena_bytes} bytes of RAM less than layer by layer"] * (
-        bool(costs) and not plan.has_pools
+        bool(costs) and not plan.has_pools and not plan.window
     )
 
 
@@ -214,7 +226,7 @@ def _steps(plan: Plan) -> list[str]:
         spans = (f"{pools[base]}{low}..{high}" for base, (low, high) in step.arena_ranges.items())
         span = ", ".join(spans) or "-"
         made = ", ".join(str(a.type) for a in step.arguments if a.written and a.role != "scratch")
-        weights = sum(a.high - a.low for a in step.arguments if a.address.base == "blob")
+        weights = sum(a.high - a.low for a in weights_of(step))
         kernel = step.function.kernel.id
         rows.append(
             [str(number), show(step.provenance, 2) or step.op, kernel, made, str(step.macs), str(weights), span]

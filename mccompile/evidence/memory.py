@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..base.dims import Dim, evaluate, symbols
+from ..base.errors import Problem, WrongUse
 from ..base.marked import plain
 from ..emit.addresses import pointer
 from ..emit.blob import data_bytes
@@ -123,6 +124,9 @@ class _Certificate:
                 return {"loop": self.loop(item)}
             case ir.Measure():
                 return {"measure": self.view(item.source)}
+            case ir.Copy() | ir.Await():
+                what, why = "there is no evidence of weights through a window", "its programs know no copies"
+                raise WrongUse(Problem(what, "--weights-window", why, "leave out --weights-window"))
         return {"stop": item.status}
 
     def call(self, call: ir.Call) -> dict[str, Any]:

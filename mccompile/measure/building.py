@@ -40,6 +40,9 @@ def refuse_undefined(package: Package) -> None:
             raise WrongUse(Problem(f"nothing here has the code of function {name}", where, "it is linked later", fix))
 
 
+_LATE = "-DMCC_LATE_COPIES"  # weights through a window come as late as they may
+
+
 @stage("build")
 def build(package: Package, target: Target, cc: str | None = None) -> Model | Emulated:
     """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
@@ -48,8 +51,10 @@ def build(package: Package, target: Target, cc: str | None = None) -> Model | Em
         folder = Path(scratch, "out")
         package.write(folder)
         if target.run:
-            return Emulated.build(folder, target, cc, ("-Os",) if target.prefer == Prefer.FLASH else ())
-        return Model.build(folder, cc, target.cflags)  # its headers ask for them, whatever kernels were chosen
+            small = ("-Os",) if target.prefer == Prefer.FLASH else ()
+            return Emulated.build(folder, target, cc, (*small, _LATE))
+        flags = (*target.cflags, _LATE)  # the model's headers ask for the target's, whatever kernels were chosen
+        return Model.build(folder, cc, flags)
 
 
 def on_board(package: Package, port: Port) -> Served:

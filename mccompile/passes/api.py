@@ -107,6 +107,7 @@ class Memory:
     enough: int = 0  # bytes of the arena: less is no better
     strips: tuple[Strips, ...] = ()  # of columns
     recompute: float = 1.0  # strips that multiply the multiply-accumulates by at most this are looked for
+    window: int = 0  # not 0: constants are copied into memory, at most so many bytes at a time
     balanced: bool = False  # kernels are chosen for the smallest product of the arena and time
 
 

@@ -22,6 +22,7 @@ from ..program.ir import Call
 from ..program.pull import Pull
 from ..targets.api import Build
 from .constants import Checked, Entry
+from .copies import Awaited, Copied
 from .handed import InRows, Quantized, Table
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
@@ -154,8 +155,8 @@ class Branch:
     """Runs `then` where the bool at `condition` is true, else `otherwise`."""
 
     condition: Argument
-    then: tuple[Step | Branch | Repeat | Halt | Measured | RowRegion, ...]
-    otherwise: tuple[Step | Branch | Repeat | Halt | Measured | RowRegion, ...]
+    then: tuple[Item, ...]
+    otherwise: tuple[Item, ...]
     provenance: Provenance
 
 
@@ -183,7 +184,7 @@ class Repeat:
     trips: int | Symbolic | Argument
     condition: Argument | None
     swaps: tuple[Swap, ...]
-    items: tuple[Step | Branch | Repeat | Halt | Measured | RowRegion, ...]
+    items: tuple[Item, ...]
     provenance: Provenance
 
 
@@ -224,7 +225,7 @@ class RowRegion:
     provenance: Provenance
 
 
-Item = Step | Branch | Repeat | RowRegion | Halt | Measured
+Item = Step | Branch | Repeat | RowRegion | Halt | Measured | Copied | Awaited
 
 
 @dataclass(frozen=True)
@@ -328,6 +329,7 @@ class Plan:
     sliced: bool = False  # a run can be made a few items at a time
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
+    window: int = 0  # not 0: weights are copied into arenas, at most so many bytes at a time, and read nowhere else
     portable: tuple[PortableStep, ...] = ()  # long ones
     strips: tuple[Strips, ...] = ()  # of columns, that are computed one after the other
     streamed: Streamed | None = None  # where a run takes the newest frames of a window

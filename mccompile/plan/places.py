@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..base.names import Names, c_identifier
+from .copies import Awaited, Copied
 from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step
 
 LONGEST = 24  # letters of a name, behind the model's own
@@ -49,7 +50,7 @@ def _of_items(items: Iterable[Item]) -> Iterator[Address]:
                 yield from _of_items(item.items)
             case Measured():
                 yield item.source.address
-            case Halt():
+            case Halt() | Copied() | Awaited():
                 pass
 
 

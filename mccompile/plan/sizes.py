@@ -13,6 +13,7 @@ from ..base.dims import Dim, Symbolic, symbols
 from ..expr.dims_c import sizes_in
 from ..expr.ir import Expr
 from ..program.ir import Call
+from .copies import Awaited, Copied
 from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, State, Step, Tensor
 
 
@@ -82,7 +83,7 @@ def needs(item: Item) -> set[str]:
             return set().union(*(of_step(stage.run) for stage in item.stages))
         case Measured():
             return of_address(item.source.address)
-        case Halt():
+        case Halt() | Copied() | Awaited():
             return set()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..base.provenance import show as show_provenance
 from ..base.text import branches
+from .copies import Awaited, Copied
 from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step
 
 
@@ -41,6 +42,10 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
             lines.append(f"{indent}measure {item.symbol} {_address(item.source.address)}")
         elif isinstance(item, Halt):
             lines.append(f"{indent}halt: {item.why}")
+        elif isinstance(item, Copied):
+            lines.append(f"{indent}copy {item.bytes} from blob+{item.source} to {item.base}+{item.offset}")
+        elif isinstance(item, Awaited):
+            lines.append(f"{indent}await {item.copy.base}+{item.copy.offset}")
         elif isinstance(item, RowRegion):
             lines.append(f"{indent}rows {{")
             for stage in item.stages:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Set
 
 from ..base.dims import static
 from ..base.errors import InternalError
-from .ir import BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps
+from .copies import Awaited, Copied
+from .ir import BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps, walk
 from .sizes import unknown
 
 
@@ -26,6 +27,7 @@ def verify(plan: Plan) -> None:
         if swap.now and swap.first.base == swap.second.base and apart < swap.bytes:
             problems.append(f"{swap.now} overlaps {swap.next}")
     sizes = {swap_name: swap.bytes for swap in swaps(plan.items) for swap_name in (swap.now, swap.next) if swap_name}
+    problems += _copies(plan, room)
     for step in plan.steps():
         for argument in step.arguments:
             size = sizes.get(argument.address.base)
@@ -43,6 +45,35 @@ def verify(plan: Plan) -> None:
             problems.append(f"{arena.base} has {arena.bytes} bytes, and may have {arena.limit}")
     if problems:
         raise InternalError(f"plan {plan.name!r} is broken:\n  " + "\n  ".join(problems[:20]))
+
+
+def _copies(plan: Plan, room: Mapping[str, int]) -> list[str]:
+    """Copies stay inside of both memories and of the window, and nobody meets one before it has been awaited. Where
+    weights come in copies, no step reads the blob."""
+    problems, coming = [], list[Copied]()
+    for item in plan.items:
+        match item:
+            case Copied():
+                if not 0 <= item.offset <= room[item.base] - item.bytes:
+                    problems.append(f"a copy of {item.bytes} bytes to {item.offset} leaves {item.base}")
+                if not 0 <= item.source <= plan.data_bytes - item.bytes or item.bytes > plan.window:
+                    problems.append(f"a copy of {item.bytes} bytes from {item.source} leaves the blob or the window")
+                problems += [f"{item.provenance} is copied while another copy is under way" for _ in coming]
+                coming.append(item)
+            case Awaited():
+                problems += [] if item.copy in coming else [f"{item.provenance} is awaited, but not under way"]
+                coming = [copy for copy in coming if copy != item.copy]
+            case _:
+                met = [(a, c) for step in walk([item]) for a in step.arguments for c in coming if _meets(a, c)]
+                problems += [f"{item.provenance}: {a.role} meets what is copied to {c.offset}" for a, c in met]
+    problems += [f"nobody awaits what is copied for {copy.provenance}" for copy in coming]
+    read = [a.role for step in plan.steps() for a in step.arguments if a.address.base == BLOB and a.high > a.low]
+    return problems + ([f"steps read {', '.join(read)} in the blob"] if plan.window and read else [])
+
+
+def _meets(argument: Argument, copy: Copied) -> bool:
+    same = argument.address.base == copy.base
+    return same and argument.low < copy.offset + copy.bytes and copy.offset < argument.high
 
 
 def _room(plan: Plan) -> dict[str, int]:

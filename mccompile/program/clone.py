@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from .ir import CONSTANT, Buffer, Call, Carry, If, Item, Loop, Measure, Program, Rows, Stop, View
+from .ir import CONSTANT, Await, Buffer, Call, Carry, Copy, If, Item, Loop, Measure, Program, Rows, Stop, View
 
 
 def clone(program: Program, instead: Mapping[Buffer, Buffer] = MappingProxyType({})) -> Program:
     """`instead`: buffers that are there already, and take the place of some."""
-    buffers = dict(instead)
+    buffers, copies = dict(instead), dict[Copy, Copy]()
 
     def buffer(old: Buffer) -> Buffer:
-        if old.role == CONSTANT:
+        if old.role == CONSTANT and not old.overlap:
             return buffers.get(old, old)
         if old not in buffers:
             buffers[old] = replace(old)
@@ -23,7 +23,7 @@ def clone(program: Program, instead: Mapping[Buffer, Buffer] = MappingProxyType(
         return buffers[old]
 
     def view(old: View) -> View:
-        if old.buffer.role == CONSTANT and old.buffer not in buffers:
+        if old.buffer.role == CONSTANT and not old.buffer.overlap and old.buffer not in buffers:
             return old
         return View(buffer(old.buffer), old.shape, old.strides, old.offset, old.lines)
 
@@ -34,6 +34,11 @@ def clone(program: Program, instead: Mapping[Buffer, Buffer] = MappingProxyType(
             )
         if isinstance(old, Stop):
             return old
+        if isinstance(old, Copy):
+            copies[old] = Copy(tuple(map(buffer, old.parts)), buffer(old.to), old.provenance)
+            return copies[old]
+        if isinstance(old, Await):
+            return Await(copies[old.copy])
         if isinstance(old, Measure):
             return Measure(old.symbol, view(old.source), old.provenance)
         if isinstance(old, Loop):

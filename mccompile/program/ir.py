@@ -5,7 +5,8 @@ elements. Transpose, slice, split, broadcast and reshape are views from lowering
 for dense operands.
 
 Invariants (checked by verify.py): until `bufferize` has run every buffer has one writer; a buffer is written before
-it is read; constants are never written; types fit the kinds. What a call may overwrite is decided by `bufferize`
+it is read; constants are never written, and where one has an `Overlap`, it is a copy in memory that a `Copy` brings;
+types fit the kinds. What a call may overwrite is decided by `bufferize`
 alone: it joins buffers by giving one an `Overlap` on another.
 """
 
@@ -210,8 +211,8 @@ class If:
     """Runs one of two bodies. Both write the same result buffers."""
 
     condition: View
-    then: list[Call | If | Loop | Stop | Rows | Measure]
-    otherwise: list[Call | If | Loop | Stop | Rows | Measure]
+    then: list[Item]
+    otherwise: list[Item]
     provenance: Provenance = ()
 
 
@@ -236,7 +237,7 @@ class Loop:
     trips: int | Symbolic | View
     carries: list[Carry]
     condition: View | None
-    body: list[Call | If | Loop | Stop | Rows | Measure]
+    body: list[Item]
     provenance: Provenance = ()
 
 
@@ -286,7 +287,28 @@ class Rows:
     provenance: Provenance = ()
 
 
-Item = Call | If | Loop | Rows | Stop | Measure
+@dataclass(eq=False)
+class Copy:
+    """Begins to bring constants, which lie in the blob one after the other, to the buffer that they are parts of. Until
+    it has been awaited nobody reads or writes there."""
+
+    parts: tuple[Buffer, ...]
+    to: Buffer
+    provenance: Provenance = ()
+
+
+@dataclass(eq=False)
+class Await:
+    """What a copy brings is there from now on."""
+
+    copy: Copy
+
+    @property
+    def provenance(self) -> Provenance:
+        return self.copy.provenance
+
+
+Item = Call | If | Loop | Rows | Stop | Measure | Copy | Await
 
 
 @dataclass(eq=False)
@@ -374,8 +396,10 @@ def reads(item: Item) -> tuple[View, ...]:
             return (item.condition,)
         case Measure():
             return (item.source,)
-        case Stop():
+        case Stop() | Copy():
             return ()
+        case Await():
+            return tuple(buffer.whole() for buffer in (item.copy.to, *item.copy.parts))
         case Rows():
             return tuple(view for stage in item.stages for view in stage.call.ins)
     views = [item.trips] if isinstance(item.trips, View) else []
@@ -387,8 +411,10 @@ def writes(item: Item) -> tuple[View, ...]:
     match item:
         case Call():
             return item.outs
-        case If() | Stop() | Measure():
+        case If() | Stop() | Measure() | Await():
             return ()
+        case Copy():
+            return (item.to.whole(),)
         case Rows():
             return tuple(view for stage in item.stages for view in stage.call.outs)
     return tuple(carry.last.whole() for carry in item.carries)

@@ -32,9 +32,11 @@ from .ir import (
     LASTING,
     STREAM,
     TEMPORARY,
+    Await,
     Buffer,
     Call,
     Carry,
+    Copy,
     If,
     Item,
     Loop,
@@ -134,6 +136,13 @@ def _body(body: list[Item], indent: str) -> list[str]:
         if isinstance(item, Measure):
             lines.append(f"{indent}measure {item.symbol} {_view(item.source)}{_from(item.provenance)}")
             continue
+        if isinstance(item, Copy):
+            parts = ", ".join(_name(part.name) for part in item.parts)
+            lines.append(f"{indent}copy {_name(item.to.name)} of ({parts}){_from(item.provenance)}")
+            continue
+        if isinstance(item, Await):
+            lines.append(f"{indent}await {_name(item.copy.to.name)}")
+            continue
         if isinstance(item, Rows):
             over = "".join(f" over {_name(buffer.name)}" for buffer in item.over)
             over += "".join(f" before {_name(buffer.name)} by {nbytes}" for buffer, nbytes in item.before)
@@ -190,6 +199,7 @@ class _ProgramReader:
         self.reader = Reader(text, name, registry(), read_expression)
         self.constants = constants
         self.buffers: dict[str, Buffer] = {}
+        self.copies: dict[Buffer, Copy] = {}  # by where they go
 
     def _stash_type(self, match: re.Match[str]) -> str:
         self.types.append(match[2])
@@ -365,7 +375,18 @@ class _ProgramReader:
             return Measure(symbol, self._view(), self._from())
         if reader.take("rows"):
             return self._rows()
+        if reader.take("copy"):
+            return self._copy()
+        if reader.take("await"):
+            return Await(self.copies[self._known()])
         return self._call()
+
+    def _copy(self) -> Copy:
+        to = self._known()
+        self.reader.expect("of")
+        parts = tuple(view.buffer for view in self._views())
+        self.copies[to] = Copy(parts, to, self._from())
+        return self.copies[to]
 
     def _rows(self) -> Rows:
         reader = self.reader

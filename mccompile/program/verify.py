@@ -93,6 +93,12 @@ class _Checker:
                 self.rows(item, written)
             elif isinstance(item, ir.Measure):
                 self.read(item.source, written, f"size {item.symbol}")
+            elif isinstance(item, ir.Copy):
+                for part in item.parts:
+                    if part.overlap is None or part.overlap.base is not item.to:
+                        self.problems.append(f"{part} is copied to {item.to}, which it is no part of")
+            elif isinstance(item, ir.Await):
+                written.add(item.copy.to)
             elif isinstance(item, ir.Call):
                 self.call(item, written)
 
@@ -172,6 +178,8 @@ class _Checker:
     def reads_written(self, view: ir.View, written: set[ir.Buffer], what: str) -> None:
         if view.buffer.role in (ir.TEMPORARY, ir.EXTERNAL) and view.buffer not in written and not self.is_written(view):
             self.problems.append(f"{what} reads {view.buffer} before it is written")
+        if view.buffer.role == ir.CONSTANT and view.buffer.overlap and view.buffer.overlap.base not in written:
+            self.problems.append(f"{what} reads {view.buffer} before its copy has come")
         if view.buffer.role == ir.INPUT and view.buffer not in written:
             self.problems.append(f"{what} reads {view.buffer}, which is not an input of the program")
 

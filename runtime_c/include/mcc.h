@@ -56,7 +56,8 @@ typedef enum mcc_status {
     MCC_ERR_MODULE_FUNCTION = 28, /* a module calls a function that the program does not give */
     MCC_ERR_MODULE_CALL = 29,     /* a module was compiled without what it is asked for */
     MCC_ERR_ROWS = 30,            /* the program's function did not give rows of an input */
-    MCC_ERR_STORE = 31            /* nothing whole is in the store of what was learned, or it failed */
+    MCC_ERR_STORE = 31,           /* nothing whole is in the store of what was learned, or it failed */
+    MCC_ERR_READ = 32             /* the program's function did not read weights */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -95,6 +96,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_MODULE_CALL: return "the module was compiled without what it is asked for";
     case MCC_ERR_ROWS: return "rows of an input did not come";
     case MCC_ERR_STORE: return "the store is empty or failed";
+    case MCC_ERR_READ: return "weights could not be read";
     }
     return "unknown status";
 }

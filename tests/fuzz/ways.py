@@ -75,7 +75,8 @@ def _module(folder: Path, prefix: str, build: Build) -> tuple[Commands, Path]:
 def _is_module(machine: Machine, options: Options) -> bool:
     refused = (options.single_file, options.threads > 1, options.profile, options.dump_values, options.functions)
     refused = (*refused, any(form.rows for form in options.inputs.values()))
-    return not any((*refused, options.wrappers, options.weights_section, options.mem, options.blob == "external"))
+    refused = (*refused, options.weights_section, options.weights_window, options.blob == "external")
+    return not any((*refused, options.wrappers, options.mem))
 
 
 def _is_linked(machine: Machine, options: Options) -> bool:

@@ -40,7 +40,7 @@ def liveness(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
     spans: dict[Buffer, Span] = {buffer: Span(0, 1) for _, buffer in program.inputs if buffer.role != EXTERNAL}
 
     def touch(buffer: Buffer, time: int) -> None:
-        if buffer.role in (CONSTANT, STREAM) or root(buffer)[0].role == EXTERNAL:
+        if root(buffer)[0].role in (CONSTANT, STREAM, EXTERNAL):  # a constant may be a part of what is copied
             return
         span = spans.setdefault(buffer, Span(time, time + 1))
         span.end = max(span.end, time + 1)

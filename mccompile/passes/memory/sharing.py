@@ -47,6 +47,7 @@ class _Player:
         self.moved: dict[ir.Buffer, tuple[str, int]] = {}  # where what a loop carries lies in this trip
         self.trips: dict[str, int] = {}  # counters of the loops around, and their last values
         self.known: dict[int, list[ir.Buffer]] = {}
+        self.coming: set[ir.Buffer] = set()  # what copies bring that nobody has awaited
         self.ends: dict[object, Sequence[np.ndarray]] = {}  # how loops ended, by how they began
         sizes = [size for buffer, (_, offset) in places.items() for size in (offset, buffer.max_bytes)]
         widths = [max(1, buffer.dtype.bits // 8) for buffer in places]
@@ -98,6 +99,12 @@ class _Player:
                     self.loop(item)
                 case ir.Measure():
                     self.read(item.source, f"size {item.symbol}", "reads")
+                case ir.Copy():
+                    self.write(item.to.whole())
+                    self.coming.add(item.to)
+                case ir.Await():
+                    self.coming.discard(item.copy.to)
+                    self.read(item.copy.to.whole(), "a copy", "has come to")
 
     def call(self, call: ir.Call) -> None:
         what = f"{call.kind.name} from {call.provenance}"
@@ -251,6 +258,8 @@ class _Player:
     def read(self, view: ir.View, what: str, how: str) -> None:
         if not self.holds(view):
             self.problems.append(f"{what} {how} {view.buffer}, which is overwritten")
+        if self.coming and ir.root(view.buffer)[0] in self.coming:
+            self.problems.append(f"{what} {how} {view.buffer}, which has not come yet")
 
     def holds(self, view: ir.View) -> bool:
         cells = self.cells(view)
@@ -290,7 +299,8 @@ class _Player:
         """The owners of the bytes that a view shows in any trip of the loops around; None where it shows none of an
         arena."""
         base, begin = self.place(view.buffer)
-        if view.buffer.role in (ir.CONSTANT, ir.STREAM, ir.EXTERNAL) or base not in self.memory:
+        outside = view.buffer.role in (ir.STREAM, ir.EXTERNAL) or ir.root(view.buffer)[0].role == ir.CONSTANT
+        if outside or base not in self.memory:
             return None
         bits, memory = view.buffer.dtype.bits, self.memory[base]
         shape = [self.size(dim) for dim in view.shape]

@@ -20,6 +20,7 @@ from ...kinds.fetch import Fetch
 from ...memory.interval import Block, Placement, align_up, lower_bound, naive_size, peak
 from ...memory.verify import verify as verify_placement
 from ...plan.constants import Checked, Entry
+from ...plan.copies import Awaited, Copied
 from ...plan.handed import InRows
 from ...plan.ir import (
     BLOB,
@@ -56,9 +57,11 @@ from ...program.ir import (
     CONSTANT,
     EXTERNAL,
     STREAM,
+    Await,
     Buffer,
     Call,
     Carry,
+    Copy,
     If,
     Item,
     Loop,
@@ -68,9 +71,11 @@ from ...program.ir import (
     Stop,
     View,
     reads,
+    root,
     walk,
 )
 from ...targets.api import Pool, Prefer, Target
+from ..memory.constants import BLOB_ALIGN, constant_align
 from ..memory.liveness import Span, blocks_of, liveness, unshared
 from ..memory.pools import share_pools
 from ..memory.sharing import sharing_problems
@@ -79,7 +84,6 @@ from .inside import Shown, shown
 
 LARGE = 1 << 16  # bytes of weights, beside which 1 KB more is little
 LARGEST_ENUM = 1 << 31  # offsets from here on have no names: C's enumerators are ints
-BLOB_ALIGN = 64  # of every constant, but where flash comes first (`_constant_align`)
 Planner = Callable[[Sequence[Block]], Placement]
 
 
@@ -92,9 +96,11 @@ def plan_memory(
     keep_inputs: bool = False,
     pools: Sequence[Pool] = (),
     show: bool = False,
+    window: int = 0,
 ) -> Plan:
     """`planner` gives every block its offset; with `keep_inputs` nothing is laid over the model's inputs. `pools` are
-    the memories there are, the fastest first; none: one arena. `show`: steps say what they leave in memory."""
+    the memories there are, the fastest first; none: one arena. `show`: steps say what they leave in memory. `window`:
+    the most bytes of constants that are in arenas together, where they are copied there."""
     lives = liveness(program, keep_inputs)
     blocks, owners = blocks_of(lives, target.align)
     pools = pools or (Pool("", None, 0),)
@@ -161,6 +167,7 @@ def plan_memory(
         measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
         streams=len(planner_.streams),
         checks=tuple(planner_.checks),
+        window=window,
         lists_constants=target.prefer != Prefer.FLASH,
         crc_table=target.prefer == Prefer.TIME and blob.size >= LARGE,
     )
@@ -206,23 +213,15 @@ class _Blob:
         self.size = 0
         self.names = Names()
 
-    def place(self, buffer: Buffer) -> int:
+    def place(self, buffer: Buffer, first: bool = False) -> int:
+        """`first`: of those that a copy brings."""
         if buffer not in self.offsets and buffer.max_bytes:
             assert buffer.constant is not None
-            offset = align_up(self.size, _constant_align(buffer, self.target))
+            offset = align_up(self.size, BLOB_ALIGN if first else constant_align(buffer, self.target))
             self.offsets[buffer] = offset
             self.size = offset + buffer.max_bytes
             self.entries.append(Entry(self.names.take(buffer.name), offset, buffer.constant, buffer.packing))
         return self.offsets.get(buffer, 0)
-
-
-def _constant_align(buffer: Buffer, target: Target) -> int:
-    """Of a constant in the blob: that of a line of a cache; where flash comes first what elements, kernels, words and
-    vectors need."""
-    if target.prefer != Prefer.FLASH:
-        return BLOB_ALIGN
-    needed = max(buffer.storage.align, buffer.dtype.bits // 8, target.pointer_bytes, target.vector_bytes)
-    return min(BLOB_ALIGN, needed)
 
 
 class _Planner:
@@ -240,6 +239,7 @@ class _Planner:
         self.functions: dict[object, Function] = {}
         self.pointers: dict[Buffer, str] = {}  # in loops: what lies where a pointer variable says
         self.times = 1  # how often a step runs
+        self.copies: dict[Copy, Copied] = {}
         self.swaps = self.shared = self.steps = 0
         self.shown: Mapping[int, tuple[Shown, ...]] = {}
         self.outside: dict[Buffer, str] = {}  # inputs and outputs that are told by pointer
@@ -258,12 +258,25 @@ class _Planner:
         if isinstance(item, Measure):
             self.sizes.add(item.symbol)
             return Measured(item.symbol, self.argument("size", item.source, False), item.provenance, self.settled())
+        if isinstance(item, Copy):
+            return self.copy(item)
+        if isinstance(item, Await):
+            return Awaited(self.copies[item.copy])
         if isinstance(item, Stop):
             return Halt(item.why, item.provenance, item.status)
         if isinstance(item, Rows):
             stages = (Stage(self.step(stage.call), stage.height, stage.step, stage.pulls) for stage in item.stages)
             return RowRegion(tuple(stages), item.provenance)
         return self.step(item)
+
+    def copy(self, copy: Copy) -> Copied:
+        source = self.blob.place(copy.parts[0], first=True)
+        for part in copy.parts:
+            if self.blob.place(part) - source != root(part)[1] - root(copy.to)[1]:
+                raise InternalError(f"{part} is not where its copy expects it in the blob")
+        base, offset = self.offsets[copy.to]
+        self.copies[copy] = Copied(source, base, offset, copy.to.max_bytes, copy.provenance)
+        return self.copies[copy]
 
     def settled(self) -> tuple[Dim, ...]:
         """What must not be negative, as far as it follows from the sizes that are known by now; each once."""
@@ -339,9 +352,9 @@ class _Planner:
             views = [call.ins[operand] for operand in check.operands]
             if all(view.buffer.role == CONSTANT for view in views):
                 dtype = views[0].buffer.dtype
-                ranges = [self.argument("", view, False) for view in views]
-                count = (ranges[0].high - ranges[0].low) // dtype.nbytes(1)
-                offsets = tuple(place.low for place in ranges)
+                low, high = views[0].byte_range
+                count = (high - low) // dtype.nbytes(1)
+                offsets = tuple(self.blob.place(view.buffer) + view.byte_range[0] for view in views)
                 self.checks[Checked(check.function, dtype, offsets, count, check.numbers)] = None
 
     def argument(self, role: str, view: View, written: bool) -> Argument:
@@ -352,7 +365,7 @@ class _Planner:
 
     def place(self, buffer: Buffer) -> tuple[str, int]:
         """Base and offset of a buffer's address."""
-        if buffer.role == CONSTANT:
+        if buffer.role == CONSTANT and not buffer.overlap:
             return BLOB, self.blob.place(buffer)
         if buffer.role == STREAM:
             return STREAMS, 8 * self.streams.setdefault(buffer, len(self.streams))

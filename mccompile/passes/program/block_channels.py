@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...base.constant import Constant
 from ...base.dims import static
 from ...base.names import Names
-from ...kernels.api import viewed
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.pool import Pool
-from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Program, View, reads, walk
+from ...program.ir import TEMPORARY, Buffer, Call, Program, View, reads, walk
 from ...program.relocate import covers_in_any_order
 from ...program.taken_names import taken_names
 from ..api import Context
+from ..channels import cut, like
 
 
 def block_channels(program: Program, context: Context) -> None:
@@ -61,37 +60,13 @@ def _is_pair(conv: Call, pool: Call) -> bool:
 def _blocks(conv: Call, pool: Call, size: int, names: Names) -> list[Call]:
     kind, found, parts = conv.of(Conv), list[Call](), list[View]()
     for start in range(0, static(pool.outs[0].shape[1]), size):
-        fixed = [conv.ins[0], _cut(conv.ins[1], 0, start, size, names)]
+        fixed = [conv.ins[0], cut(conv.ins[1], 0, start, size, names)]
         fixed += [*conv.ins[2 : 2 + kind.x_zero]]
-        fixed += [_cut(view, 0, start, size, names) for view in conv.ins[2 + kind.x_zero : kind.fixed]]
-        extras = [_cut(view, 1, start, size, names) for view in conv.ins[kind.fixed :]]
-        between = _like(conv.outs[0], size, names)
-        others = [_cut(view, 1, start, size, names) for view in pool.ins[1:]]
-        parts.append(_like(pool.outs[0], size, names))
+        fixed += [cut(view, 0, start, size, names) for view in conv.ins[2 + kind.x_zero : kind.fixed]]
+        extras = [cut(view, 1, start, size, names) for view in conv.ins[kind.fixed :]]
+        between = like(conv.outs[0], 1, size, names)
+        others = [cut(view, 1, start, size, names) for view in pool.ins[1:]]
+        parts.append(like(pool.outs[0], 1, size, names))
         found.append(replace(conv, ins=(*fixed, *extras), outs=(between,)))
         found.append(replace(pool, ins=(between, *others), outs=(parts[-1],)))
     return [*found, Call(Concat(1), tuple(parts), pool.outs, pool.provenance)]
-
-
-def _like(view: View, size: int, names: Names) -> View:
-    """A buffer for so many channels of what lies as the view says."""
-    shape = (view.shape[0], size, *view.shape[2:])
-    order = sorted(range(len(shape)), key=lambda axis: (-static(view.strides[axis]), axis))
-    old = view.buffer
-    made = Buffer(names.take(f"{old.name}_channels"), old.dtype, tuple(shape[axis] for axis in order))
-    made.provenance = old.provenance
-    return made.whole().permuted([order.index(axis) for axis in range(len(shape))])
-
-
-def _cut(view: View, axis: int, start: int, size: int, names: Names) -> View:
-    """Some channels of an operand; constants are cut, as kernels may pack all that is in a buffer."""
-    cut = view.sliced(axis, start, size)
-    if view.buffer.role != CONSTANT or view.buffer.constant is None or view.strides[axis] == 0:
-        return cut
-    array = viewed(cut, view.buffer.constant)
-    once = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in view.strides)]
-    value = Constant.of(once.copy())
-    name = names.take(f"{view.buffer.name}_channels")
-    shape = value.type.static_shape
-    made = Buffer(name, view.buffer.dtype, shape, CONSTANT, value, view.buffer.provenance)
-    return made.whole().broadcast_to(cut.shape)

@@ -11,6 +11,7 @@ Nothing is computed twice, and every call computes what it did before, in anothe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,7 @@ from ...program.ir import (
     EXTERNAL,
     Buffer,
     Call,
+    Item,
     Program,
     Rows,
     Stage,
@@ -116,6 +118,7 @@ def best_chains(
     player = Chains(program, calls)
     outside, rings = _Outside(program, context), Rings(program, calls, context)
     count = len(program.body)
+    room = context.memory.window * 7 // 8 or sys.maxsize  # packed they may be larger
     costs: dict[tuple[int, int], int] = {}
     found: dict[tuple[int, int], Chain] = {}
     whole = [outside.cost(last, last, None) for last in range(count)]
@@ -127,6 +130,8 @@ def best_chains(
                 break
             if all(whole[k] <= floor for k in range(first, last + 1)):
                 continue  # nothing to gain here
+            if first < last and _weights(program.body[first : last + 1]) > room:
+                continue  # all of them are in the window at once
             chain = player.play(first, last, 1, overlapping)
             if chain is not None and rings.possible(chain):
                 cost = outside.cost(first, last, chain)
@@ -154,6 +159,11 @@ def best_chains(
                 best = wider
         chosen.append(best)
     return chosen
+
+
+def _weights(items: Sequence[Item]) -> int:
+    read = {view.buffer for item in items for view in reads(item)}
+    return sum(buffer.max_bytes for buffer in read if buffer.role == CONSTANT)
 
 
 def _cut(count: int, costs: dict[tuple[int, int], int], limit: int | None) -> tuple[int, list[tuple[int, int]]]:

@@ -1,0 +1,84 @@
+/* mcc_window.h - weights that a run copies into the arena piece by piece (--weights-window), while it computes with the
+ * piece before: from a file, an SD card, a memory that is slow or that nothing can address. Each byte is read once in a
+ * run, from the first to the last.
+ *
+ *     static int begin(void *user, void *to, uint64_t from, size_t bytes)
+ *     {
+ *         return flash_start_dma(user, to, from, bytes);
+ *     }
+ *     static int wait(void *user) { return flash_finish_dma(user); }
+ *     ...
+ *     const mcc_reader reader = {begin, wait, &flash};
+ *     net_init_from(&m, arena, sizeof arena, &reader);
+ *
+ * A blob that lies in memory is copied by MCC_COPY_BEGIN (mcc_port.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MCC_WINDOW_H
+#define MCC_WINDOW_H
+
+#include <string.h>
+
+#include "mcc.h"
+
+/* How a program reads the blob. At most one piece is on its way at a time; but where a run was given up between two
+ * slices (<model>_run_steps), `begin` may come before the end of the piece before, and lets that end first. */
+typedef struct mcc_reader {
+    /* Begins to read `bytes` bytes from byte `from` of the blob to `to`; 0 if that went well. It may read them at once. */
+    int (*begin)(void *user, void *to, uint64_t from, size_t bytes);
+    /* Returns when they are there, 0 if that went well; NULL: they are when `begin` returns. */
+    int (*wait)(void *user);
+    void *user;
+} mcc_reader;
+
+/* Where a model has its weights from. */
+typedef struct mcc_window {
+    mcc_reader reader;
+    const uint8_t *memory; /* the blob, where there is no reader */
+    uint64_t data;         /* where its data section begins */
+} mcc_window;
+
+#ifndef MCC_COPY_BEGIN
+#define MCC_COPY_BEGIN(to, from, bytes) (memcpy(to, from, bytes), 0)
+#endif
+#ifndef MCC_COPY_WAIT
+#define MCC_COPY_WAIT() 0
+#endif
+
+/* Begins to bring a piece of the data section. */
+MCC_INLINE int mcc_window_begin(const mcc_window *w, void *to, uint64_t from, size_t bytes)
+{
+    if (w->reader.begin != NULL) return w->reader.begin(w->reader.user, to, w->data + from, bytes);
+#ifdef MCC_LATE_COPIES
+    (void)from;
+    (void)memset(to, 0xA5, bytes);
+    return 0;
+#else
+    return MCC_COPY_BEGIN(to, &w->memory[(size_t)(w->data + from)], bytes);
+#endif
+}
+
+/* Returns when the piece that was begun last, which was this one, is there. */
+MCC_INLINE int mcc_window_wait(const mcc_window *w, void *to, uint64_t from, size_t bytes)
+{
+    (void)to;
+    (void)from;
+    (void)bytes;
+    if (w->reader.begin != NULL) return w->reader.wait != NULL ? w->reader.wait(w->reader.user) : 0;
+#ifdef MCC_LATE_COPIES
+    (void)memcpy(to, &w->memory[(size_t)(w->data + from)], bytes);
+    return 0;
+#else
+    return MCC_COPY_WAIT();
+#endif
+}
+
+/* Brings a piece and waits for it. */
+MCC_INLINE int mcc_window_read(const mcc_window *w, void *to, uint64_t from, size_t bytes)
+{
+    const int failed = mcc_window_begin(w, to, from, bytes);
+    return failed != 0 ? failed : mcc_window_wait(w, to, from, bytes);
+}
+
+#endif /* MCC_WINDOW_H */
