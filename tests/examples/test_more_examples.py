@@ -48,8 +48,9 @@ def test_a_wake_word_is_heard_in_a_recording(core: str, tmp_path: Path) -> None:
     assert [abs(at - end) < 0.05 for at, end in zip(heard, (1.233, 2.533), strict=True)] == [True, True]
 
 
-def test_weights_are_mapped_and_a_changed_file_is_refused(tmp_path: Path) -> None:
-    folder = copied("mmap", tmp_path)
+@pytest.mark.parametrize("example", ["mmap", "window"])
+def test_weights_come_from_a_file_and_a_changed_one_is_refused(example: str, tmp_path: Path) -> None:
+    folder = copied(example, tmp_path)
     run("make", MCCOMPILE, folder=folder)
     pictures = np.load(folder.parent / "digits" / "pictures.npz")
     for number in range(5):
@@ -62,7 +63,7 @@ def test_weights_are_mapped_and_a_changed_file_is_refused(tmp_path: Path) -> Non
     (folder / blob).write_bytes(contents)
     command = ["./build/classify", blob, "0.f32"]
     refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert (refused.returncode, refused.stderr) == (1, "the blob is damaged\n")
+    assert refused.returncode == 1 and refused.stderr.endswith("the blob is damaged\n")
 
 
 def test_a_shared_library_shows_what_its_header_declares(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ class Batch:
         defines = "".join(f"#define mcc_host_{name} {prefix}_host_{name}\n" for name in NAMES)
         if own is None and weights.is_file() and "incbin" not in weights.read_text(encoding="utf-8"):
             sources.append(weights.name)
-        unit = defines + "".join(f'#include "{name}"\n' for name in sources) + HOST
+        unit = "#define MCC_LATE_COPIES\n" + defines + "".join(f'#include "{name}"\n' for name in sources) + HOST
         (folder / f"{prefix}_unit.c").write_text(unit, encoding="utf-8")
         aside = folder / f"{prefix}_host"
         aside.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ early leaves no copy under way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ...base.dtypes import string, u8
@@ -65,9 +65,16 @@ def bring_weights(program: Program, context: Context) -> None:
     _refuse(program)
     names, seen = taken_names(program), set[Buffer]()
     loads = [
-        _Load(first, last, _copy(program.body[first : last + 1], names, seen, context.target))
+        _Load(first, last, _instead(program.body[first : last + 1], names, seen, context.target))
         for first, last in _groups(program.body, window // _SMALL, context.target)
     ]
+    end = len(program.body)
+    handed_out = [view.buffer for _, view in program.outputs if view.buffer.role == CONSTANT and view.buffer.max_bytes]
+    if handed_out:  # outputs that are constants
+        copy, copies = _copy(list(dict.fromkeys(handed_out)), names, seen, context.target)
+        copy.provenance = tuple(name for name, view in program.outputs if view.buffer in copies)
+        program.outputs = [(name, _copied(view, copies)) for name, view in program.outputs]
+        loads.append(_Load(end, end, copy))
     _fit(program, loads, window)
     before: dict[int, list[Item]] = {}
     ends = [place for place, item in enumerate(program.body) if _may_end(item)]
@@ -75,6 +82,7 @@ def bring_weights(program: Program, context: Context) -> None:
         before.setdefault(_begin(load, previous, ends, window), []).append(load.copy)
         before.setdefault(load.first, []).append(Await(load.copy))
     program.body = [each for place, item in enumerate(program.body) for each in (*before.get(place, ()), item)]
+    program.body += before.get(end, [])
 
 
 def _groups(body: list[Item], most: int, target: Target) -> list[tuple[int, int]]:
@@ -116,9 +124,19 @@ def _begin(load: _Load, previous: _Load | None, ends: list[int], window: int) ->
     return max([first, *(place + 1 for place in ends if first <= place < load.first)])
 
 
-def _copy(items: list[Item], names: Names, seen: set[Buffer], target: Target) -> Copy:
+def _instead(items: list[Item], names: Names, seen: set[Buffer], target: Target) -> Copy:
     """Brings all constants of items, which read the copies from now on."""
-    constants = _constants(items)
+    copy, copies = _copy(_constants(items), names, seen, target)
+    copy.provenance = next((call.provenance for call in _calls(items)), ())
+    for inner in walk(items):
+        _reads_instead(inner, copies)
+    return copy
+
+
+def _copy(
+    constants: list[Buffer], names: Names, seen: set[Buffer], target: Target
+) -> tuple[Copy, dict[Buffer, Buffer]]:
+    """Also the parts that it makes of constants."""
     places, size = _layout(constants, target)
     align = max(needed_align(constant, target) for constant in constants)
     to = Buffer(names.take("weights"), u8, (size,), storage=Storage(align))
@@ -127,25 +145,24 @@ def _copy(items: list[Item], names: Names, seen: set[Buffer], target: Target) ->
         name = names.take(constant.name) if constant in seen else constant.name
         copies[constant] = replace(constant, name=name, overlap=Overlap(to, places[constant], part=True))
     seen.update(constants)
-    for inner in walk(items):
-        _reads_instead(inner, copies)
-    return Copy(tuple(copies[constant] for constant in constants), to, next(_calls(items)).provenance)
+    return Copy(tuple(copies.values()), to), copies
 
 
-def _reads_instead(item: Item, copies: dict[Buffer, Buffer]) -> None:
-    def view(old: View) -> View:
-        return replace(old, buffer=copies.get(old.buffer, old.buffer))
+def _copied(view: View, copies: Mapping[Buffer, Buffer]) -> View:
+    return replace(view, buffer=copies.get(view.buffer, view.buffer))
 
+
+def _reads_instead(item: Item, copies: Mapping[Buffer, Buffer]) -> None:
     for call in _calls([item]):
-        call.ins = tuple(map(view, call.ins))
+        call.ins = tuple(_copied(view, copies) for view in call.ins)
     match item:
         case If():
-            item.condition = view(item.condition)
+            item.condition = _copied(item.condition, copies)
         case Measure():
-            item.source = view(item.source)
+            item.source = _copied(item.source, copies)
         case Loop():
-            item.trips = view(item.trips) if isinstance(item.trips, View) else item.trips
-            item.condition = view(item.condition) if item.condition is not None else None
+            item.trips = _copied(item.trips, copies) if isinstance(item.trips, View) else item.trips
+            item.condition = _copied(item.condition, copies) if item.condition is not None else None
 
 
 def _calls(items: list[Item]) -> Iterator[Call]:
@@ -179,7 +196,6 @@ def _refuse(program: Program) -> None:
         whys.append("a network that learns reads its weights outside of runs")
     if any(buffer.dtype is string for buffer in program.buffers()):
         whys.append("strings point at their text as long as somebody may read them")
-    whys += [f"output {name!r} is a constant" for name, view in program.outputs if view.buffer.role == CONSTANT]
     if whys:
         what, fix = "weights cannot come through a window", "leave out --weights-window"
         raise UnsupportedModel(*(Problem(what, program.name, why, fix) for why in whys))

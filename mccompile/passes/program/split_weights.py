@@ -26,11 +26,12 @@ def split_weights(program: Program, context: Context) -> None:
     if not context.memory.window:
         return
     names = taken_names(program)
-    room = context.memory.window // 2 * 7 // 8  # two blocks are there at a time, and packing may make them larger
+    half = context.memory.window // 2  # two blocks are there at a time
+    room = half * 7 // 8  # for one, which packing may make larger
     for call in [item for item in program.body if isinstance(item, Call)]:
         weights = sum(buffer.max_bytes for buffer in {v.buffer for v in call.ins if v.buffer.role == CONSTANT})
         axis = _axis(call)
-        if weights <= room or axis is None:
+        if weights <= half or axis is None:
             continue
         channels = static(call.outs[0].shape[axis])
         most = max(channels * room // weights, 1)
