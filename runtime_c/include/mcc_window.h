@@ -25,7 +25,7 @@
 /* How a program reads the blob. At most one piece is on its way at a time; but where a run was given up between two
  * slices (<model>_run_steps), `begin` may come before the end of the piece before, and lets that end first. */
 typedef struct mcc_reader {
-    /* Begins to read `bytes` bytes from byte `from` of the blob to `to`; 0 if that went well. It may read them at once. */
+    /* Begins to read `bytes` bytes from byte `from` of the blob to `to`, or reads them at once; 0 if that went well. */
     int (*begin)(void *user, void *to, uint64_t from, size_t bytes);
     /* Returns when they are there, 0 if that went well; NULL: they are when `begin` returns. */
     int (*wait)(void *user);

@@ -21,7 +21,7 @@ from ...program.ir import TEMPORARY, Buffer, Call, Program, View, reads, walk
 from ...program.relocate import covers_in_any_order
 from ...program.taken_names import taken_names
 from ..api import Context
-from ..channels import cut, like
+from ..channel_parts import cut, like
 
 
 def block_channels(program: Program, context: Context) -> None:

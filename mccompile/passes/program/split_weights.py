@@ -17,7 +17,7 @@ from ...program.ir import CONSTANT, TEMPORARY, Call, Program, View
 from ...program.relocate import covers_in_any_order
 from ...program.taken_names import taken_names
 from ..api import Context
-from ..channels import cut, like
+from ..channel_parts import cut, like
 
 _WHOLE = 16, 8, 4, 1  # a block has a multiple of the first of these that fits: tiles of kernels stay full
 
