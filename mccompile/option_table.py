@@ -255,8 +255,8 @@ class OptionTable:
         share=0.05,
     )
     weights_window: int = _option(
-        "Copy the weights into the arena while a run needs them, at most so many bytes at a time: 64K. They may then lie "
-        "in a file, on a card, or in memory that is slow (<model>_init_from).",
+        "Copy the weights into the arena while a run needs them, at most so many bytes at a time: 64K. They may then "
+        "lie in a file, on a card, or in memory that is slow (<model>_init_from).",
         MEMORY,
         0,
         metavar="SIZE",

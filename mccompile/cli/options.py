@@ -24,7 +24,7 @@ def flag_of(option: Option) -> Callable[[Any], Any]:
         more["type"] = click.Choice(entry.values)
     elif entry.path or "Path" in option.type:
         more["type"] = click.Path(path_type=Path)
-    elif option.type.split(" ")[0] in _NUMBERS:
+    elif option.type.split(" ")[0] in _NUMBERS and not entry.reads:
         more["type"] = _NUMBERS[option.type.split(" ")[0]]
     if option.default in (*entry.values, "generic", 1) and option.type != "bool":
         more |= {"default": option.default, "show_default": True}

@@ -101,6 +101,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "mem": lambda given: option_texts.pools(_names(given)) if _is_text(given) else tuple(given),
     "functions": lambda given: option_texts.functions(_names(given)) if _is_text(given) else tuple(given),
     "winograd": option_texts.winograd,
+    "weights_window": option_texts.window,
 }
 
 _PLAIN: Mapping[str, Callable[[Any], Any]] = {  # by the type of a field

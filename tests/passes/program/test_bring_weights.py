@@ -15,6 +15,7 @@ from mccompile.base.errors import CheckFailed, InternalError, UnsupportedModel
 from mccompile.emit.package import Package
 from mccompile.emit.traffic import traffic
 from mccompile.measure.correctness import build
+from mccompile.option_texts import window
 from mccompile.passes.memory.sharing import sharing_problems
 from mccompile.plan.copies import Awaited, Copied, copies
 from mccompile.plan.ir import Item
@@ -122,6 +123,13 @@ def test_an_output_may_be_a_constant() -> None:
     )
     made.graph.initializer.append(numpy_helper.from_array(np.arange(3, dtype=np.float32), "c"))
     np.testing.assert_array_equal(results(compiled(made, 64), made)["z"], [0, 1, 2])
+
+
+def test_sizes_are_read() -> None:
+    assert [window("64K"), window(65536), window("")] == [65536, 65536, 0]
+    for wrong, likely in {"64q": "64", "0": "64K", "big": "64K"}.items():
+        with pytest.raises(ValueError, match=f"did you mean --weights-window {likely}\\?"):
+            window(wrong)
 
 
 def test_strings_are_refused() -> None:
