@@ -23,8 +23,8 @@ MCC_INLINE int mcc_window_crc32(const mcc_window *w, uint32_t *crc, uint64_t fro
     return 0;
 }
 
-/* Checks a blob of `total` bytes as mcc_blob_open does, and finds out where its data begin. `room` is memory that nobody
- * needs yet. */
+/* Checks a blob of `total` bytes as mcc_blob_open does, and finds out where its data begin. `room` is memory that
+ * nobody needs yet. */
 MCC_INLINE mcc_status mcc_window_open(mcc_window *w, uint64_t total, const uint8_t identity[MCC_BLOB_IDENTITY_BYTES],
                                       uint64_t need, size_t align, uint8_t *room, size_t room_bytes)
 {
