@@ -1,7 +1,8 @@
 /* mcc_serve.h - lets a host check a model on its board, over any stream of bytes.
  *
- * A frame is a number of 4 bytes, a code, a body, and the CRC-32 of all of these; COBS frees it of zero bytes, and a zero
- * ends it. So after lost, doubled or broken bytes the next frame is whole again, which lengths in front cannot promise.
+ * A frame is a number of 4 bytes, a code, a body, and the CRC-32 of all of these; COBS frees it of zero bytes, and a
+ * zero ends it. So after lost, doubled or broken bytes the next frame is whole again, which lengths in front cannot
+ * promise.
  * Numbers are little-endian. The host repeats a request that is not answered; one with the number of the last one is
  * answered without a second run.
  *

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 from mccompile.base.errors import CheckFailed, InternalError, UnsupportedModel
+from mccompile.emit.folder import write_folder
 from mccompile.emit.package import Package
 from mccompile.emit.traffic import traffic
 from mccompile.measure.correctness import build
@@ -123,6 +126,19 @@ def test_an_output_may_be_a_constant() -> None:
     )
     made.graph.initializer.append(numpy_helper.from_array(np.arange(3, dtype=np.float32), "c"))
     np.testing.assert_array_equal(results(compiled(made, 64), made)["z"], [0, 1, 2])
+
+
+def test_constants_without_elements_have_an_address(tmp_path: Path) -> None:
+    made = parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y, float[0] z) {'
+        " y = Relu(x) z = Identity(c) }"
+    )
+    made.graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.float32), "c"))
+    found = compiled(made, 64)
+    write_folder(tmp_path, found.files)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path / 'runtime'}"]
+    subprocess.run(["cc", *flags, "-c", f"{found.plan.prefix}.c", "-o", "model.o"], cwd=tmp_path, check=True)
+    assert results(found, made)["z"].shape == (0,)
 
 
 def test_sizes_are_read() -> None:
