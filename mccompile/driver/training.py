@@ -41,6 +41,7 @@ _REFUSED = {
     "board": "--board",
     "strips": "--recompute",
     "weights_dtype": "--weights-dtype",
+    "weights_window": "--weights-window",
 }
 
 

@@ -191,11 +191,7 @@ def _fit(program: Program, loads: list[_Load], window: int) -> None:
 
 def _refuse(program: Program) -> None:
     """What needs constants at other times than while a step reads them."""
-    whys = []
-    if program.phases:
-        whys.append("a network that learns reads its weights outside of runs")
     if any(buffer.dtype is string for buffer in program.buffers()):
-        whys.append("strings point at their text as long as somebody may read them")
-    if whys:
         what, fix = "weights cannot come through a window", "leave out --weights-window"
-        raise UnsupportedModel(*(Problem(what, program.name, why, fix) for why in whys))
+        why = "strings point at their text as long as somebody may read them"
+        raise UnsupportedModel(Problem(what, program.name, why, fix))
