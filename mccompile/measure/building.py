@@ -40,20 +40,19 @@ def refuse_undefined(package: Package) -> None:
             raise WrongUse(Problem(f"nothing here has the code of function {name}", where, "it is linked later", fix))
 
 
-_LATE = "-DMCC_LATE_COPIES"  # weights through a window come as late as they may
-
-
 @stage("build")
 def build(package: Package, target: Target, cc: str | None = None) -> Model | Emulated:
     """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
     refuse_undefined(package)
+    # Weights through a window come as late as they may. (A module's Makefile takes flags instead of its own.)
+    late = ("-DMCC_LATE_COPIES",) if package.plan.window else ()
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         folder = Path(scratch, "out")
         package.write(folder)
         if target.run:
             small = ("-Os",) if target.prefer == Prefer.FLASH else ()
-            return Emulated.build(folder, target, cc, (*small, _LATE))
-        flags = (*target.cflags, _LATE)  # the model's headers ask for the target's, whatever kernels were chosen
+            return Emulated.build(folder, target, cc, (*small, *late))
+        flags = (*target.cflags, *late)  # the model's headers ask for the target's, whatever kernels were chosen
         return Model.build(folder, cc, flags)
 
 
