@@ -15,6 +15,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.errors import Problem, UnsupportedModel, WrongUse
 from ...base.names import new_name
+from ...base.provenance import Provenance, merge
 from ...base.streaming import Stream, Streamed
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Refused, Value
@@ -154,7 +155,7 @@ class _Builder:
         elif source is not None and value in self.made:
             assert value.producer is not None  # the same operator on other elements
             others = [self._of(each) if each else None for each in value.producer.inputs[1:]]
-            part = self._made(value.producer.op, [self.part(*source), *others], f"{value.name}/part", value.producer)
+            part = self._made(value.producer.op, [self.part(*source), *others], f"{value.name}/part", value)
         elif source is not None:
             part = self.part(*source)
         else:
@@ -178,9 +179,9 @@ class _Builder:
             self.graph.inputs.append(before)
             back = tuple(order.index(place) for place in range(len(order)))
             older = self._turned(before, back, value)
-            both = self._made(Concat(axis), [older, new], f"{value.name}/both", value.producer)
+            both = self._made(Concat(axis), [older, new], f"{value.name}/both", value)
             self.parts[value, span] = both
-            kept = self._sliced(both, axis, high - low, high - low + past, f"{value.name}/kept", value.producer)
+            kept = self._sliced(both, axis, high - low, high - low + past, f"{value.name}/kept", value)
             kept = self._turned(kept, order, value)
             self.states[kept.name] = kept
             self.graph.states[before.name] = kept.name
@@ -198,7 +199,7 @@ class _Builder:
     def _turned(self, x: Value, order: tuple[int, ...], value: Value) -> Value:
         if order == tuple(range(len(order))):
             return x
-        return self._made(Transpose(perm=order), [x], f"{x.name}/turned", value.producer)
+        return self._made(Transpose(perm=order), [x], f"{x.name}/turned", value)
 
     def _cut(self, whole: Value, value: Value, span: Span) -> Value:
         """`span` of elements out of all that there are up to the newest."""
@@ -207,9 +208,9 @@ class _Builder:
         low = span[0] - (high - size)
         if (low, span[1]) == (0, high):
             return whole
-        return self._sliced(whole, axis, low, low + span[1] - span[0], f"{value.name}/part", value.producer)
+        return self._sliced(whole, axis, low, low + span[1] - span[0], f"{value.name}/part", value)
 
-    def _sliced(self, x: Value, axis: int, low: int, high: int, name: str, near: Node | None) -> Value:
+    def _sliced(self, x: Value, axis: int, low: int, high: int, name: str, near: Value) -> Value:
         cut = [self._constant(np.array([each], np.int64), f"{name}/cut") for each in (low, high, axis)]
         return self._made(Slice(), [x, *cut], name, near)
 
@@ -220,7 +221,7 @@ class _Builder:
         own = self.made.get(value)
         if own is not None:
             own.name = self._free(f"{value.name}/new")
-        node = Node(Identity(), [made], [None], value.producer.provenance if value.producer else ())
+        node = Node(Identity(), [made], [None], _provenance(value))
         output = Value(value.name, node.op.infer(node.site())[0])
         node.outputs = [output]
         self.graph.add(node)
@@ -258,14 +259,21 @@ class _Builder:
     def _is_outside(self, value: Value) -> bool:
         return value in self.made or value in self.found.known
 
-    def _made(self, op: Op, operands: Sequence[Value | None], name: str, near: Node | None) -> Value:
-        return self.graph.compute(op, operands, [self._free(name)], near.provenance if near else ())[0]
+    def _made(self, op: Op, operands: Sequence[Value | None], name: str, near: Value) -> Value:
+        return self.graph.compute(op, operands, [self._free(name)], _provenance(near))[0]
 
     def _constant(self, contents: np.ndarray, name: str) -> Value:
         return Value.of_constant(self._free(name), Constant.of(contents))
 
     def _free(self, name: str) -> str:
         return new_name(name, self.taken)
+
+
+def _provenance(value: Value) -> Provenance:
+    """The node that makes a value of the window network; for an input, those that read it."""
+    if value.producer is not None:
+        return value.producer.provenance
+    return merge(*(node.provenance for node, _ in value.uses))
 
 
 def _sized(type: TensorType, axis: int, size: int) -> TensorType:

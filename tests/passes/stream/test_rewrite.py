@@ -99,6 +99,13 @@ def test_what_is_kept_is_what_is_needed() -> None:
     assert (found.warm_up, found.outputs[0].latency) == (12, 0)
 
 
+@pytest.mark.parametrize("network", [TCN, STRIDED, QUANTIZED], ids=["tcn", "strided", "quantized"])
+def test_what_keeps_frames_comes_from_nodes_of_the_model(network: ModelProto) -> None:
+    """Frames of an input too, which no node makes: those that read it."""
+    graph, _ = stepped(network, "x=2,hop=8")
+    assert [node.op.name for node in graph.nodes if not node.provenance] == []
+
+
 def test_refusals() -> None:
     with pytest.raises(UnsupportedModel, match="hop=8"):
         stepped(STRIDED, "x=2,hop=4")
