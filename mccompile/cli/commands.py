@@ -185,8 +185,27 @@ def _with_pages(files: Mapping[str, bytes], packages: Sequence[Package]) -> Mapp
 )
 @click.option("--name", default="", help="Which model it is, where the folder has several.")
 @click.option("--force", is_flag=True, help="Also replace files that were edited.")
+@click.option(
+    "--update",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write an update for slots (`mccompile slots`) instead of replacing weights in DIR.",
+)
+@click.option("--version", type=int, default=0, metavar="N", help="Of the update: what the program says that it runs.")
+@click.option(
+    "--counter", type=int, default=0, metavar="N", help="Of the update: programs refuse one that is lower than before."
+)
 @trust_flag
-def blob(model: Path, folder: Path, name: str, force: bool, trust: bool) -> None:
+def blob(
+    model: Path,
+    folder: Path,
+    name: str,
+    force: bool,
+    update: Path | None,
+    version: int,
+    counter: int,
+    trust: bool,
+) -> None:
     """Write the weights of a retrained model for code that is compiled already.
 
     Replaces nothing but the weights in DIR, by those that its code accepts; options are those of DIR/report.json. Where
@@ -195,12 +214,31 @@ def blob(model: Path, folder: Path, name: str, force: bool, trust: bool) -> None
     from ..emit.folder import replace_files
     from ..update import new_blob
 
+    if update is None and (version or counter):
+        raise WrongUse(Problem("there is no update to number", "--version", "", "write --update FILE as well"))
     files, notes = new_blob(model, folder, name, trust)
-    replace_files(folder, files, force)
-    for path, contents in files.items():
-        click.echo(f"{folder / path}: {len(contents)} bytes")
+    if update is None:
+        replace_files(folder, files, force)
+        written = {folder / path: contents for path, contents in files.items()}
+    else:
+        written = {update: _update_of(files, update, version, counter)}
+    for path, contents in written.items():
+        click.echo(f"{path}: {len(contents)} bytes")
     for note in notes:
         click.echo(f"note     {note}; the header's macros are of the weights that it was compiled with")
+
+
+def _update_of(files: Mapping[str, bytes], to: Path, version: int, counter: int) -> bytes:
+    """The blob among these, as an update that is written."""
+    from ..emit.updates import update_image
+
+    blob = next(contents for path, contents in files.items() if path.endswith(".mcb"))
+    image = update_image(blob, version, counter)
+    try:
+        to.write_bytes(image)
+    except OSError as error:
+        raise cannot_write("the update", to, error) from None
+    return image
 
 
 def _native_hint(plan: Plan, options: Options) -> str:

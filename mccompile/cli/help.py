@@ -83,6 +83,7 @@ COMMANDS = (
             "tokenizer",
             "llm",
             "blob",
+            "slots",
             "serve",
             "train",
         ),

@@ -130,6 +130,13 @@ STATUSES = (
         "the store is empty or failed",
     ),
     Status(32, "MCC_ERR_READ", "the program's function did not read weights", "weights could not be read"),
+    Status(
+        33,
+        "MCC_ERR_UPDATE_OLD",
+        "weights with a lower counter than those that run",
+        "the update is older than what may run",
+    ),
+    Status(34, "MCC_ERR_UPDATE_SIGNATURE", "the signature of weights is wrong", "the signature is wrong"),
 )
 ERRORS = tuple(status for status in STATUSES if status.number)  # and what is no error, but not the end
 

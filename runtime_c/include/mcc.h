@@ -57,7 +57,9 @@ typedef enum mcc_status {
     MCC_ERR_MODULE_CALL = 29,     /* a module was compiled without what it is asked for */
     MCC_ERR_ROWS = 30,            /* the program's function did not give rows of an input */
     MCC_ERR_STORE = 31,           /* nothing whole is in the store of what was learned, or it failed */
-    MCC_ERR_READ = 32             /* the program's function did not read weights */
+    MCC_ERR_READ = 32,            /* the program's function did not read weights */
+    MCC_ERR_UPDATE_OLD = 33,      /* weights with a lower counter than those that run */
+    MCC_ERR_UPDATE_SIGNATURE = 34 /* the signature of weights is wrong */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -97,6 +99,8 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_ROWS: return "rows of an input did not come";
     case MCC_ERR_STORE: return "the store is empty or failed";
     case MCC_ERR_READ: return "weights could not be read";
+    case MCC_ERR_UPDATE_OLD: return "the update is older than what may run";
+    case MCC_ERR_UPDATE_SIGNATURE: return "the signature is wrong";
     }
     return "unknown status";
 }

@@ -1,6 +1,6 @@
 /* mcc_store.h - keeps what was learned where it survives a power cut: two slots of the program's memory, of which one
  * is whole at any time. A save erases the other one, writes the weights, and their header last; what has no header with
- * the right checksums does not count. Included by <model>.h where it learns.
+ * the right checksums does not count. Included by <model>.h where it learns, and by mcc_update.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #include "mcc_init.h"
 
 #define MCC_STORE_MAGIC 0x4C43434Du /* "MCCL" */
-#define MCC_STORE_HEADER_BYTES 64u  /* of a slot, in front of the weights; 36 are used */
+#define MCC_STORE_HEADER_BYTES 64u  /* of a slot, in front of the weights; 36 are used, the others stay erased */
 #define MCC_STORE_NONE 2u
 
 /* Slots 0 and 1, by functions of the program: not 0 where one failed. Each is written once behind erase, every byte of
@@ -75,11 +75,28 @@ MCC_INLINE uint32_t mcc_stored_bytes(const mcc_stored *tensors, uint32_t count)
     return bytes;
 }
 
+/* Writes the header of a slot whose contents are there, all of its bytes, as flash may take no fewer: from now on it
+ * counts. */
+MCC_INLINE mcc_status mcc_store_seal(const mcc_store *s, uint32_t slot, uint32_t sequence, const uint8_t *identity,
+                                     uint32_t bytes, uint32_t crc)
+{
+    uint8_t head[MCC_STORE_HEADER_BYTES];
+    uint32_t found;
+    (void)memset(head, 0xFF, sizeof head);
+    mcc_put_u32(head, MCC_STORE_MAGIC);
+    mcc_put_u32(&head[4], sequence);
+    mcc_put_u32(&head[8], bytes);
+    mcc_put_u32(&head[12], crc);
+    (void)memcpy(&head[16], identity, 16u);
+    mcc_put_u32(&head[32], mcc_crc32(0u, head, 32u));
+    if (s->write(s->user, slot, 0u, head, sizeof head) != 0) return MCC_ERR_STORE;
+    return mcc_store_is_whole(s, slot, identity, bytes, &found) && found == sequence ? MCC_OK : MCC_ERR_STORE;
+}
+
 MCC_INLINE mcc_status mcc_store_save(const mcc_store *s, const uint8_t *identity, const mcc_stored *tensors,
                                      uint32_t count)
 {
     const uint32_t bytes = mcc_stored_bytes(tensors, count);
-    uint8_t head[36];
     uint32_t i, sequence, at = MCC_STORE_HEADER_BYTES, crc = 0u;
     const uint32_t slot = mcc_store_newest(s, identity, bytes, &sequence) == 0u ? 1u : 0u;
     if (s->erase(s->user, slot) != 0) return MCC_ERR_STORE;
@@ -88,14 +105,7 @@ MCC_INLINE mcc_status mcc_store_save(const mcc_store *s, const uint8_t *identity
         crc = mcc_crc32(crc, (const uint8_t *)tensors[i].place, tensors[i].bytes);
         at += tensors[i].bytes;
     }
-    mcc_put_u32(head, MCC_STORE_MAGIC);
-    mcc_put_u32(&head[4], sequence + 1u);
-    mcc_put_u32(&head[8], bytes);
-    mcc_put_u32(&head[12], crc);
-    (void)memcpy(&head[16], identity, 16u);
-    mcc_put_u32(&head[32], mcc_crc32(0u, head, 32u));
-    if (s->write(s->user, slot, 0u, head, sizeof head) != 0) return MCC_ERR_STORE;
-    return mcc_store_newest(s, identity, bytes, &sequence) == slot ? MCC_OK : MCC_ERR_STORE;
+    return mcc_store_seal(s, slot, sequence + 1u, identity, bytes, crc);
 }
 
 MCC_INLINE mcc_status mcc_store_load(const mcc_store *s, const uint8_t *identity, const mcc_stored *tensors,

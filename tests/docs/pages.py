@@ -9,8 +9,8 @@
 - ```` ```text ````: is shown, no more.
 
 A comment in front of a block says more: `<!-- not run: why -->`, or `<!-- needs: COMMANDS -->` for one that is left out
-where these are not installed (`python:NAME` is a module). `<!-- setup: COMMAND -->` runs a command that readers do not
-see.
+where these are not installed (`python:NAME` is a module, `header:NAME` a header of C). `<!-- setup: COMMAND -->` runs a
+command that readers do not see.
 """
 
 from __future__ import annotations
@@ -69,6 +69,9 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _is_there(name: str) -> bool:
+    if name.startswith("header:"):
+        include = f"#include <{name.removeprefix('header:')}>\n"
+        return subprocess.run(["cc", "-E", "-"], input=include, text=True, capture_output=True).returncode == 0
     module = name.removeprefix("python:")
     return find_spec(module) is not None if module != name else shutil.which(name) is not None
 
