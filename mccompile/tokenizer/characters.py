@@ -1,6 +1,6 @@
 """Sets of characters, as integers whose bits are code points, and what Unicode says of characters.
 
-What is asked is Python's `unicodedata`, so a tokenizer knows the version of Unicode that this Python has.
+What is asked is Python's `unicodedata`, with what `younger.py` adds.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+
+from . import younger
 
 COUNT = 0x110000
 ALL = (1 << COUNT) - 1
@@ -28,8 +30,10 @@ def between(first: int, last: int) -> int:
 @cache
 def _categories() -> Mapping[str, int]:
     found: dict[str, bytearray] = {}
+    added = {code: name for name, code in younger.categories()}
     for code in range(COUNT):
         name = unicodedata.category(chr(code))
+        name = added.get(code, name) if name == "Cn" else name
         found.setdefault(name, bytearray(COUNT // 8))[code >> 3] |= 1 << (code & 7)
     return {name: int.from_bytes(mask, "little") for name, mask in found.items()}
 

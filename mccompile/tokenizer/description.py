@@ -16,6 +16,14 @@ class Added:
     text: str
     special: bool
     normalized: bool
+    left: bool = False  # it takes the spaces in front of it
+    right: bool = False  # and those behind it
+    alone: bool = False  # it is one only where no letters stand beside it
+
+    @property
+    def ways(self) -> int:
+        """MCC_ADDED_SPECIAL and so on."""
+        return self.special + 2 * self.left + 4 * self.right + 8 * self.alone
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,10 @@ from .description import Tokenizer, unsupported
 from .regex import NotUnderstood
 
 _HERE = Path(__file__).parent
+_LETTER = (  # of a word
+    r"[\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}"
+    "\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189\u200c\u200d]"
+)
 _REPLACEMENT = 3  # bytes of what stands for a byte that is no text
 
 
@@ -67,6 +71,8 @@ def printed(of: Tokenizer, prefix: str) -> tuple[dict[str, Source], dict[str, An
     """Files of C, and facts for a report. Raises NotUnderstood."""
     automata = [automaton(expression) for expression in of.splits]
     found = [*tables.vocabulary(of), *(table for n, each in enumerate(automata) for table in tables.of_split(n, each))]
+    letter = automaton(_LETTER) if any(each.alone for each in of.added) else None
+    found += tables.of_split("letter", letter) if letter else []
     found += tables.nfc() if of.nfc else []
     facts = {"tokens": tables.count(of), "merges": len(of.merges), "table_bytes": tables.total(found)}
     context: dict[str, Any] = {"prefix": prefix, "P": prefix.upper(), "tables": found, "of": of, **facts}
@@ -74,7 +80,7 @@ def printed(of: Tokenizer, prefix: str) -> tuple[dict[str, Source], dict[str, An
     context |= {"sizes": {table.name: len(table.numbers) for table in found}}
     context |= {"added": [sum(each.normalized == wanted for each in of.added) for wanted in (False, True)]}
     context |= {"around": len(of.before) + len(of.behind), "most": _REPLACEMENT * max(map(len, of.texts.values())) + 8}
-    context |= {"in_c": _in_c}
+    context |= {"in_c": _in_c, "letter": letter}
     names = {f"{prefix}.h": "tokenizer.h.j2", f"{prefix}.c": "tokenizer.c.j2", "main.c": "main.c.j2"}
     return {file: render_c(_HERE / template, context) for file, template in names.items()}, facts
 

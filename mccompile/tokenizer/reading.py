@@ -118,14 +118,8 @@ def _added(told: list[Any], vocabulary: Mapping[str, int], changes: bool, of_byt
     found = []
     letters = byte_characters()
     for each in told:
-        one = Added(each["id"], each["content"], bool(each.get("special")), bool(each.get("normalized")))
-        for name in ("single_word", "lstrip", "rstrip"):
-            if each.get(name):
-                raise unsupported(
-                    f"its token {one.text!r} has {name}",
-                    "it depends on the text around it",
-                    f'set its "{name}" to false in tokenizer.json',
-                )
+        flags = [bool(each.get(name)) for name in ("special", "normalized", "lstrip", "rstrip", "single_word")]
+        one = Added(each["id"], each["content"], *flags)
         if not one.text or not isinstance(one.token, int) or vocabulary.get(one.text, one.token) != one.token:
             raise damaged(f"the added token {one.text!r} has no text, or not the number that the vocabulary says")
         if one.normalized and changes:
@@ -134,4 +128,7 @@ def _added(told: list[Any], vocabulary: Mapping[str, int], changes: bool, of_byt
         if of_bytes and not one.text.isascii() and all(letter in letters for letter in one.text):
             raise unsupported(f"its token {one.text!r} is bytes", "its letters are those that stand for bytes")
         found.append(one)
+    if any(one.right for one in found) and any(one.text[0].isspace() for one in found):
+        why = "one of its tokens takes the spaces behind it, and another one begins with a space"
+        raise unsupported("its added tokens meet", why)
     return sorted(found, key=lambda one: one.normalized)

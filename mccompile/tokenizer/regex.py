@@ -1,7 +1,8 @@
 """Regular expressions of tokenizers: their text as a network of nodes.
 
-Alternatives are tried from left to right and repetitions take as much as they can, as in Perl; what the dialects of
-regular expressions understand differently is refused.
+Alternatives are tried from left to right and repetitions take as much as they can. It is understood as Oniguruma does,
+which the library `tokenizers` asks: `$` stands at the end of a line, and `{1,3}+` repeats a repetition. What else
+dialects understand differently is refused.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class _Parser:
         return build
 
     def repeated(self) -> _BUILD:
-        part, begin = self.atom(), self.at
+        (part, own), begin = self.atom(), self.at
         if self.takes("?"):
             least, most = 0, 1
         elif self.takes("*"):
@@ -96,11 +97,32 @@ class _Parser:
             least, most = 1, -1
         elif self.takes("{"):
             least, most = self.counts(begin)
+            if least and self.takes("+"):
+                return self.ended(begin, lambda then: self.repetition(self.some(part, least, most), 1, -1, then))
         else:
             return part
+        if self.text[self.at - 1] != "}" and own and self.takes("+"):
+            return self.ended(begin, self.possessive(part, own, least, most))
+        return self.ended(begin, self.some(part, least, most))
+
+    def some(self, part: _BUILD, least: int, most: int) -> _BUILD:
+        return lambda then: self.repetition(part, least, most, then)
+
+    def ended(self, begin: int, made: _BUILD) -> _BUILD:
         if self.text[self.at : self.at + 1] in ("?", "+", "*", "{"):
             self.refuse(begin)
-        return lambda then: self.repetition(part, least, most, then)
+        return made
+
+    def possessive(self, part: _BUILD, own: int, least: int, most: int) -> _BUILD:
+        """Nothing is given back: it ends only where no other one of the set comes."""
+
+        def build(then: int) -> int:
+            over = self.node(Look(characters.ALL & ~own, True, then))
+            if most == 1:
+                return self.node(Fork([part(then), over]))
+            return self.repetition(part, least, most, over)
+
+        return build
 
     def counts(self, begin: int) -> tuple[int, int]:
         inside, closed, _ = self.text[self.at :].partition("}")
@@ -122,21 +144,24 @@ class _Parser:
             then = part(then)
         return then
 
-    def atom(self) -> _BUILD:
+    def atom(self) -> tuple[_BUILD, int]:
+        """What is repeated, and its characters where it is one."""
         begin = self.at
         if self.takes("(?!") or self.takes("(?="):
-            return self.look(begin, negative=self.text[self.at - 1] == "!")
+            return self.look(begin, negative=self.text[self.at - 1] == "!"), 0
+        if self.takes("$"):
+            return lambda then: self.node(Look(1 << ord("\n"), True, then)), 0
         if self.takes("(?:") or self.takes("(?i:"):
             outside, self.any_case = self.any_case, self.any_case or self.text[self.at - 2] == "i"
             inside = self.alternatives()
             self.any_case = outside
             if not self.takes(")"):
                 self.refuse(begin)
-            return inside
-        if self.text[begin] in "().^$*+?{":
+            return inside, 0
+        if self.text[begin] in "().^*+?{":
             self.refuse(begin)
         found = self.character_set()
-        return lambda then: self.node(Step(found, then))
+        return lambda then: self.node(Step(found, then)), found
 
     def look(self, begin: int, negative: bool) -> _BUILD:
         found = self.character_set()

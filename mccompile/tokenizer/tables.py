@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from . import characters
+from . import characters, younger
 from .automaton import Automaton, in_pages
 from .description import Tokenizer
 
@@ -52,11 +52,11 @@ def vocabulary(of: Tokenizer) -> list[Table]:
         Table("made", "uint32_t", [of.merges[pair][1] for pair in pairs]),
         Table("byte_tokens", "uint32_t", of.byte_tokens),
         Table("added", "uint32_t", [each.token for each in of.added]),
-        Table("special", "uint8_t", [int(each.special) for each in of.added]),
+        Table("added_ways", "uint8_t", [each.ways for each in of.added]),
     ]
 
 
-def of_split(number: int, of: Automaton) -> list[Table]:
+def of_split(number: int | str, of: Automaton) -> list[Table]:
     return [
         Table(f"pages_{number}", "uint16_t", of.pages),
         Table(f"classes_{number}", "uint8_t", of.classes),
@@ -65,13 +65,14 @@ def of_split(number: int, of: Automaton) -> list[Table]:
 
 
 def nfc() -> list[Table]:
-    combining = bytes(unicodedata.combining(chr(code)) for code in range(characters.COUNT))
+    later = younger.unknown_to_normalization()
+    combining = bytes(0 if code in later else unicodedata.combining(chr(code)) for code in range(characters.COUNT))
     pages, classes = in_pages(combining)
     whole: dict[int, list[int]] = {}
     pairs: dict[tuple[int, int], int] = {}
     for code in range(characters.COUNT):
         told = unicodedata.decomposition(chr(code))
-        if not told or told.startswith("<"):
+        if not told or told.startswith("<") or code in later:
             continue
         parts = [int(part, 16) for part in told.split()]
         whole[code] = [*map(ord, unicodedata.normalize("NFD", chr(code)))]

@@ -69,7 +69,7 @@ MCC_INLINE int mcc_tokens_is_special(const mcc_tokenizer *of, uint32_t token)
 {
     uint32_t i;
     for (i = 0u; i < of->added_count[0] + of->added_count[1]; i++) {
-        if (of->added[i] == token) return of->special[i];
+        if (of->added[i] == token) return (of->added_ways[i] & MCC_ADDED_SPECIAL) != 0u;
     }
     return 0;
 }

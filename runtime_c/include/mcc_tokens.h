@@ -16,6 +16,12 @@
 #define MCC_TOKENS_TEXT (-3)    /* the text is no UTF-8 */
 #define MCC_TOKENS_PER_BYTE 7u  /* words of scratch memory that a byte of a word takes */
 
+/* Of an added token: */
+#define MCC_ADDED_SPECIAL 1u /* it is no text */
+#define MCC_ADDED_LEFT 2u    /* it takes the spaces in front of it */
+#define MCC_ADDED_RIGHT 4u   /* and those behind it */
+#define MCC_ADDED_ALONE 8u   /* it is one only where no letters stand beside it */
+
 /* An automaton that cuts text into words: 2 * next state + 1 where a match ends in front of the character. */
 typedef struct {
     const uint16_t *pages;
@@ -36,8 +42,9 @@ typedef struct {
     const uint32_t *made;
     const uint32_t *bytes; /* the token of each byte */
     const uint32_t *added; /* those that are found in text as it is, then those found behind them */
-    const uint8_t *special;
+    const uint8_t *added_ways;
     uint32_t added_count[2];
+    const mcc_split *letter; /* matches a character of a word; NULL where no added token asks for it */
     const mcc_split *splits;
     uint32_t split_count;
     uint8_t of_bytes; /* words begin as bytes, else as characters */
@@ -313,39 +320,84 @@ MCC_INLINE uint32_t mcc_tokens_added(const mcc_tokenizer *of, uint32_t first, ui
     return found;
 }
 
-/* Where the text ends that stands in front of the next added token of a list, and which that is. */
-MCC_INLINE uint32_t mcc_tokens_next(const mcc_tokenizer *of, uint32_t list, mcc_string text, uint32_t at,
-                                    uint32_t *added)
+/* What is no text of its own in front of a text and behind it. */
+MCC_INLINE int mcc_tokens_is_space(int32_t code)
+{
+    return (code >= 9 && code <= 13) || code == 0x20 || code == 0x85 || code == 0xA0 || code == 0x1680 ||
+           (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 || code == 0x202F ||
+           code == 0x205F || code == 0x3000;
+}
+
+/* Where the character begins that ends at `at`. */
+MCC_INLINE uint32_t mcc_tokens_back(mcc_string text, uint32_t at)
+{
+    do at--;
+    while (((uint8_t)text.data[at] & 0xC0u) == 0x80u);
+    return at;
+}
+
+MCC_INLINE int mcc_tokens_is_letter(const mcc_tokenizer *of, mcc_string text, uint32_t at)
+{
+    return at < text.size && mcc_split_match(of->letter, text, at, text.size) != at;
+}
+
+/* An added token in a text, with the spaces that it takes. */
+typedef struct {
+    uint32_t begin, end, added;
+} mcc_added;
+
+/* The next one of a list behind `from`; it lies at the end of the text where there is none. */
+MCC_INLINE mcc_added mcc_tokens_next(const mcc_tokenizer *of, uint32_t list, mcc_string text, uint32_t from)
 {
     const uint32_t first = list == 0u ? 0u : of->added_count[0];
-    *added = MCC_TOKENS_NONE;
-    while (at < text.size) {
-        *added = mcc_tokens_added(of, first, of->added_count[list], text, at);
-        if (*added != MCC_TOKENS_NONE) break;
-        at++;
+    mcc_added found = {0u, 0u, MCC_TOKENS_NONE};
+    uint32_t at = from, ways;
+    int32_t code = 0;
+    for (; at < text.size; at = found.end) {
+        found.begin = at;
+        found.end = at + 1u;
+        found.added = mcc_tokens_added(of, first, of->added_count[list], text, at);
+        if (found.added == MCC_TOKENS_NONE) continue;
+        ways = of->added_ways[found.added];
+        found.end = at + mcc_tokens_text(of, of->added[found.added]).size;
+        if ((ways & MCC_ADDED_ALONE) != 0u) {
+            if (at > 0u && mcc_tokens_is_letter(of, text, mcc_tokens_back(text, at))) continue;
+            if (mcc_tokens_is_letter(of, text, found.end)) continue;
+        }
+        while ((ways & MCC_ADDED_LEFT) != 0u && found.begin > from) {
+            const uint32_t before = mcc_tokens_back(text, found.begin);
+            (void)mcc_text_code_point(text, before, &code);
+            if (!mcc_tokens_is_space(code)) break;
+            found.begin = before;
+        }
+        while ((ways & MCC_ADDED_RIGHT) != 0u && found.end < text.size) {
+            const uint32_t size = mcc_text_code_point(text, found.end, &code);
+            if (!mcc_tokens_is_space(code)) break;
+            found.end += size;
+        }
+        return found;
     }
-    return at;
+    found.begin = found.end = text.size;
+    found.added = MCC_TOKENS_NONE;
+    return found;
 }
 
 /* Text between added tokens of the first list. */
 MCC_INLINE void mcc_tokens_section(mcc_encoding *e, mcc_string text, int first)
 {
-    uint32_t at = 0u, added;
+    uint32_t at = 0u;
     while (at < text.size && e->status == 0) {
-        const uint32_t end = mcc_tokens_next(e->of, 1u, text, at, &added);
-        if (end > at) mcc_tokens_piece(e, mcc_string_part(text, at, end), first && at == 0u);
-        at = end;
-        if (added != MCC_TOKENS_NONE && e->status == 0) {
-            mcc_tokens_give(e, e->of->added[added]);
-            at += mcc_tokens_text(e->of, e->of->added[added]).size;
-        }
+        const mcc_added next = mcc_tokens_next(e->of, 1u, text, at);
+        if (next.begin > at) mcc_tokens_piece(e, mcc_string_part(text, at, next.begin), first && at == 0u);
+        if (next.added != MCC_TOKENS_NONE && e->status == 0) mcc_tokens_give(e, e->of->added[next.added]);
+        at = next.end;
     }
 }
 
 /* Tokens of a text, which must be UTF-8. */
 MCC_INLINE void mcc_tokens_encode(mcc_encoding *e, mcc_string text)
 {
-    uint32_t at = 0u, size, added;
+    uint32_t at = 0u, size;
     for (at = 0u; at < text.size; at += size) {
         int32_t code = 0;
         size = mcc_text_code_point(text, at, &code);
@@ -356,13 +408,10 @@ MCC_INLINE void mcc_tokens_encode(mcc_encoding *e, mcc_string text)
     }
     at = 0u;
     while (at < text.size && e->status == 0) {
-        const uint32_t end = mcc_tokens_next(e->of, 0u, text, at, &added);
-        if (end > at) mcc_tokens_section(e, mcc_string_part(text, at, end), at == 0u);
-        at = end;
-        if (added != MCC_TOKENS_NONE && e->status == 0) {
-            mcc_tokens_give(e, e->of->added[added]);
-            at += mcc_tokens_text(e->of, e->of->added[added]).size;
-        }
+        const mcc_added next = mcc_tokens_next(e->of, 0u, text, at);
+        if (next.begin > at) mcc_tokens_section(e, mcc_string_part(text, at, next.begin), at == 0u);
+        if (next.added != MCC_TOKENS_NONE && e->status == 0) mcc_tokens_give(e, e->of->added[next.added]);
+        at = next.end;
     }
 }
 

@@ -20,7 +20,11 @@ LLAMA3 = (
     r"|\s+(?!\S)|\s+"
 )
 QWEN2 = LLAMA3.replace("{1,3}", "")
-EXPRESSIONS = {"gpt2": GPT2, "llama3": LLAMA3, "qwen2": QWEN2}
+CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+    r"|\s+(?!\S)|\s"
+)
+EXPRESSIONS = {"gpt2": GPT2, "llama3": LLAMA3, "qwen2": QWEN2, "cl100k": CL100K}
 _LETTERS = (
     "aaeeiotnshrSTKdlmcu'  \n\r\t.,;!?-\"0123456789éß\u017füÅ\u0301\u0327\u00a0\u0085日本語한국가각\u1100\u1161\u11a8"
     "🙂👩\u200d💻अनुकΩἂ₂½"

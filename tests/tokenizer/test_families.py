@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from .built import EXPRESSIONS, Built, of_bytes, of_characters, texts
 pytest.importorskip("tokenizers")
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama3", "qwen2", "llama2", "gemma", "mistral"])
+@pytest.mark.parametrize("family", ["gpt2", "llama3", "qwen2", "cl100k", "llama2", "gemma", "mistral"])
 def test_tokens_and_texts_are_those_of_tokenizers(family: str) -> None:
     made = of_bytes(family) if family in EXPRESSIONS else of_characters(family)
     built = Built(made)
@@ -20,6 +21,31 @@ def test_tokens_and_texts_are_those_of_tokenizers(family: str) -> None:
         assert built.encode(text.encode()) == wanted, text
         assert built.encode(text.encode(), whole=False) == made.encode(text, add_special_tokens=False).ids, text
         assert built.decode(wanted) == made.decode(wanted), text
+
+
+@pytest.mark.parametrize("family", ["llama3", "mistral"])
+def test_added_tokens_take_spaces_and_stand_alone_as_they_are_told(family: str) -> None:
+    from tokenizers import AddedToken
+
+    made = of_bytes(family) if family in EXPRESSIONS else of_characters(family)
+    left, right = AddedToken("<|l|>", lstrip=True, normalized=False), AddedToken("<|r|>", rstrip=True, normalized=False)
+    alone = AddedToken("on\ud55c", single_word=True, lstrip=True, normalized=False)
+    made.add_special_tokens([left, right])
+    made.add_tokens([alone, AddedToken("<|r|>x", normalized=False)])
+    built, chance = Built(made), random.Random(3)
+    letters = " \n\u3000\xa0\x1c\u180ea\u00e9_1\u24b6\u200d\u0301!\u00bd\u2167x"
+    parts = ["<|l|>", "<|r|>", "on\ud55c", "<s>", "  ", *letters]
+    for _ in range(3000):
+        text = "".join(chance.choice(parts) for _ in range(chance.randint(1, 8)))
+        assert built.encode(text.encode()) == made.encode(text).ids, text
+
+
+def test_marks_are_ordered_as_the_library_knows_them() -> None:
+    made, marks = of_bytes("qwen2"), "\u0301\u0327\u08cb\u1dfc\u0897\U0001e08f\U00011938"
+    built, chance = Built(made), random.Random(4)
+    for _ in range(500):
+        text = "e" + "".join(chance.choice(marks) for _ in range(4))
+        assert built.encode(text.encode()) == made.encode(text).ids, text
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ _SPLIT = {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?<=a)b
         ({"pre_tokenizer": None}, "its vocabulary lacks bytes"),
         ({"decoder": {"type": "WordPiece"}}, "its decoder is not that of bytes"),
         ({"post_processor": {"type": "BertProcessing"}}, "its post_processor is BertProcessing"),
-        ({"added_tokens": [{**_TOKEN, "rstrip": True}]}, "'<s>' has rstrip"),
+        ({"added_tokens": [{**_TOKEN, "rstrip": True}, {**_TOKEN, "id": 259, "content": " x"}]}, "added tokens meet"),
         ({"added_tokens": [{**_TOKEN, "normalized": True}], "normalizer": {"type": "NFC"}}, '"normalized" to false'),
         ({"truncation": {"max_length": 4}}, 'set "truncation" to null'),
     ],
