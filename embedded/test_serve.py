@@ -1,94 +1,130 @@
-"""A model that is checked over the emulated UART of its board is what emulation without it says."""
+"""What is asked of a board over its emulated UART is what emulation without it says."""
 
 from __future__ import annotations
 
-import os
-import select
-import socket
+import json
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import onnx
 import pytest
 
 from mccompile.base.discovery import data_folder
 from mccompile.cli import run
+from mccompile.kernels.measurements import Database
 from mccompile.targets import api
-from mccompile.toolchain import emulate
-from mccompile.toolchain.boards import BOARDS, linker_script
 from tests import small_models
+from tests.passes.stream.pushed import floats, model
 
-MACHINE = "mps2-an386"
+from . import serial_board
+from .serial_board import PER_TICK, SYSTICK, emulated, firmware, free_port, served
+
 MOST = 2048  # bytes of code that the server may take
+SERVERS = 8  # instructions between the board's clock and a run, which are the server's own
+ON_BOARD = ("board", "hint")
 
 
-def _compiled(model: Path, folder: Path) -> Path:
+def _compiled(path: Path, folder: Path, options: Sequence[str] = (), target: str = "cortex-m4") -> Path:
     out = folder / "out"
-    assert run([str(model), "-o", str(out), "--target", "cortex-m4"]) == 0
+    assert run([str(path), "-o", str(out), "--target", target, *options]) == 0
     assert run(["serve", str(out)]) == 0
     return out
 
 
-def _firmware(out: Path, folder: Path, prefix: str) -> Path:
-    target, board = api.load("cortex-m4"), Path(emulate.__file__).with_name("board")
-    script, program = folder / "board.ld", folder / "program.elf"
-    script.write_text(linker_script(BOARDS[MACHINE], f"{prefix}_weights.o"), encoding="utf-8")
-    includes = [f"-I{path}" for path in (board, out, out / "runtime")]
-    uart = folder / "uart.c"
-    uart.write_text(Path(__file__).with_name("uart.c").read_text().replace("SERVE_H", f"{prefix}_serve.h"))
-    sources = [*(path for path in out.glob("*.c") if path.name != "main.c"), board / "bare.c", uart]
-    sizes = [*BOARDS[MACHINE].options, "-nostartfiles", f"-T{script}", "-Os", f"-DSERVE={prefix}_serve"]
-    subprocess.run(
-        [target.compiler, *target.cflags, *includes, *sizes, *map(str, sources), "-o", str(program), "-lm"], check=True
-    )
-    return program
+def _told(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> list[str]:
+    capsys.readouterr()
+    assert run(list(arguments)) == 0
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith(ON_BOARD)]
 
 
-@contextmanager
-def _emulated(program: Path, serial: str) -> Iterator[subprocess.Popen[str]]:
-    command = ["qemu-system-arm", "-M", MACHINE, "-display", "none", "-monitor", "none", "-serial", serial]
-    command += ["-semihosting-config", "enable=on,target=native", "-kernel", str(program)]
-    board = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        yield board
-    finally:
-        board.kill()
-        board.communicate()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def _figures(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> dict[str, Any]:
+    return dict(json.loads("\n".join(_told(capsys, [*arguments, "--json"]))))
 
 
 def test_check_over_tcp_and_a_pseudo_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = small_models.save(small_models.conv(), tmp_path)
-    program = _firmware(_compiled(model, tmp_path), tmp_path, model.stem)
-    check = ["check", str(model), "--target", "cortex-m4"]
-    capsys.readouterr()
-    assert run(check) == 0
-    wanted = capsys.readouterr().out
-    port = _free_port()
-    with _emulated(program, f"tcp:127.0.0.1:{port},server=on,wait=off") as board:
-        for _ in range(200):
-            with socket.socket() as trial:
-                if trial.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            select.select([], [], [], 0.05)
-        assert run([*check, "--serial", f"tcp:127.0.0.1:{port}"]) == 0, board.poll()
-    found = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("board")]
-    assert wanted.splitlines() == found
+    path = small_models.save(small_models.conv(), tmp_path)
+    program = firmware(_compiled(path, tmp_path), tmp_path)
+    check = ["check", str(path), "--target", "cortex-m4"]
+    with served(program) as port:
+        assert _told(capsys, [*check, "--serial", port]) == _told(capsys, check)
     pytest.importorskip("serial")
-    with _emulated(program, "pty") as board:
+    with emulated(program, "pty") as board:
         assert board.stdout is not None
         line = next(line for line in board.stdout if "/dev/pts/" in line)
         device = next(word for word in line.split() if word.startswith("/dev/pts/"))
         assert run([*check, "--serial", device]) == 0
         assert run([*check, "--serial", device, "--name", "another"]) != 0
     assert "another model is on the board" in capsys.readouterr().err
-    assert not os.path.exists(tmp_path / "results.bin")
+
+
+def test_a_stream_over_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, options = tmp_path / "m.onnx", ["--stream", "x=2,hop=2"]
+    onnx.save(model("(float[1,2,10] x) => (float[1,3,8] y) { y = Conv(x, w) }", w=floats(3, 2, 3)), path)
+    check = ["check", str(path), "--target", "cortex-m4", *options]
+    with served(firmware(_compiled(path, tmp_path, options), tmp_path)) as port:
+        assert _told(capsys, [*check, "--serial", port]) == _told(capsys, check)
+
+
+@pytest.mark.parametrize(("target", "flags", "unit"), [("rv32imc", (), 1), ("cortex-m4", SYSTICK, PER_TICK)])
+def test_bench_counts_what_emulation_counts(
+    target: str, flags: Sequence[str], unit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = small_models.save(small_models.conv(), tmp_path)
+    bench = ["bench", str(path), "--target", target]
+    counted = _figures(capsys, bench)
+    with served(firmware(_compiled(path, tmp_path, target=target), tmp_path, target, flags), target) as port:
+        on_board = _figures(capsys, [*bench, "--serial", port])
+    more = on_board["run_ticks"] * unit - counted["run_instructions"]
+    assert -unit < more <= SERVERS + unit
+    assert on_board["run_stack_bytes"] == counted["run_stack_bytes"]
+    assert on_board["arena_bytes"] == counted["arena_bytes"]
+
+
+def test_steps_and_what_they_make(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, options = small_models.save(small_models.conv(), tmp_path), ["--profile", "--dump-values"]
+    out = _compiled(path, tmp_path, options)
+    with served(firmware(out, tmp_path, flags=SYSTICK)) as port:
+        found = _figures(capsys, ["bench", str(path), "--target", "cortex-m4", *options, "--serial", port])
+        lines = _told(capsys, ["compare", str(out), "--serial", port, "--model", str(path)])
+    assert len(found["steps"]) == 2 and all(step["ticks"] > 0 for step in found["steps"])
+    assert sum(step["ticks"] for step in found["steps"]) <= found["run_ticks"]
+    assert "the same code on this machine" in lines[0] and len(lines) == 5 and "DIFFERS" not in "".join(lines)
+
+
+def test_a_board_goes_on_with_other_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = tmp_path / "m.onnx", tmp_path / "n.onnx"
+    onnx.save(small_models.conv(0), first)
+    onnx.save(small_models.conv(1), second)
+    out = _compiled(first, tmp_path)
+    size = (out / "m.mcb").stat().st_size
+    with served(firmware(out, tmp_path, flags=[f"-DUPDATES={size}"])) as port:
+        check = ["check", str(second), "--target", "cortex-m4", "--name", "m", "--serial", port]
+        assert run(check) == 1 and "other weights" in capsys.readouterr().err
+        told = _told(capsys, ["blob", str(second), "--for", str(out), "--serial", port])
+        assert told[-1] == f"sent     {size} bytes to the board at {port}"
+        assert run(check) == 0
+
+
+def test_kernels_are_tuned_by_ticks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, port, scratch = small_models.save(small_models.conv(), tmp_path), free_port(), tmp_path / "board"
+    flash = f"{sys.executable} {serial_board.__file__} {{}} cortex-m4 {port} {scratch}"
+    kept = {name: tmp_path / f"{name}.sqlite" for name in ("counted", "ticks")}
+    tune = ["tune", str(path), "--target", "cortex-m4"]
+    try:
+        assert run([*tune, "--database", str(kept["counted"])]) == 0
+        more = ["--serial", f"tcp:127.0.0.1:{port}", "--flash", flash]
+        assert run([*tune, "--database", str(kept["ticks"]), *more]) == 0
+    finally:
+        serial_board.stop(scratch)
+    assert "failed" not in capsys.readouterr().out
+    counted, ticks = ({row.key.call + row.key.kernel: row for row in Database(file).rows()} for file in kept.values())
+    assert counted.keys() == ticks.keys() and len(ticks) > 1
+    for name, row in ticks.items():
+        assert row.unit == "ticks" and row.key.machine == "board"
+        assert abs(row.figure * PER_TICK - counted[name].figure) <= SERVERS + PER_TICK
 
 
 def test_the_server_is_small(tmp_path: Path) -> None:

@@ -1,15 +1,29 @@
-/* uart.c - a program that serves a model over the first UART of the mps2 boards. */
+/* uart.c - a program that serves a model over the first UART of the machines that programs are linked for: mps2 boards, and
+ * virt of RISC-V. */
 #include "board.h"
 #include "SERVE_H"
 
-#define UART(offset) (*(volatile uint32_t *)(0x40004000u + (offset)))
+extern uint32_t bare_stack_limit[];
+
+#if defined(__riscv)
+#define REGISTER(offset) (*(volatile uint8_t *)(0x10000000u + (offset)))
+#define HAS_COME() (REGISTER(5) & 1u)
+#define IS_FULL() (!(REGISTER(5) & 32u))
+#define START() ((void)0)
+#else
+#define REGISTER(offset) (*(volatile uint32_t *)(0x40004000u + (offset)))
+#define HAS_COME() (REGISTER(4) & 2u)
+#define IS_FULL() (REGISTER(4) & 1u)
+#define SYSTICK(offset) (*(volatile uint32_t *)(0xE000E010u + (offset)))
+#define START() (REGISTER(16) = 16u, REGISTER(8) = 3u, SYSTICK(4) = 0xFFFFFFu, SYSTICK(8) = 0u, SYSTICK(0) = 5u)
+#endif
 
 static int get(void *stream)
 {
     (void)stream;
-    while (!(UART(4) & 2u)) {
+    while (!HAS_COME()) {
     }
-    return (int)(UART(0) & 255u);
+    return (int)(REGISTER(0) & 255u);
 }
 
 static void put(void *stream, const uint8_t *bytes, size_t count)
@@ -17,16 +31,30 @@ static void put(void *stream, const uint8_t *bytes, size_t count)
     size_t i;
     (void)stream;
     for (i = 0; i < count; i++) {
-        while (UART(4) & 1u) {
+        while (IS_FULL()) {
         }
-        UART(0) = bytes[i];
+        REGISTER(0) = bytes[i];
     }
 }
 
+#ifdef UPDATES
+static MCC_ALIGNED(16) uint8_t room[UPDATES];
+
+static mcc_status store(uint32_t offset, const uint8_t *bytes, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++) room[offset + i] = bytes[i];
+    return MCC_OK;
+}
+#endif
+
 int main(void)
 {
-    UART(16) = 16u;
-    UART(8) = 3u;
+    START();
+    SERVE_STACK(bare_stack_limit);
+#ifdef UPDATES
+    SERVE_UPDATES(room, store);
+#endif
     SERVE(get, put, (void *)0);
     return 0;
 }

@@ -110,9 +110,11 @@ def _lost(lost: Lost[Check]) -> Checked:
 def all_checked(
     jobs: Sequence[Check], executor: str, each: Callable[[Checked], None], told: Callable[[str], None]
 ) -> list[Checked]:
-    """In the order of the jobs. One alone is done here, unless an executor is named."""
-    if len(jobs) == 1 and not executor:
-        found = checked(jobs[0])
-        each(found)
-        return [found]
+    """In the order of the jobs. One alone is done here, unless an executor is named; and so are those of a board."""
+    if not executor and (len(jobs) == 1 or any(job.how.port is not None for job in jobs)):
+        found = []
+        for job in jobs:
+            found.append(checked(job))
+            each(found[-1])
+        return found
     return results(jobs, checked, opener(executor), _lost, each, told)

@@ -16,6 +16,7 @@ from ..base.writing import cannot_write
 from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
 from .options import (
+    board_options,
     executor_option,
     force_flag,
     json_flag,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..driver import Options
     from ..emit.package import Package
     from ..plan.ir import Plan
+    from ..toolchain.serial_line import Port
 
 
 class _Commands(click.Group):
@@ -195,6 +197,8 @@ def _with_pages(files: Mapping[str, bytes], packages: Sequence[Package]) -> Mapp
 @click.option(
     "--counter", type=int, default=0, metavar="N", help="Of the update: programs refuse one that is lower than before."
 )
+@click.option("--serial", metavar="PORT", help="Send them to the board there, which goes on with them.")
+@click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial.")
 @trust_flag
 def blob(
     model: Path,
@@ -204,6 +208,8 @@ def blob(
     update: Path | None,
     version: int,
     counter: int,
+    serial: str | None,
+    baud: int,
     trust: bool,
 ) -> None:
     """Write the weights of a retrained model for code that is compiled already.
@@ -216,6 +222,9 @@ def blob(
 
     if update is None and (version or counter):
         raise WrongUse(Problem("there is no update to number", "--version", "", "write --update FILE as well"))
+    if update is not None and serial:
+        fix = "write the update, and bring it to the board as its program takes it; or leave out --update"
+        raise WrongUse(Problem("an update is not what a server takes", "--serial", "it takes the weights in DIR", fix))
     files, notes = new_blob(model, folder, name, trust)
     if update is None:
         replace_files(folder, files, force)
@@ -226,6 +235,11 @@ def blob(
         click.echo(f"{path}: {len(contents)} bytes")
     for note in notes:
         click.echo(f"note     {note}; the header's macros are of the weights that it was compiled with")
+    if serial:
+        from ..measure.building import sent
+        from ..toolchain.serial_line import Port
+
+        click.echo(f"sent     {sent(folder, Port(serial, baud))} bytes to the board at {serial}")
 
 
 def _update_of(files: Mapping[str, bytes], to: Path, version: int, counter: int) -> bytes:
@@ -276,8 +290,7 @@ def _native_hint(plan: Plan, options: Options) -> str:
     help="Compare outputs and files with those in DIR; written there the first time, where they are right.",
 )
 @click.option("--update-golden", is_flag=True, help="Write what is in DIR anew.")
-@click.option("--serial", metavar="PORT", help="Run it on the board there: /dev/ttyACM0, COM3 or tcp:HOST:PORT.")
-@click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial.")
+@board_options
 @executor_option
 @model_options
 def check(
@@ -291,8 +304,7 @@ def check(
     cc: str | None,
     golden: Path | None,
     update_golden: bool,
-    serial: str | None,
-    baud: int,
+    port: Port | None,
     executor: str,
     options: Options,
 ) -> int:
@@ -302,18 +314,17 @@ def check(
     several models with their options.
     """
     from ..measure.verdict import Tolerance
-    from ..toolchain.serial_line import Port
     from .checks import Check, Checked, How, all_checked
     from .progress import is_watched
 
     if update_golden and golden is None:
         raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
-    port = Port(serial, baud) if serial else None
     how = How(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port)
     jobs = [Check(file, own, how) for file, own in jobs_of(model, options)]
-    if port is not None and (len(jobs) > 1 or executor or golden is not None):
-        fix = "check one model for one target, without --executor and --golden"
-        raise WrongUse(Problem("a board runs one model", "--serial", "it has the one that was flashed", fix))
+    refuse_several(jobs, port)
+    if port is not None and (executor or golden is not None):
+        fix = "leave out --executor and --golden"
+        raise WrongUse(Problem("a board is at this machine, and compared with the reference", "--serial", "", fix))
 
     def show(one: Checked) -> None:
         if len(jobs) > 1 and not as_json:
@@ -342,21 +353,34 @@ def check(
 @json_flag
 @click.option("--seed", default=0, show_default=True, help="Seed of the random input.")
 @click.option("--cc", help="The C compiler; default: the target's.")
+@board_options
 @model_options
-def bench(model: Path, as_json: bool, seed: int, cc: str | None, options: Options) -> None:
+def bench(model: Path, as_json: bool, seed: int, cc: str | None, port: Port | None, options: Options) -> None:
     """Measure what a model costs on its target: under emulation instructions, flash, RAM and stack; on this machine the
-    time of a run and of each step.
+    time of a run and of each step; with --serial the ticks of both on a board, and its stack.
 
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.
     """
-    show_each("bench", jobs_of(model, options), as_json, lambda file, own: figures_of(file, own, cc, seed), hold=True)
+    jobs = jobs_of(model, options)
+    refuse_several(jobs, port)
+    show_each("bench", jobs, as_json, lambda file, own: figures_of(file, own, cc, seed, port), hold=True)
 
 
-def figures_of(model: Path, options: Options, cc: str | None = None, seed: int = 0) -> Any:
+def refuse_several(jobs: Sequence[Any], port: Port | None) -> None:
+    """Without a command that flashes, a board has what it has."""
+    if port is not None and len(jobs) > 1 and not port.flash:
+        fix = "name one model and one target, or say how each is flashed: --flash './flash.sh {}'"
+        raise WrongUse(Problem("a board runs one model", "--serial", "it has the one that was flashed", fix))
+
+
+def figures_of(model: Path, options: Options, cc: str | None = None, seed: int = 0, port: Port | None = None) -> Any:
     from ..measure.cost import cost
     from ..measure.speed import speed
+    from ..measure.ticks import ticks
 
+    if port is not None:
+        return ticks(model, options, port, seed)
     return (cost if options.resolved_target().run else speed)(model, options, cc, seed)
 
 

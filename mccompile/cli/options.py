@@ -109,6 +109,42 @@ model_argument = click.argument("model", type=click.Path(path_type=Path))
 executor_option = click.option(
     "--executor", default="", metavar="dask://HOST:PORT", help="Workers of dask do the jobs; default: this machine."
 )
+
+
+def board_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say where a board is; the command gets them as one argument, `port`, which may be None."""
+
+    def collected(serial: str | None, baud: int, flash: str, **values: Any) -> Any:
+        from ..base.errors import Problem, WrongUse
+        from ..measure.flashing import refuse_unplaced
+        from ..toolchain.serial_line import Port
+
+        if flash:
+            refuse_unplaced(flash, "--flash", "folder of C files")
+        if flash and not serial:
+            fix = "say where the board answers: --serial /dev/ttyACM0"
+            raise WrongUse(Problem("nobody would hear what was flashed", "--flash", "there is no --serial", fix))
+        return command(port=Port(serial, baud, flash) if serial else None, **values)
+
+    collected.__doc__, collected.__name__ = command.__doc__, command.__name__
+    collected.__dict__.update(command.__dict__)
+    options = (
+        click.option(
+            "--serial", metavar="PORT", help="Run it on the board there: /dev/ttyACM0, COM3 or tcp:HOST:PORT."
+        ),
+        click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial."),
+        click.option(
+            "--flash",
+            default="",
+            metavar="'COMMAND {}'",
+            help="Brings each build onto the board first: gets the folder of C files, with the server among them.",
+        ),
+    )
+    for option in reversed(options):
+        collected = option(collected)
+    return collected
+
+
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 samples_option = click.option(
     "--data",

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from ..base.errors import CheckFailed, Problem, WrongUse
-from .commands import commands, figures_of
+from .commands import commands, figures_of, refuse_several
 from .jobs import held_of, jobs_of, show_each
-from .options import json_flag, model_argument, model_options, samples_option
+from .options import board_options, json_flag, model_argument, model_options, samples_option
 from .pages import refuse_to_overwrite, write_page
 from .told import tell
 
 if TYPE_CHECKING:
     from ..driver import Options
+    from ..toolchain.serial_line import Port
 
 
 @commands.command()
@@ -32,10 +33,18 @@ if TYPE_CHECKING:
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page with charts.")
 @click.option("--measure", is_flag=True, help="Add what `bench` measures to the page or the JSON.")
+@board_options
 @json_flag
 @model_options
 def analyze(
-    model: Path, explain: bool, best: bool, html: Path | None, measure: bool, as_json: bool, options: Options
+    model: Path,
+    explain: bool,
+    best: bool,
+    html: Path | None,
+    measure: bool,
+    port: Port | None,
+    as_json: bool,
+    options: Options,
 ) -> None:
     """Show what a model needs: memory, weights, work per step, and the memory map.
 
@@ -52,11 +61,15 @@ def analyze(
     if html and len(jobs) > 1:
         why, fix = f"there are {len(jobs)}", "leave out --html, or name one model and one target"
         raise WrongUse(Problem("a page shows one model", "--html", why, fix))
+    if port is not None and not measure:
+        fix = "add --measure, or leave out --serial"
+        raise WrongUse(Problem("a board is asked for what it measures", "--serial", "there is no --measure", fix))
+    refuse_several(jobs, port)
     refuse_to_overwrite(html, model, option="--html")
     seen: list[_Seen] = []
 
     def looked_at(file: Path, own: Options) -> _Seen:
-        seen.append(_Seen(file, own, explain, measure, best))
+        seen.append(_Seen(file, own, explain, measure, best, port))
         return seen[-1]
 
     if html and not as_json:
@@ -71,10 +84,13 @@ def analyze(
 class _Seen:
     """A model that was compiled to be looked at."""
 
-    def __init__(self, model: Path, options: Options, explain: bool, measure: bool, best: bool) -> None:
+    def __init__(
+        self, model: Path, options: Options, explain: bool, measure: bool, best: bool, port: Port | None
+    ) -> None:
         from ..driver import compile as compile_model
 
         self.model, self.options, self.explain, self.measure, self.best = model, options, explain, measure, best
+        self.port = port
         self.package = compile_model(model, options)
 
     @cached_property
@@ -82,7 +98,7 @@ class _Seen:
         from ..driver import best_plans
         from ..emit.analysis import analysis_of
 
-        measured = figures_of(self.model, self.options).as_dict() if self.measure else None
+        measured = figures_of(self.model, self.options, port=self.port).as_dict() if self.measure else None
         best = [point.as_dict() for point in best_plans(self.model, self.options)] if self.best else None
         return analysis_of(self.package, measured, frontier=best)
 
@@ -140,19 +156,28 @@ def diff(before: Path, after: Path, markdown: bool, data: Path | None, runs: int
 
 @commands.command()
 @click.argument("folder", metavar="OUT", type=click.Path(path_type=Path))
-@click.argument("dump", type=click.Path(path_type=Path))
+@click.argument("dump", type=click.Path(path_type=Path), required=False)
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="Also compare with what the file says.")
 @click.option("--cc", help="The C compiler of this machine; default: $CC, or cc.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random inputs, with --serial.")
+@board_options
 @json_flag
-def compare(folder: Path, dump: Path, model: Path | None, cc: str | None, as_json: bool) -> int:
+def compare(
+    folder: Path, dump: Path | None, model: Path | None, cc: str | None, seed: int, port: Port | None, as_json: bool
+) -> int:
     """Say where a board first differs: what its steps made, beside the same code on this machine.
 
     OUT is the folder that the board's program was built from, compiled with --dump-values; DUMP is what mcc_dump.h has
-    written there. With --model tensors are compared with the reference as well.
+    written there; with --serial the board hands it over itself. With --model tensors are compared with the reference as
+    well.
     """
     from ..measure.board import compare_dump
+    from ..measure.building import dumped
 
-    found = compare_dump(folder, dump, model, cc)
+    if (dump is None) == (port is None):
+        fix = "name the file of a dump, or the board's port: --serial /dev/ttyACM0"
+        raise WrongUse(Problem("one board is compared", "", "a DUMP or --serial says what it has made", fix))
+    found = compare_dump(folder, dump or partial(dumped, folder, cast("Port", port), seed), model, cc)
     click.echo(json.dumps(found.as_dict(), indent=1) if as_json else found.show())
     if found.ok:
         return 0

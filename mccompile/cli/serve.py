@@ -13,7 +13,7 @@ from .commands import commands
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
 def serve(folder: Path, force: bool) -> None:
-    """Add a server to an output folder, for `mccompile check --serial`.
+    """Add a server to an output folder, for check, bench, compare and tune with --serial.
 
     The board's program calls <model>_serve with two functions, which read and write a serial line.
     """

@@ -11,10 +11,11 @@ import click
 
 from ..base.errors import Problem, WrongUse
 from .commands import commands
-from .options import executor_option, json_flag, model_options
+from .options import board_options, executor_option, json_flag, model_options
 
 if TYPE_CHECKING:
     from ..driver import Options
+    from ..toolchain.serial_line import Port
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -32,6 +33,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 @click.option(
     "--runner", default="", metavar="'COMMAND {}'", help="Measures on a board: gets the program, prints a figure."
 )
+@board_options
 @click.option("--cc", help="The C compiler; default: the target's.")
 @json_flag
 @model_options
@@ -42,20 +44,25 @@ def tune(
     others: tuple[Path, ...],
     executor: str,
     runner: str,
+    port: Port | None,
     cc: str | None,
     as_json: bool,
     options: Options,
 ) -> None:
     """Measure the kernels that a model may get on its target; --tuned FILE compiles by that.
 
-    On this machine they are timed in turns, under emulation their instructions are counted. What is measured already
-    is not measured again, so an interrupted run goes on. Without a model, --merge only adds files to the database.
+    On this machine they are timed, under emulation their instructions counted, with --serial and --flash the ticks of a
+    board. What is measured already is not measured again, so an interrupted run goes on. Without a model, --merge only
+    adds files to the database.
     """
     from ..kernels.measurements import Database
     from ..measure.tuning.tune import at_once, default_database
     from ..measure.tuning.tune import tune as tuned
     from ..measure.workers import opener
 
+    if port is not None and (executor or runner):
+        fix = "leave out --executor and --runner"
+        raise WrongUse(Problem("a board is at this machine, and tells its ticks itself", "--serial", "", fix))
     path = database or default_database()
     for other in others:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,9 +78,10 @@ def tune(
         options,
         path,
         _seconds(limit),
-        opener(executor, at_once(options.resolved_target(), runner)),
+        opener(executor, at_once(options.resolved_target(), bool(runner or port))),
         cc,
         runner,
+        port,
         lambda line: click.echo(line, err=True),
     )
     click.echo(json.dumps(found.as_dict(), indent=1) if as_json else found.show())

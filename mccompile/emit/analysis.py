@@ -30,6 +30,7 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **m
     steps = list(package.plan.steps())
     sources = _sources(steps)
     stacks = (measured or {}).get("function_stack_bytes", {})
+    took = _measured_steps(measured or {}, len(steps))
     return {
         **{key: value for key, value in report.items() if key not in _OF_FILES},
         "steps": [
@@ -41,6 +42,7 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **m
                 "weights_bytes": sum(a.high - a.low for a in step.arguments if a.address.base == "blob"),
                 **({"stack_bytes": stacks[step.function.name]} if step.function.name in stacks else {}),
                 "after": sources[number],
+                **took[number],
                 **_choice(choices, step.provenance, step.function.kernel.id),
             }
             for number, (step, said) in enumerate(zip(steps, report["steps"], strict=True))
@@ -48,6 +50,14 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **m
         **({"measured": dict(measured)} if measured else {}),
         **{key: value for key, value in more.items() if value is not None},
     }
+
+
+def _measured_steps(measured: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """What each step took, where that was measured step by step."""
+    steps = measured.get("steps")
+    if not isinstance(steps, list):
+        return [{} for _ in range(count)]
+    return [{f"measured_{unit}": step[unit] for unit in ("us", "ticks") if unit in step} for step in steps]
 
 
 def _touched(step: Step) -> int:

@@ -84,6 +84,8 @@ _COLUMNS = (
     Column("Code", "estimated_code_bytes", "Flash: code in bytes, estimated (steps may share it)"),
     Column("Stack", "stack_bytes", "Stack in bytes", optional=True),
     Column("Est. cycles", "estimated_cycles", "Estimated cycles", ".0f"),
+    Column("Ticks", "measured_ticks", "", optional=True),
+    Column("µs", "measured_us", "", ".1f", optional=True),
 )
 
 
@@ -162,6 +164,7 @@ def _charts(steps: Sequence[Mapping[str, Any]], measured: Mapping[str, Any] | No
     charts = [(column.chart, _bars(steps, column.key, column.form)) for column in _COLUMNS if column.chart]
     if measured and isinstance(measured.get("steps"), list):
         charts.append(("Measured time in µs", _bars(measured["steps"], "us", ".1f")))
+        charts.append(("Measured ticks", _bars(measured["steps"], "ticks", "")))
     return [(title, bars) for title, bars in charts if bars]
 
 

@@ -9,7 +9,7 @@ compared with the file is what the compiler knows to be that tensor, in the file
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -142,7 +142,11 @@ def _word(found: Comparison | None) -> str:
 
 
 def compare_dump(
-    folder: Path, dump: Path, model: Path | None = None, cc: str | None = None, tolerance: Tolerance = DEFAULT
+    folder: Path,
+    dump: Path | Callable[[], bytes],
+    model: Path | None = None,
+    cc: str | None = None,
+    tolerance: Tolerance = DEFAULT,
 ) -> Compared:
     """What a dump says, beside the code in `folder` and, where it is given, the model's file."""
     report = read_report(folder)
@@ -151,19 +155,20 @@ def compare_dump(
         fix = "compile it with --dump-values, and run that on the board"
         raise WrongUse(Problem("there is nothing to compare", str(folder), "this build has no --dump-values", fix))
     try:
-        found = read_dump(dump.read_bytes())
+        found = read_dump(dump.read_bytes() if isinstance(dump, Path) else dump())
     except OSError as error:
         raise BadFile(Problem(f"cannot read {dump}", "", error.strerror or str(error))) from None
+    where = str(dump) if isinstance(dump, Path) else report.prefix
     runs = [run for run in found.runs if run.prefix == report.prefix]
     if not runs:
         why = f"of its records {found.damaged} are damaged" if found.damaged else "it has no record of such a run"
         fix = "send every byte as it is: a serial line must not change line ends"
-        raise BadFile(Problem(f"there is no run of {report.prefix} in it", str(dump), why, fix))
+        raise BadFile(Problem(f"there is no run of {report.prefix} in it", where, why, fix))
     for run in runs:
         if run.identity.hex() != content["identity"]:
             why = f"it is of code {run.identity.hex()}, {folder} has {content['identity']}"
             fix = f"give the folder that the board's program was built from, or flash {folder}"
-            raise BadFile(Problem("the dump is of other code", str(dump), why, fix))
+            raise BadFile(Problem("the dump is of other code", where, why, fix))
     witness, why = runnable(folder, content, cc, dump=True)
     compared: Compared | None = None
     for run in runs:

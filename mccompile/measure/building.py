@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ..base.errors import Problem, WrongUse
 from ..base.stages import stage
+from ..base.tensor import TensorType
 from ..check.inputs import DataSet, random_sets, stored_sets
 from ..emit.package import Package
-from ..graph.ir import Graph
+from ..graph.ir import Fact, Graph, Value
 from ..kinds.external import External
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
@@ -18,7 +19,8 @@ from ..toolchain.model_report import read_report
 from ..toolchain.run import Model
 from ..toolchain.serial_line import Port
 from ..toolchain.served import Served
-from .serving import refuse_unserved
+from .flashing import flashed
+from .serving import refuse_unserved, server_files
 
 
 def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
@@ -57,9 +59,43 @@ def build(package: Package, target: Target, cc: str | None = None) -> Model | Em
 
 
 def on_board(package: Package, port: Port) -> Served:
-    """The package as a board runs it, which must have been flashed."""
+    """The package as a board runs it, which is flashed where the port has a command for that."""
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         folder = Path(scratch, "out")
         package.write(folder)
-        refuse_unserved(read_report(folder))
-        return Served.open(folder, port)
+        return served(folder, port, package.estimate.time)
+
+
+def served(folder: Path, port: Port, cycles: float = 0.0) -> Served:
+    """An output folder on its board; `cycles`: what a run is estimated to take."""
+    report = read_report(folder)
+    refuse_unserved(report)
+    if port.flash:
+        for path, contents in server_files(report).items():
+            Path(folder, path).write_bytes(contents)
+        flashed(folder, port.flash)
+    return Served.open(folder, port, cycles)
+
+
+def sent(folder: Path, port: Port) -> int:
+    """The weights of an output folder as a board's new ones; their bytes."""
+    report = read_report(folder)
+    refuse_unserved(report)
+    blob = (folder / f"{report.prefix}.mcb").read_bytes()
+    board = Served.open(folder, port, other_weights=True)
+    try:
+        board.store(blob)
+    finally:
+        board.close()
+    return len(blob)
+
+
+def dumped(folder: Path, port: Port, seed: int) -> bytes:
+    """What the steps of a run on random inputs make on a board, which has the code of an output folder."""
+    board = served(folder, port)
+    try:
+        values = [Value(t.name, Fact(TensorType(t.dtype, t.static_shape))) for t in board.report.inputs]
+        graph = Graph(board.report.prefix, values, values)
+        return board.dump(next(random_sets(graph, seed, 1)).inputs)
+    finally:
+        board.close()

@@ -2,15 +2,13 @@
 reference.
 
 Floats that exceed the tolerance are compared with the model in doubles. Where a result still differs more than the
-reference does from itself (check/spread.py), the first tensor of the graph that differs is looked for: all inner
-tensors are made outputs, and where that makes the difference go away (they cannot be fused then), one at a time by
-bisection.
+reference does from itself (check/spread.py), the first tensor of the graph that differs is looked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -31,23 +29,23 @@ from ..check.oracle import FURTHER, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
 from ..check.witnesses import MOST_OF_JUDGE, Shaken, shaken, witnesses
-from ..driver import Options, compile, compile_graph, settled
+from ..driver import Options, compile_graph, settled
 from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
 from ..passes.api import BlockActivations, WeightsDtype
-from ..passes.io.turn_io import IoLayout
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from ..toolchain.serial_line import Port
 from ..toolchain.served import Served
 from .building import build, input_sets, on_board
 from .fewer_bits import effects_of_fewer_bits, rounds_activations
+from .first_difference import first_difference
 from .growing import Growing
 from .handing import handed_over, handing_over, turned
 from .runs import Runs, run_twice
 from .streaming import Reference, as_runs, pushes_of
-from .verdict import DEFAULT, REPORT, Difference, Kept, Run, Tolerance, Verdict
+from .verdict import DEFAULT, REPORT, Kept, Run, Tolerance, Verdict
 from .windows import sliding
 
 __all__ = ["Tolerance", "Verdict", "build", "check", "input_sets", "run_twice"]
@@ -77,7 +75,8 @@ def check(
     found = _Check(path, settled(path, options), tolerance, cc, port)
     rounds = rounds_activations(found.package.plan)
     if not (options.weights_dtype or rounds):
-        return found.verdict(data, seed, runs)
+        with closing(found):
+            return found.verdict(data, seed, runs)
     if port is not None:
         fix = "leave out --serial: emulation runs the model with all bits as well"
         raise WrongUse(Problem("fewer bits are judged by two models", "--serial", "a board runs one", fix))
@@ -115,6 +114,10 @@ class _Check:
         self.model = on_board(self.package, port) if port else build(self.package, options.resolved_target(), cc)
         self.runs = Runs(self.model)
         self.streamed = self.package.plan.streamed
+
+    def close(self) -> None:
+        if isinstance(self.model, Served):
+            self.model.close()
 
     def _load(self) -> Graph:
         return load(self.path, self.options.dims, self.options.shapes, self.options.bounds, self.options.reading)
@@ -178,7 +181,6 @@ class _Check:
         """Push after push, beside the window that ends with its newest frame."""
         done: list[tuple[int, Run]] = []
         kept: list[Kept] = []
-        assert not isinstance(self.model, Served)  # which keeps no state
         pushes = pushes_of(self.model, streamed, runs)
         for push in sliding(self._load(), streamed, seed, pushes, self.reference.frames, data):
             got = self._results(handed_over(DataSet("", push.frames), self.forms)[1])
@@ -217,11 +219,17 @@ class _Check:
             verdict = replace(verdict, shaken=tuple(self._shaken(verdict, kept)))
         if verdict.ok:
             return verdict
-        verdict = replace(verdict, fix=self._fix(verdict, kept) or verdict.fix)
+        verdict = replace(verdict, fix=self._fix(verdict, kept) or self._elsewhere or verdict.fix)
         with suppress(MccError):  # the difference is reported also where its origin cannot be found
-            first = first_difference(self.path, self.options, wrong, self.tolerance, self.cc)
+            on_board = self.model if isinstance(self.model, Served) else None
+            first = first_difference(self.path, self.options, wrong, self.tolerance, self.cc, on_board)
             verdict = replace(verdict, first=first)
         return verdict
+
+    @property
+    def _elsewhere(self) -> str:
+        board = isinstance(self.model, Served)
+        return "`mccompile compare OUT --serial PORT` tells whether the board alone is wrong" if board else ""
 
     def _against(self, name: str, got: Any, said: Any) -> Comparison:
         return self.tolerance.compare(name, got, self._handed({name: said})[name])
@@ -399,35 +407,3 @@ def _unexplained(name: str, kept: Sequence[Kept], ways: Sequence[Sequence[Any]])
 def _typed_as(wanted: Any, made: Any) -> Any:
     """What was computed in doubles as the floats that are asked for."""
     return made.astype(wanted.dtype) if isinstance(made, np.ndarray) and made.dtype == np.float64 else made
-
-
-def first_difference(
-    path: Path, options: Options, data_set: DataSet, tolerance: Tolerance = DEFAULT, cc: str | None = None
-) -> Difference | None:
-    """The first inner tensor, in the order of the graph, that is not what the reference says."""
-    graph = load(path, options.dims, options.shapes, options.bounds, options.reading)
-    values = {v.name: v for v in graph.values() if v.producer is not None}
-    names = [name for name in Original(path, options.reading).inner if name in values]
-    lists = graph.interface.inputs if graph.interface else ()
-    wanted = Oracle(path, names, options.reading).run(as_lists(lists, data_set.inputs))
-    names = [name for name in names if isinstance(wanted[name], np.ndarray)]
-
-    def compare_observed(observed: Sequence[str]) -> list[Comparison]:
-        plain = replace(options, io_layout=IoLayout.ONNX, state={}, stream=Stream(), inputs={}, outputs={})
-        package = compile(path, replace(plain, observe=tuple(observed)))
-        got = build(package, options.resolved_target(), cc).run(data_set.inputs)
-        return [tolerance.compare(name, got[name], wanted[name]) for name in observed]
-
-    found = next((c for c in compare_observed(names) if not c.ok), None)
-    low, high = (0, len(names)) if found is None else (0, 0)
-    while low < high:
-        middle = (low + high) // 2
-        comparison = compare_observed([names[middle]])[0]
-        if comparison.ok:
-            low = middle + 1
-        else:
-            found, high = comparison, middle
-    if found is None:
-        return None
-    producer = values[found.name].producer
-    return Difference(found.name, producer.provenance if producer else (), found)

@@ -24,10 +24,11 @@ from ..importers.api import Reading
 from ..passes.stream.rewrite import rewritten
 from ..toolchain.emulate import Emulated
 from ..toolchain.run import Model
+from ..toolchain.served import Served
 from .verdict import Run
 from .windows import given_by_push, last
 
-HERE, EMULATED = 300, 4  # pushes that are compared
+HERE, ELSEWHERE = 300, 4  # pushes that are compared
 _SHOWN = 3  # pushes that are wrong, each with a line of its own
 
 
@@ -71,9 +72,9 @@ class Reference:
         return found
 
 
-def pushes_of(model: Model | Emulated, streamed: Streamed, runs: int) -> int:
-    """An emulated target is started anew for every push."""
-    return streamed.warm_up - 1 + max(runs, EMULATED if isinstance(model, Emulated) else HERE)
+def pushes_of(model: Model | Emulated | Served, streamed: Streamed, runs: int) -> int:
+    """An emulated target is started anew for every push, and to a board there is a line."""
+    return streamed.warm_up - 1 + max(runs, HERE if isinstance(model, Model) else ELSEWHERE)
 
 
 def as_runs(found: Sequence[tuple[int, Run]], warm_up: int) -> list[Run]:

@@ -31,7 +31,7 @@ from .disassembly import frames
 from .elements import from_bytes, to_bytes
 from .image import address, read_map
 from .loaded import built, loaded
-from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
+from .model_report import Report, Tensor, check_inputs, given_sizes, read_report, sources_of
 from .stack import FLAG, CallGraph, frames_by_compiler
 from .tools import require
 from .wasm import MAGIC as WASM
@@ -100,7 +100,7 @@ def timing_program(folder: Path, target: Target, cc: str | None = None) -> Path:
     compiler = shlex.split(cc) if cc else [target.compiler]
     require(compiler[:1], target.name)
     (scratch / "mcc_host_model.h").write_text(_model_header(report, False), encoding="utf-8")
-    sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
+    sources = sources_of(folder, report.prefix)
     sources += [_external_weights(folder, report.prefix, scratch), _FOLDER / "timed.c"]
     includes = [f"-I{path}" for path in (scratch, folder, folder / "runtime")]
     program = scratch / "timed"
@@ -323,7 +323,7 @@ def _sources(folder: Path, prefix: str, scratch: Path) -> list[Path]:
     """The model's own, but for a large array of weights: that takes a compiler many minutes and gigabytes, while the
     assembler brings in the same bytes, as aligned, at once."""
     own = folder / f"{prefix}_weights.c"
-    sources = [path for path in sorted(folder.glob("*.c")) if path.name != "main.c" and path != own]
+    sources = [path for path in sources_of(folder, prefix) if path != own]
     if own.is_file() and own.stat().st_size < _LARGE:
         return [*sources, own]
     if own.is_file():

@@ -85,6 +85,8 @@ class Report:
     given: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that a run is told, and their bounds
     interface: Interface | None = None  # where inputs or outputs are not only tensors
     sliced: bool = False  # it can be run step by step
+    profiled: int = 0  # steps whose time it counts
+    dumped: bool = False  # it can hand out what steps make
     states: tuple[Tensor, ...] = ()  # what a run leaves for the next one
     threads: int = 1  # workers that may share a step
     module: str = ""  # the file that code and weights become; "": they are linked with the program
@@ -114,6 +116,8 @@ def read_report(folder: Path) -> Report:
             outputs=tuple(_tensor(entry) for entry in content["outputs"]),
             states=tuple(_tensor(entry) for entry in content.get("states", [])),
             sliced="slices" in content,
+            profiled=len(content["steps"]) if content.get("profiled") else 0,
+            dumped="unseen" in content,
             given={
                 str(size["name"]): (int(size["low"]), int(size["high"]))
                 for size in content.get("sizes", [])
@@ -135,6 +139,12 @@ def read_report(folder: Path) -> Report:
         raise bad_folder(folder, f"report.json has no {error}") from error
     except (ValueError, TypeError) as error:
         raise bad_folder(folder, f"report.json: {error}") from error
+
+
+def sources_of(folder: Path, prefix: str) -> list[Path]:
+    """The C files of a model in its output folder: neither the program that runs it, nor the server of a board."""
+    others = {"main.c", f"{prefix}_serve.c"}
+    return [path for path in sorted(folder.glob("*.c")) if path.name not in others]
 
 
 def _arenas(content: Mapping[str, Any]) -> tuple[Arena, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +17,8 @@ _TCP = "tcp:"
 class Line(Protocol):
     def send(self, contents: bytes) -> None: ...
 
+    def close(self) -> None: ...
+
     def receive(self) -> bytes:
         """What has come; nothing, where none comes for a short while."""
 
@@ -26,9 +29,18 @@ class Port:
 
     name: str
     baud: int = BAUD
+    flash: str = ""  # a command of the user's that brings a build onto the board; "": the board has it
 
-    def open(self) -> Line:
-        return _tcp(self.name) if self.name.startswith(_TCP) else _device(self)
+    def open(self, comes_back: float = 0.0) -> Line:
+        """`comes_back`: seconds that a board which was flashed may be away."""
+        until = time.monotonic() + comes_back
+        while True:
+            try:
+                return _tcp(self.name) if self.name.startswith(_TCP) else _device(self)
+            except WrongUse:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(_WAIT)
 
 
 class _Socket:
@@ -52,6 +64,9 @@ class _Socket:
             raise _gone(self._name, "the other end has closed it")
         return contents
 
+    def close(self) -> None:
+        self._connection.close()
+
 
 class _Device:
     def __init__(self, name: str, device: Any, errors: type[Exception]) -> None:
@@ -68,6 +83,9 @@ class _Device:
             return bytes(self._device.read(max(1, self._device.in_waiting)))
         except (self._errors, OSError) as error:
             raise _gone(self._name, str(error)) from error
+
+    def close(self) -> None:
+        self._device.close()
 
 
 def _tcp(name: str) -> Line:

@@ -1,157 +1,259 @@
 """A compiled model on its board, behind the server of mcc_serve.h at the other end of a serial line.
 
-Invariant: bytes that are lost, doubled or broken on the way cost time and never change a result: every frame has its
-checksum, what is not answered is asked again, and no request is carried out twice where that matters.
+Invariant: no request is carried out twice where that matters, and what is on the board is what was compiled: the same
+code by its identity, the same weights by their checksum.
 """
 
 from __future__ import annotations
 
-import secrets
 import struct
 import time
-import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from mccompile.base.errors import CheckFailed, Problem
+from mccompile.base.errors import CheckFailed
 
 from .elements import from_bytes, to_bytes
 from .emulate import Results
 from .model_report import Report, Tensor, check_inputs, read_report
-from .serial_line import Line, Port
+from .serial_line import BAUD, Line, Port
+from .serial_requests import DONE, REFUSED, STOPPED, Requests
 
-_VERSION = 1
-_IDENTITY, _WRITE, _READ, _INIT, _RUN = range(1, 6)
-_HEAD, _CRC, _PLACE, _ACTED = struct.Struct("<IB"), struct.Struct("<I"), struct.Struct("<BI"), struct.Struct("<BBI")
+_VERSION = 2
+_IDENTITY, _WRITE, _READ, _INIT, _RUN, _NEXT, _STORE = range(1, 8)
+_PLACE, _READ_HEAD, _OFFSET = struct.Struct("<BI"), struct.Struct("<BIH"), struct.Struct("<I")
+_ACTED, _ABOUT = struct.Struct("<BII"), struct.Struct("<BBHI")
+_UNKNOWN = 0xFFFFFFFF
 _BLOB = 64  # bytes of its head
 _OWN = slice(16, 32)  # of these: which code they belong to
-_BODY, _MOST = 240, 1 << 16  # bytes of a frame's body, and that are kept while no frame ends
-_FIRST, _LAST = 0.25, 2.0  # seconds until a request is sent again: each time twice as many, up to these
-_TRIES, _LONG = 8, 150  # of what is answered at once, and of a run
+_STOPS, _TIMES, _STATE, _STORES = 1, 2, 4, 8  # what a server can
+_TO_STOP, _RESET, _LOAD = 1, 2, 4  # how a run goes
+_RECORD = 255  # where what a step has made is read
+_SHORTEST = 64  # bytes of a piece on a line that breaks longer ones
+_SLOWEST, _CHECKED = 2e6, 2e5  # cycles per second of a board, and bytes of a blob that its init checks
+_MUCH_LONGER = 4  # times the longest run that is known
+_COMES_BACK = 15.0  # seconds that a board may take to start after it was flashed
+
+
+@dataclass(frozen=True)
+class Took:
+    """What init or a run took on the board."""
+
+    ticks: int  # of its clock; 0 where it has none
+    stack: int | None  # bytes; None where the program does not say where the stack ends
 
 
 class Served:
     """A model that a board runs."""
 
-    def __init__(self, report: Report, blob: bytes, line: Line, name: str) -> None:
+    def __init__(
+        self,
+        report: Report,
+        blob: bytes,
+        line: Line,
+        name: str,
+        baud: int = BAUD,
+        cycles: float = 0.0,
+        other_weights: bool = False,
+    ) -> None:
+        """`cycles`: what a run is estimated to take. `other_weights`: the board may have others than `blob`."""
         self.report = report
-        self.ticks: list[int] = []  # of every run, as the board counts
-        self._line, self._name = line, name
-        self._number = secrets.randbits(32)
-        self._got = bytearray()
-        self._came = self._whole = 0  # bytes, and frames
-        self._same_model(blob)
+        self.runs: list[Took] = []
+        self.init = Took(0, None)
+        self.hz = 0  # ticks per second; 0: not known
+        self.requests = Requests(line, name, baud)
+        self._can = 0
+        self._most = self._piece = _SHORTEST  # bytes of a frame's body
+        self._patience = cycles / _SLOWEST  # seconds that a run may take, as long as none was made
+        self._checks = len(blob) / _CHECKED  # the same of init
+        self._longest = 0.0
+        self._same_model(blob, other_weights)
 
     @classmethod
-    def open(cls, folder: Path, port: Port) -> Served:
+    def open(cls, folder: Path, port: Port, cycles: float = 0.0, other_weights: bool = False) -> Served:
         """The model of an output folder, which the board must have."""
         report = read_report(folder)
-        return cls(report, (folder / f"{report.prefix}.mcb").read_bytes(), port.open(), port.name)
+        blob = (folder / f"{report.prefix}.mcb").read_bytes()
+        line = port.open(_COMES_BACK if port.flash else 0.0)
+        try:
+            return cls(report, blob, line, port.name, port.baud, cycles, other_weights)
+        except BaseException:
+            line.close()
+            raise
+
+    def close(self) -> None:
+        self.requests.close()
+
+    @property
+    def ticks(self) -> list[int]:
+        return [took.ticks for took in self.runs]
+
+    @property
+    def can_dump(self) -> bool:
+        return bool(self._can & _STOPS)
+
+    @property
+    def can_store(self) -> bool:
+        return bool(self._can & _STORES)
+
+    def time(self, inputs: Mapping[str, np.ndarray], runs: int) -> None:
+        """So many runs, each on inputs that are written anew, and from the same state; `runs` and `init` say what they
+        took."""
+        self.begin()
+        for _ in range(runs):
+            how = self._give(inputs, None)
+            self.runs.append(self._act(_RUN, bytes([how]), "run"))
 
     def run_twice(self, inputs: Mapping[str, np.ndarray], state: bytes | None = None) -> tuple[Results, Results]:
-        """What a run of the model as init leaves it gives, and a second one on what the first one left."""
-        check_inputs(self.report, inputs)
-        self._act(_INIT, "init")
-        return self._result(inputs), self._result(inputs)
+        """What a run of the model as init leaves it gives, and a second one on what the first one left. Both begin with
+        `state`, or with the one after init."""
+        if state is None:
+            self.begin()
+        return self._result(inputs, state), self._result(inputs, state)
 
-    def _result(self, inputs: Mapping[str, np.ndarray]) -> Results:
-        for area, tensor in enumerate(self.report.inputs):
-            contents = to_bytes(inputs[tensor.name], tensor.dtype)
-            for at in range(0, len(contents), _BODY - _PLACE.size):
-                piece = contents[at : at + _BODY - _PLACE.size]
-                self._ask(_WRITE, _PLACE.pack(area, at) + piece)
-        self.ticks.append(self._act(_RUN, "run"))
+    def begin(self) -> None:
+        self.init = self._act(_INIT, b"", "init")
+
+    def dump(self, inputs: Mapping[str, np.ndarray], state: bytes = b"") -> bytes:
+        """What the steps of a run make, as mcc_dump.h writes it. It begins with `state`, or that after init."""
+        if not self.can_dump:
+            fix = "compile with --dump-values, run `mccompile serve`, and flash"
+            raise self.requests.failed("the board cannot tell what steps make", "its code has no --dump-values", fix)
+        self.begin()
+        how = self._give(inputs, state or None) | _TO_STOP
+        return b"".join(self._records(how))
+
+    def step_ticks(self) -> list[int]:
+        """Of each step in the last run; nothing where the code was compiled without --profile."""
+        if not (self._can & _TIMES and self.report.profiled):
+            return []
+        contents = self._read(self._areas + bool(self.report.state_bytes), 4 * self.report.profiled)
+        return [int(each) for each in np.frombuffer(contents, "<u4")]
+
+    def store(self, blob: bytes) -> None:
+        """Gives the board another blob, which it runs from then on."""
+        if not self.can_store:
+            why, fix = "its program keeps none", "have it call <model>_serve_updates with memory for a blob, and flash"
+            raise self.requests.failed("the board takes no other weights", why, fix)
+        at = 0
+        while at < len(blob):
+            piece = blob[at : at + self._piece - _OFFSET.size]
+            body = self._ask(_STORE, _OFFSET.pack(at) + piece, _ACTED.size)
+            status = _ACTED.unpack(body)[0]
+            if status != 0:
+                fix = "see what the program's function does there: mcc_status in mcc.h"
+                raise self.requests.failed("the board could not store the weights", f"status {status} at {at}", fix)
+            at += len(piece)
+        self.begin()
+        self._same_model(blob)
+
+    @property
+    def _areas(self) -> int:
+        """Those of inputs and outputs; behind them are the state and the ticks of steps."""
+        return len(self.report.inputs) + len(self.report.outputs)
+
+    def _records(self, how: int) -> Iterator[bytes]:
+        state, told = self._long(_RUN, bytes([how]))
+        while state == STOPPED:
+            yield self._read(_RECORD, _ACTED.unpack(told)[1])
+            state, told = self._long(_NEXT, bytes([how]))
+        self._took(told, "run")
+
+    def _result(self, inputs: Mapping[str, np.ndarray], state: bytes | None) -> Results:
+        how = self._give(inputs, state)
+        self.runs.append(self._act(_RUN, bytes([how]), "run"))
         areas = enumerate(self.report.outputs, len(self.report.inputs))
-        return Results({tensor.name: self._output(area, tensor) for area, tensor in areas}, b"")
+        outputs = {tensor.name: self._output(area, tensor) for area, tensor in areas}
+        kept = self._read(self._areas, self.report.state_bytes) if self.report.state_bytes else b""
+        return Results(outputs, kept)
+
+    def _give(self, inputs: Mapping[str, np.ndarray], state: bytes | None) -> int:
+        """Writes what a run reads; how it is to begin."""
+        check_inputs(self.report, inputs)
+        for area, tensor in enumerate(self.report.inputs):
+            self._write(area, to_bytes(tensor.in_memory(inputs[tensor.name]), tensor.dtype))
+        if not self.report.state_bytes:
+            return 0
+        if state is None:
+            return _RESET
+        self._write(self._areas, state)
+        return _LOAD
 
     def _output(self, area: int, tensor: Tensor) -> np.ndarray:
-        contents = b""
-        while len(contents) < tensor.nbytes:
-            count = min(_BODY - 1, tensor.nbytes - len(contents))
-            contents += self._ask(_READ, _PLACE.pack(area, len(contents)) + bytes([count]))
-        return from_bytes(contents, tensor.dtype, tensor.static_shape)
+        return from_bytes(self._read(area, tensor.nbytes), tensor.dtype, tensor.static_shape)
 
-    def _same_model(self, blob: bytes) -> None:
-        told = self._ask(_IDENTITY)
-        if len(told) != 2 + _BLOB or told[0] != _VERSION or told[1] != _BODY:
+    def _write(self, area: int, contents: bytes) -> None:
+        at = 0
+        while at < len(contents):
+            piece = contents[at : at + self._piece - _PLACE.size]
+            self._ask(_WRITE, _PLACE.pack(area, at) + piece)
+            at += len(piece)
+
+    def _read(self, area: int, nbytes: int) -> bytes:
+        contents = b""
+        while len(contents) < nbytes:
+            count = min(self._piece - 1, nbytes - len(contents))
+            told = self._ask(_READ, _READ_HEAD.pack(area, len(contents), count), count)
+            if len(told) != count:
+                raise self.requests.failed("the board gave other bytes than asked", f"{len(told)}, not {count}", "")
+            contents += told
+        return contents
+
+    def _same_model(self, blob: bytes, other_weights: bool = False) -> None:
+        told = self._ask(_IDENTITY, b"", _ABOUT.size + _BLOB)
+        if len(told) != _ABOUT.size + _BLOB or told[0] != _VERSION:
             why = f"it speaks version {told[:1].hex()}, this is version {_VERSION:02x}"
-            raise self._failed("the server is of another version", why, "run `mccompile serve` again, and flash")
-        there, here = told[2:], blob[:_BLOB]
+            raise self.requests.failed(
+                "the server is of another version", why, "run `mccompile serve` again, and flash"
+            )
+        _, self._can, self._most, self.hz = _ABOUT.unpack_from(told)
+        self._piece = self._most
+        there, here = told[_ABOUT.size :], blob[:_BLOB]
         if there[_OWN] != here[_OWN]:
             why = f"its identity is {there[_OWN].hex()}, this one's {here[_OWN].hex()}"
             fix = "compile with the same options for both, and flash the board"
-            raise self._failed("another model is on the board", why, fix)
-        if there != here:
-            raise self._failed("the board has other weights", "checksums of the blobs differ", "flash the board")
+            raise self.requests.failed("another model is on the board", why, fix)
+        if there != here and not other_weights:
+            fix = "flash the board, or send them: mccompile blob --serial"
+            raise self.requests.failed("the board has other weights", "checksums of the blobs differ", fix)
 
-    def _act(self, code: int, function: str) -> int:
-        """Ticks that it took."""
-        _, status, ticks = _ACTED.unpack(b"\0" + self._ask(code, is_long=True))
+    def _act(self, code: int, body: bytes, function: str) -> Took:
+        return self._took(self._long(code, body)[1], function)
+
+    def _took(self, told: bytes, function: str) -> Took:
+        status, ticks, stack = _ACTED.unpack(told)
         if status != 0:
-            raise self._failed(f"{self.report.prefix}_{function} failed", f"status {status}", "see mcc_status in mcc.h")
-        return int(ticks)
+            why = f"status {status}"
+            raise self.requests.failed(f"{self.report.prefix}_{function} failed", why, "see mcc_status in mcc.h")
+        return Took(ticks, None if stack == _UNKNOWN else stack)
 
-    def _ask(self, code: int, body: bytes = b"", is_long: bool = False) -> bytes:
-        """The body of the answer."""
-        self._number = (self._number + 1) & 0xFFFFFFFF
-        asked = _HEAD.pack(self._number, code)
-        frame = b"\0" + _encoded(_checked(asked + body)) + b"\0"  # the first zero ends what noise has begun
-        wait = _FIRST
-        for _ in range(_LONG if is_long else _TRIES):
-            self._line.send(frame)
-            end = time.monotonic() + wait
-            while time.monotonic() < end:
-                for answer in self._frames():
-                    if answer.startswith(asked):
-                        return self._accepted(answer[_HEAD.size :])
-            wait = min(2 * wait, _LAST)
-        raise self._silent(code)
+    def _long(self, code: int, body: bytes) -> tuple[int, bytes]:
+        """A request that may take long: a run little more than the longest one that is known."""
+        began = time.monotonic()
+        patience = self._checks if code == _INIT else _MUCH_LONGER * self._longest or self._patience
+        state, told = self.requests.ask(code, body, _ACTED.size, patience)
+        if code == _RUN and state == DONE:
+            self._longest = max(self._longest, time.monotonic() - began)
+        return state, self._accepted(state, told)
 
-    def _accepted(self, body: bytes) -> bytes:
-        if not body or body[0] != 0:
-            raise self._failed("the board refused a request", "its server has no such memory", "flash the board")
-        return body[1:]
+    def _ask(self, code: int, body: bytes = b"", answer_bytes: int = 0) -> bytes:
+        """The answer to a request that is answered at once; pieces are shorter where long ones break."""
+        before = self.requests.again
+        state, told = self.requests.ask(code, body, answer_bytes)
+        if self.requests.again > before:
+            self._piece = max(_SHORTEST, self._piece // 2)
+        else:
+            self._piece = min(self._most, self._piece + self._piece // 4)
+        return self._accepted(state, told)
 
-    def _frames(self) -> Iterator[bytes]:
-        """Those that have come, without checksum; broken ones are left out."""
-        came = self._line.receive()
-        self._came += len(came)
-        self._got += came
-        *ended, rest = bytes(self._got).split(b"\0")
-        self._got[:] = rest[-_MOST:]
-        for each in ended:
-            frame = _decoded(each)
-            if len(frame) >= _HEAD.size + _CRC.size and _checked(frame[: -_CRC.size]) == frame:
-                self._whole += 1
-                yield frame[: -_CRC.size]
+    def _accepted(self, state: int, told: bytes) -> bytes:
+        if state == REFUSED:
+            raise self._refused()
+        return told
 
-    def _silent(self, code: int) -> CheckFailed:
-        if self._came and not self._whole:
-            why = f"{self._came} bytes came, and no whole frame"
-            return self._failed("the board is not understood", why, "give the board's baud rate: --baud 9600")
-        why = "it stopped answering" if self._whole else "nothing came"
-        fix = "flash a program that calls what `mccompile serve` wrote, and see that port and --baud are its own"
-        return self._failed("the board does not answer", f"{why}, at request {code}", fix)
-
-    def _failed(self, what: str, why: str, fix: str) -> CheckFailed:
-        return CheckFailed(Problem(what, self._name, why, fix))
-
-
-def _checked(contents: bytes) -> bytes:
-    return contents + _CRC.pack(zlib.crc32(contents))
-
-
-def _encoded(contents: bytes) -> bytes:
-    """By COBS; frames are too short for a group without a zero."""
-    return b"".join(bytes([len(group) + 1]) + group for group in contents.split(b"\0"))
-
-
-def _decoded(contents: bytes) -> bytes:
-    groups, at = [], 0
-    while at < len(contents):
-        size = contents[at]
-        groups.append(contents[at + 1 : at + size])
-        at += size
-    return b"\0".join(groups) if at == len(contents) else b""
+    def _refused(self) -> CheckFailed:
+        why, fix = "its server has no such memory, or has begun anew", "flash the board, and see that it does not reset"
+        return self.requests.failed("the board refused a request", why, fix)

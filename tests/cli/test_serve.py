@@ -80,3 +80,20 @@ def test_models_that_frames_do_not_carry(tmp_path: Path, capsys: pytest.CaptureF
     assert run([str(model), "-o", str(out), "--module", "--target", "cortex-m4"]) == 0
     capsys.readouterr()
     assert "it is a module" in _told(["serve", str(out)], capsys)
+
+
+def test_what_a_board_cannot_do_alone(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    port = ["--serial", "tcp:localhost:1"]
+    assert "--flash './flash.sh {}'" in _told(["tune", str(model), *port], capsys)
+    assert "there is no --serial" in _told(["bench", str(model), "--flash", "flash {}"], capsys)
+    assert "does not get the folder" in _told(["bench", str(model), *port, "--flash", "flash"], capsys)
+    assert "there is no --measure" in _told(["analyze", str(model), *port], capsys)
+    assert "a DUMP or --serial" in _told(["compare", str(tmp_path)], capsys)
+    assert "it has the one that was flashed" in _told(["bench", str(model), *port, "--target", "generic,host"], capsys)
+
+
+def test_a_flash_that_fails_is_told(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flash = f"{sys.executable} -c 'print(\"no probe\"); raise SystemExit(3)' {{}}"
+    assert run(["bench", str(model), "--serial", "tcp:localhost:1", "--flash", flash]) == 1
+    told = capsys.readouterr().err
+    assert "could not be flashed" in told and "exit code 3: no probe" in told

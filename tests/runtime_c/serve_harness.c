@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MOST 4096u
+#define MOST 16384u
 
 void harness_start(void);
 size_t harness_feed(const uint8_t *bytes, size_t count, uint8_t *answers);
@@ -11,9 +11,9 @@ int harness_runs(void);
 int harness_whole(void);
 
 static struct {
-    uint8_t before[64], input[600], between[64], output[600], after[64];
+    uint8_t before[64], input[6000], between[64], output[6000], after[64];
 } memory;
-static mcc_serve_area areas[2] = {{NULL, 600u, 1}, {NULL, 600u, 0}};
+static mcc_serve_area areas[2] = {{NULL, 6000u, 1}, {NULL, 6000u, 0}};
 static uint8_t blob[64], answered[MOST];
 static size_t answered_count;
 static mcc_serve server;
@@ -36,6 +36,12 @@ static mcc_status run(void)
     return MCC_OK;
 }
 
+static mcc_status store(uint32_t offset, const uint8_t *bytes, size_t count)
+{
+    (void)bytes;
+    return offset + count > 100000u ? MCC_ERR_BLOB_SIZE : MCC_OK;
+}
+
 static void keep(void *stream, const uint8_t *bytes, size_t count)
 {
     (void)stream;
@@ -56,6 +62,7 @@ void harness_start(void)
     server.init = begin;
     server.run = run;
     server.write = keep;
+    server.store = store;
 }
 
 size_t harness_feed(const uint8_t *bytes, size_t count, uint8_t *answers)
@@ -90,22 +97,14 @@ static uint8_t any(void)
 
 static void ask(uint8_t *frame, size_t count) /* of which CRC and COBS are right */
 {
-    size_t i, last = 0u;
-    mcc_serve_put(frame + 1u + count, mcc_serve_crc(frame + 1, count));
-    count += 4u;
-    for (i = 1u; i <= count; i++) {
-        if (frame[i] != 0u) continue;
-        frame[last] = (uint8_t)(i - last);
-        last = i;
-    }
-    frame[last] = (uint8_t)(i - last);
-    for (i = 0; i <= count; i++) mcc_serve_byte(&server, frame[i]);
-    mcc_serve_byte(&server, 0u);
+    size_t i;
+    count = mcc_frame_encoded(frame, MCC_SERVE_SLACK, count);
+    for (i = 0; i < count; i++) mcc_serve_byte(&server, frame[i]);
 }
 
 int main(void)
 {
-    uint8_t frame[MCC_SERVE_FRAME + 2u];
+    uint8_t frame[MCC_SERVE_SLACK + MCC_SERVE_FRAME + 1u], *const asked = frame + MCC_SERVE_SLACK;
     long n;
     size_t i;
     harness_start();
@@ -116,11 +115,11 @@ int main(void)
     }
     if (all_runs != 0) return 1;
     for (n = 0; n < 100000; n++) {
-        const size_t body = n % 3 ? any() % 8u : any() % (MCC_SERVE_BODY + 1u);
-        for (i = 1u; i <= MCC_SERVE_HEAD + body; i++) frame[i] = any();
-        frame[5] = (uint8_t)(any() % 7u);
-        frame[6] = (uint8_t)(any() % 3u);
-        if (n % 2) frame[8] = (uint8_t)(any() % 4u), frame[9] = frame[10] = 0u;
+        const size_t body = n % 3 ? any() % 9u : (any() * 256u + any()) % (MCC_SERVE_BODY + 1u);
+        for (i = 0u; i < MCC_SERVE_HEAD + body; i++) asked[i] = any();
+        asked[4] = (uint8_t)(any() % 9u);
+        asked[5] = (uint8_t)(any() % 3u);
+        if (n % 2) asked[7] = (uint8_t)(any() % 24u), asked[8] = asked[9] = 0u;
         ask(frame, MCC_SERVE_HEAD + body);
         answered_count = 0u;
     }

@@ -14,7 +14,7 @@ import pytest
 from mccompile.base.discovery import data_folder
 from mccompile.base.dtypes import DTYPES
 from mccompile.base.errors import CheckFailed
-from mccompile.toolchain import served
+from mccompile.toolchain import serial_requests
 from mccompile.toolchain.build import Library
 from mccompile.toolchain.model_report import Arena, Report, Tensor
 from mccompile.toolchain.served import Served
@@ -29,12 +29,13 @@ int harness_runs(void);
 int harness_whole(void);
 """
 BLOB = bytes(range(64))
-DATA = np.arange(600, dtype=np.int64).astype(np.uint8).reshape(1, 600)
+DATA = np.arange(6000, dtype=np.int64).astype(np.uint8).reshape(1, 6000)
+FAST = 1 << 30  # baud: the line is a call
 REPORT = Report(
     prefix="m",
     arenas=(Arena(1, 1),),
-    inputs=(Tensor("x", "x", DTYPES["u8"], (1, 600), 600),),
-    outputs=(Tensor("y", "y", DTYPES["u8"], (1, 600), 600),),
+    inputs=(Tensor("x", "x", DTYPES["u8"], (1, 6000), 6000),),
+    outputs=(Tensor("y", "y", DTYPES["u8"], (1, 6000), 6000),),
 )
 
 
@@ -53,7 +54,7 @@ class Noisy:
         library.functions.harness_start()
 
     def send(self, contents: bytes) -> None:
-        place = self.library.ffi.new("uint8_t[]", 4096)
+        place = self.library.ffi.new("uint8_t[]", 16384)
         harmed = self._harmed(contents)
         count = self.library.functions.harness_feed(harmed, len(harmed), place)
         self.waiting += self._harmed(bytes(self.library.ffi.buffer(place, count)))
@@ -78,10 +79,9 @@ class Noisy:
 def test_a_broken_line_changes_no_result(
     library: Library, rate: float, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served, "_FIRST", 0.0005)
-    monkeypatch.setattr(served, "_TRIES", 40)
+    monkeypatch.setattr(serial_requests, "_AGAIN", 0.0005)
     line = Noisy(library, rate, seed)
-    model = Served(REPORT, BLOB, line, "noisy")
+    model = Served(REPORT, BLOB, line, "noisy", FAST)
     for _ in range(3):
         for number, result in enumerate(model.run_twice({"x": DATA}), 1):
             np.testing.assert_array_equal(result.outputs["y"], DATA + np.uint8(number))  # no run is made twice
@@ -91,9 +91,18 @@ def test_a_broken_line_changes_no_result(
     assert bool(line.harmed) == bool(rate)
 
 
+def test_tensors_take_nine_tenths_of_the_line(library: Library) -> None:
+    """Though nothing is sent while an answer is waited for."""
+    model = Served(REPORT, BLOB, Noisy(library, 0.0), "line", FAST)
+    begun = model.requests.sent + model.requests.came
+    model.run_twice({"x": DATA})
+    spent = model.requests.sent + model.requests.came - begun
+    assert 4 * DATA.nbytes >= 0.9 * spent, f"{4 * DATA.nbytes / spent:.1%}"
+
+
 def test_a_request_that_comes_twice_runs_once(library: Library) -> None:
     line = Noisy(library, 0.0)
-    model = Served(REPORT, BLOB, line, "line")
+    model = Served(REPORT, BLOB, line, "line", FAST)
     send = line.send
     line.send = lambda contents: send(contents + contents)  # type: ignore[method-assign]
     model.run_twice({"x": DATA})
@@ -105,9 +114,10 @@ def _silent(_: bytes) -> None:
 
 
 def _refusal(line: Any, blob: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(served, "_FIRST", 0.0005)
+    monkeypatch.setattr(serial_requests, "_AGAIN", 0.0005)
+    monkeypatch.setattr(serial_requests, "_SILENT", 0.02)
     with pytest.raises(CheckFailed) as caught:
-        Served(REPORT, blob, line, "line")
+        Served(REPORT, blob, line, "line", FAST)
     return str(caught.value)
 
 

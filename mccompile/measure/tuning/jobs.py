@@ -17,17 +17,20 @@ from pathlib import Path
 
 import numpy as np
 
-from ...base.errors import MccError
+from ...base.errors import CheckFailed, MccError, Problem
 from ...kernels.measurements import Key, Measurement
 from ...targets.api import Target
 from ...toolchain.emulate import Emulated
 from ...toolchain.model_report import Report
 from ...toolchain.run import Model
+from ...toolchain.serial_line import Port
+from ..building import served
 from .runner import by_command
 
-INSTRUCTIONS, SECONDS, GIVEN = "instructions", "seconds", "as the command says"
+INSTRUCTIONS, SECONDS, TICKS, GIVEN = "instructions", "seconds", "ticks", "as the command says"
 ROUNDS = 7
 ROUND = 0.02  # seconds of one kernel in one round, roughly
+BOARD_RUNS = 5  # of a kernel, on a board
 MOST_RUNS = 300  # of one kernel in one round
 
 
@@ -48,6 +51,13 @@ class Job:
     target: Target
     cc: str | None = None
     runner: str = ""  # a command of the user's that measures
+    port: Port | None = None  # of a board that is flashed with each
+
+    @property
+    def unit(self) -> str:
+        if self.port is not None:
+            return TICKS
+        return GIVEN if self.runner else INSTRUCTIONS if self.target.run else SECONDS
 
     @property
     def name(self) -> str:
@@ -71,7 +81,9 @@ def measured(job: Job) -> Found:
             folder = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="mccompile-")), "out")
             try:
                 _write(built.files, folder)
-                if job.runner:
+                if job.port is not None:
+                    figures[built.key] = _on_board(folder, job.port)
+                elif job.runner:
                     figures[built.key] = by_command(job.runner, folder, job.target, job.cc)
                 elif job.target.run:
                     model = Emulated.build(folder, job.target, job.cc)
@@ -82,11 +94,24 @@ def measured(job: Job) -> Found:
                 failures.append(f"{built.key.kernel}: {error.problems[0].what}: {error.problems[0].why}")
         if models:
             figures |= _timed(models)
-    unit = GIVEN if job.runner else INSTRUCTIONS if job.target.run else SECONDS
     return Found(
-        tuple(Measurement(b.key, figures[b.key], unit, b.model) for b in job.among if b.key in figures),
+        tuple(Measurement(b.key, figures[b.key], job.unit, b.model) for b in job.among if b.key in figures),
         tuple(failures),
     )
+
+
+def _on_board(folder: Path, port: Port) -> float:
+    """Ticks of a board that is flashed with a kernel."""
+    board = served(folder, port)
+    try:
+        board.time(inputs_of(board.report), BOARD_RUNS)
+    finally:
+        board.close()
+    median = statistics.median_low(board.ticks)
+    if not median:
+        fix = "define MCC_CLOCK() of mcc_profile.h as a counter that your board has"
+        raise CheckFailed(Problem("the board's clock stands still", port.name, "a run takes 0 ticks", fix))
+    return median
 
 
 def _timed(models: Mapping[Key, Model]) -> dict[Key, float]:

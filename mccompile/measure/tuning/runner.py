@@ -12,20 +12,13 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from ...base.errors import CheckFailed, Problem, WrongUse
+from ...base.errors import CheckFailed, Problem
 from ...targets.api import Target
 from ...toolchain.emulate import timing_program
+from ..flashing import PLACE
 
-PLACE = "{}"
 _SECONDS = 600
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
-
-
-def check_runner(command: str) -> None:
-    if PLACE not in command:
-        why = f"{PLACE} stands for the path of the program"
-        fix = f"--runner '{command} {PLACE}'"
-        raise WrongUse(Problem("the command does not get the program", "--runner", why, fix))
 
 
 def by_command(command: str, folder: Path, target: Target, cc: str | None) -> float:

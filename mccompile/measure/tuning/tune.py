@@ -22,12 +22,13 @@ from ...emit.package import Package
 from ...kernels.measurements import BOARD, Database, Key, Measured, Measurement
 from ...targets.api import Target, runs_here
 from ...toolchain.build import find_compiler
+from ...toolchain.serial_line import Port
 from ...toolchain.tools import version
+from ..flashing import refuse_unplaced
 from ..workers import HowFar, Open, opener, run
 from .candidates import Candidates
 from .jobs import Built, Found, Job, measured
 from .one_call import alone
-from .runner import check_runner
 
 FAR = 4.0  # kernels that are said to take so much longer than the best one are left out
 ROUNDS = 3
@@ -84,24 +85,29 @@ def tune(
     opened: Open | None = None,
     cc: str | None = None,
     runner: str = "",
+    port: Port | None = None,
     progress: Progress = lambda line: None,
 ) -> Tuning:
     """Measures what a network's calls may get, for at most so many seconds. `opened` gives the executor that does it;
-    `runner` is a command that measures on a board."""
+    `runner` is a command that measures on a board, `port` leads to one that is flashed with each kernel."""
     target = options.resolved_target()
     if runner:
-        check_runner(runner)
-    elif not target.run and not runs_here(target):
-        why, fix = "this machine does not run its programs, and it names no emulator", "--runner 'command {}'"
+        refuse_unplaced(runner, "--runner", "program")
+    elif port is not None and not port.flash:
+        fix = "say how a build gets onto the board: --flash './flash.sh {}'"
+        raise WrongUse(Problem("a board measures the kernels that it has", "--serial", "each is a build", fix))
+    elif port is None and not target.run and not runs_here(target):
+        why = "this machine does not run its programs, and it names no emulator"
+        fix = "--serial with --flash, or --runner 'command {}'"
         raise WrongUse(Problem(f"kernels for {target.name} cannot be measured here", "--target", why, fix))
     path = database or default_database()
     path.parent.mkdir(parents=True, exist_ok=True)
     file = Database(path, make=True)
     options = replace(settled(model, replace(options, tuned=None)), print_after=frozenset(), dump=None)
     by_models = compile(model, options)
-    work = _Tuner(file, options, cc, runner)
+    work = _Tuner(file, options, cc, runner, port)
     until = None if seconds is None else monotonic() + seconds
-    opened = opened or opener("", at_once(target, runner))
+    opened = opened or opener("", at_once(target, bool(runner or port)))
     failures: list[str] = []
     package, left = by_models, 0
     for number in range(ROUNDS):
@@ -115,10 +121,10 @@ def tune(
     return work.result(by_models, compile(model, replace(options, tuned=path)), failures, left)
 
 
-def at_once(target: Target, runner: str) -> int:
+def at_once(target: Target, on_board: bool) -> int:
     """How many kernels this machine measures at a time: where time counts they would disturb each other. 0: as many as
     it has processors."""
-    return 1 if runner or not target.run else 0
+    return 1 if on_board or not target.run else 0
 
 
 class _Told:
@@ -138,12 +144,12 @@ class _Told:
 class _Tuner:
     """Which kernels of a network to measure, and what they come to."""
 
-    def __init__(self, file: Database, options: Options, cc: str | None, runner: str) -> None:
-        self.file, self.cc, self.runner = file, cc, runner
+    def __init__(self, file: Database, options: Options, cc: str | None, runner: str, port: Port | None) -> None:
+        self.file, self.cc, self.runner, self.port = file, cc, runner, port
         compiler = version(find_compiler(cc or options.resolved_target().compiler).command)
-        self.candidates = Candidates(options, compiler, BOARD if runner else "")
+        self.candidates = Candidates(options, compiler, BOARD if runner or port else "")
         self.target = self.candidates.target
-        self.ticking = not runner and not self.target.run
+        self.ticking = not (runner or port or self.target.run)
         self.seen: dict[Key, str] = {}  # every kernel that is worth it, and of which call
         self.tried: set[Key] = set()
 
@@ -164,7 +170,7 @@ class _Tuner:
             known |= {one.key for one in worth}
             self.tried |= {each.key for each in built}
             if built:
-                found.append(Job(tuple(built), self.target, self.cc, self.runner))
+                found.append(Job(tuple(built), self.target, self.cc, self.runner, self.port))
         return sorted(found, key=lambda job: (-max(built.model for built in job.among), job.name))
 
     def result(self, by_models: Package, tuned: Package, failures: Sequence[str], left: int) -> Tuning:
