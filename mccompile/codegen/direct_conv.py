@@ -104,7 +104,7 @@ class DirectConv:
             "points": self.place_along(self.last),
             "inside": point_axis.inside(self.last, wide.points),
             "wide": self.body(wide, clamped=False) if end - first >= wide.points else None,
-            "single": self.body(Tile(1, wide.lanes), clamped=True) if needs_single else None,
+            "single": self.body(replace(wide, points=1), clamped=True) if needs_single else None,
             "sum_type": kind.accumulator.compute_c,
             "sum_name": kind.accumulator.name,
             "exact": not kind.accumulator.is_float,

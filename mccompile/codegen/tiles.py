@@ -68,6 +68,7 @@ class Product:
 class Tile:
     points: int
     lanes: int
+    filled: str = ""  # C for how many lanes have results, where that is not all: a template names it `lanes`
 
     @property
     def count(self) -> int:
@@ -88,8 +89,9 @@ class Tile:
     def over(self, counters: Sequence[str]) -> list[str]:
         """C that opens the loops over its results, by `lane` and by `point`, as far as there are several."""
         counts = {"lane": self.lanes, "point": self.points}
-        open_loops = ((name, counts[name]) for name in counters if counts[name] > 1)
-        return [f"for (mcc_index {name} = 0; {name} < {count}; ++{name}) {{" for name, count in open_loops]
+        limits = {"lane": "lanes" if self.filled else self.lanes, "point": self.points}
+        opened = (name for name in counters if counts[name] > 1)
+        return [f"for (mcc_index {name} = 0; {name} < {limits[name]}; ++{name}) {{" for name in opened]
 
     @property
     def place(self) -> str:
