@@ -170,6 +170,7 @@ def _context(
         first[key] = [_merged(same) for same in zip(*(context[key] for context in each), strict=True)]
     first["arenas"] = [_merged(same) for same in zip(*(context["arenas"] for context in each), strict=True)]
     first["slices"] = max((context["slices"] for context in each), key=len)
+    first["row_stages"] = max(context["row_stages"] for context in each)
     first["pieces"] = [piece for context in each for piece in context["pieces"]]
     first["threads"] = max(context["threads"] for context in each)
     targets = ", ".join(plan.target for plan in plans)

@@ -7,6 +7,7 @@ those that a run finds out once they are measured, or where a block first names 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from ..base.dtypes import i64
 from ..base.marked import called, listed, words
@@ -33,11 +34,12 @@ from ..plan.ir import (
     Swap,
     max_bytes,
 )
+from ..plan.row_calls import row_calls
 from ..plan.sizes import needed, needs, of_state, of_step
 from .addresses import IN_STRUCT, in_struct, pointer
 from .inside import handed_out, rows_handed_out, timed
 from .render import comment
-from .rows import row_region
+from .rows import row_region, row_slices
 
 _FAST = 16  # bytes from which on copying piece by piece is no slower than memmove
 
@@ -60,12 +62,37 @@ def after_items(phase: Phase) -> str:
     return "\n".join(_states(phase.states))
 
 
-def slices(plan: Plan) -> list[str]:
-    """The same, item by item."""
+@dataclass(frozen=True)
+class Slices:
+    """Of an item, or all of a chain of rows: then `body` makes the call that is slice `step`."""
+
+    first: int
+    end: int
+    body: str
+
+    @property
+    def is_single(self) -> bool:
+        return self.end == self.first + 1
+
+
+def slices(plan: Plan) -> list[Slices]:
+    """The same, item by item, and chains of rows call by call: for each slice that of which it is a part."""
     indent = " " * 8
-    texts = ["\n".join(_items((item,), indent)).rstrip("\n") for item in plan.items]
+    found: list[Slices] = []
+    for item in plan.items:
+        if isinstance(item, RowRegion):
+            first, end = len(found), len(found) + len(row_calls(item))
+            last = handed_out(item.stages[-1].run, indent + "    ")
+            body = [*_sizes(needs(item), indent), *row_slices(item, first, indent, _step, last)]
+            found += [Slices(first, end, "\n".join(body))] * (end - first)
+        else:
+            found.append(_slice(len(found), _items((item,), indent)))
     kept = [f"    {line}".rstrip() for line in _states(plan.states)]
-    return [*texts, "\n".join(kept).rstrip("\n")] if kept else texts
+    return [*found, _slice(len(found), kept)] if kept else found
+
+
+def _slice(number: int, lines: Sequence[str]) -> Slices:
+    return Slices(number, number + 1, "\n".join(lines).rstrip("\n"))
 
 
 def _sizes(names: Collection[str], indent: str) -> list[str]:

@@ -17,6 +17,7 @@ from ..plan.copies import copies
 from ..plan.handed import Quantized
 from ..plan.ir import Arena, Item, Phase, Place, Plan, State, Tensor, max_bytes, swaps
 from ..plan.learning import LEARN, LOSS
+from ..plan.row_calls import most_stages
 from ..plan.sizes import of_states
 from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
@@ -111,6 +112,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "learns": _learns(plan),
         "sliced": plan.sliced,
         "slices": slices(plan) if plan.sliced else [],
+        "row_stages": most_stages(plan) if plan.sliced else 0,
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan.prefix, plan.states),
         "state_bytes": state_bytes(plan),

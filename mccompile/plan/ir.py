@@ -373,11 +373,6 @@ class Plan:
     def has_pools(self) -> bool:
         return any(arena.pool for arena in self.arenas)
 
-    @property
-    def slices(self) -> int:
-        """Into how many pieces a run can be cut: a region is one, and so is bringing states to their places."""
-        return len(self.items) + any(state.made != state.tensor.address for state in self.states)
-
     def steps(self) -> Iterator[Step]:
         return walk(self.items)
 

@@ -7,10 +7,13 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
+from mccompile.plan.ir import RowRegion
+from mccompile.plan.row_calls import slices_of
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.passes.memory.test_state import STATES, inputs_of
@@ -46,6 +49,73 @@ def test_states_are_handed_on(name: str, tmp_path: Path) -> None:
         inputs = inputs_of(made, states, seed)
         wanted, got = (model.run(inputs) for model in models)
         assert all(np.array_equal(got[output], array) for output, array in wanted.items())
+
+
+def _chain() -> onnx.ModelProto:
+    """Convolutions that run row by row where memory comes first; the pool makes two rows of five."""
+    nodes = [
+        small_models.node("Conv", "x w1", "a", pads=[1, 1, 1, 1], strides=[2, 1]),
+        small_models.node("Conv", "a w2", "b", pads=[1, 1, 1, 1]),
+        small_models.node("MaxPool", "b", "c", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        small_models.node("Conv", "c w2", "y", pads=[1, 1, 1, 1]),
+    ]
+    weights = {"w1": small_models.floats(1, 8, 3, 3, 3), "w2": small_models.floats(2, 8, 8, 3, 3)}
+    return small_models.model("chain", nodes, [("x", (1, 3, 20, 12))], [("y", (1, 8, 5, 6))], weights)
+
+
+def test_chains_of_rows_are_cut_between_calls(tmp_path: Path) -> None:
+    made, inputs = _chain(), random_inputs(_chain())
+    packages = [
+        compile_graph(load_proto(made), Options(slices=sliced, prefer="ram"), "chain") for sliced in (True, False)
+    ]
+    regions = [item for item in packages[0].plan.items if isinstance(item, RowRegion)]
+    assert regions and slices_of(packages[0].plan) > len(packages[0].plan.items) + 20
+    for package, name in zip(packages, ("sliced", "whole"), strict=True):
+        package.write(tmp_path / name)
+    got, wanted = (Model.build(tmp_path / name).run(inputs, poison=0xA5) for name in ("sliced", "whole"))
+    np.testing.assert_array_equal(got["y"], wanted["y"])
+
+
+TURNS = """
+#include <stdio.h>
+#include <string.h>
+#include "chain.h"
+static MCC_ALIGNED(CHAIN_ARENA_ALIGN) uint8_t arenas[2][CHAIN_ARENA_BYTES];
+static float results[3][240];
+int main(void)
+{
+    chain_model m[2];
+    uint32_t i, step;
+    for (i = 0; i < 2; i++) {
+        float *x;
+        if (chain_init(&m[i], arenas[i], sizeof arenas[i], chain_weights, chain_weights_bytes) != MCC_OK) return 1;
+        x = chain_input_x(&m[i]);
+        for (step = 0; step < 720; step++) x[step] = (float)((step * (i + 3)) % 17);
+    }
+    if (chain_begin(&m[0]) != MCC_OK || chain_begin(&m[1]) != MCC_OK) return 2;
+    for (step = 1; step < CHAIN_STEPS; step++)
+        for (i = 0; i < 2; i++)
+            if (chain_run_steps(&m[i], 1u) != MCC_MORE) return 3;
+    for (i = 0; i < 2; i++) {
+        float *x;
+        if (chain_run_steps(&m[i], 1u) != MCC_OK) return 4;
+        memcpy(results[i], chain_output_y(&m[i]), sizeof results[i]);
+        x = chain_input_x(&m[i]);
+        for (step = 0; step < 720; step++) x[step] = (float)((step * (i + 3)) % 17);
+        if (chain_run(&m[i]) != MCC_OK || memcmp(results[i], chain_output_y(&m[i]), sizeof results[i]) != 0) return 5;
+    }
+    return memcmp(results[0], results[1], sizeof results[0]) == 0 ? 6 : 0;
+}
+"""
+
+
+def test_two_instances_take_turns_inside_of_a_chain(tmp_path: Path) -> None:
+    folder = written(_chain(), tmp_path, Options(slices=True, prefer="ram"))
+    (folder / "main.c").write_text(TURNS)
+    sources = [str(path) for path in folder.glob("*.c")]
+    flags = ["-std=c99", *STRICT, "-fsanitize=undefined", f"-I{folder}", f"-I{folder}/runtime"]
+    subprocess.run(["gcc", *flags, *sources, "-o", f"{folder}/a", "-lm"], check=True)
+    assert subprocess.run([f"{folder}/a"], check=False).returncode == 0
 
 
 def test_sizes_given_at_run_time_hold_in_all_steps(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import is_dataclass, replace
 import pytest
 
 from mccompile.plan import ir
+from mccompile.plan.row_calls import slices_of
 from tests import small_models
 from tests.small_models import compiled
 
@@ -71,6 +72,6 @@ def test_arenas_add_up(plan: ir.Plan) -> None:
 def test_a_run_is_cut_between_items_and_before_states_are_brought_to_their_places(plan: ir.Plan) -> None:
     kept = ir.State(plan.inputs[0], plan.inputs[0].address)
     moved = replace(kept, made=ir.Address(ir.ARENA, 512))
-    found = [replace(plan, states=states).slices for states in ((), (kept,), (moved,), (kept, moved, moved))]
+    found = [slices_of(replace(plan, states=states)) for states in ((), (kept,), (moved,), (kept, moved, moved))]
     assert found == [2, 2, 3, 3]
     assert isinstance(plan.items[0], ir.Step)

@@ -1,0 +1,48 @@
+"""Chains of rows as the calls that they are, one after the other, and into how many slices these cut a run."""
+
+from __future__ import annotations
+
+from .ir import Plan, RowRegion
+
+
+def unasked(region: RowRegion) -> list[int]:
+    """Stages that may fail and make rows that no other one wants."""
+    stages = region.stages
+    asked = [0] * (len(stages) - 1) + [stages[-1].height]
+
+    def ask(number: int) -> None:
+        for pull in stages[number].pulls:
+            asked[pull.stage] = min(stages[pull.stage].height, pull.wanted(asked[number]))
+            ask(pull.stage)
+
+    ask(len(stages) - 1)
+    return [number for number, stage in enumerate(stages) if stage.run.may_end and asked[number] < stage.height]
+
+
+def row_calls(region: RowRegion) -> list[int]:
+    """The stages in the order in which they run, once for each time."""
+    made, found = [0] * len(region.stages), list[int]()
+
+    def make(number: int, wanted: int) -> None:
+        stage = region.stages[number]
+        while made[number] < wanted:
+            end = min(made[number] + stage.step, stage.height)
+            for pull in stage.pulls:
+                make(pull.stage, min(pull.wanted(end), region.stages[pull.stage].height))
+            found.append(number)
+            made[number] = end
+
+    for number in (len(region.stages) - 1, *unasked(region)):
+        make(number, region.stages[number].height)
+    return found
+
+
+def slices_of(plan: Plan) -> int:
+    """Into how many pieces a run can be cut: calls of chains, other items, and bringing states to their places."""
+    calls = sum(len(row_calls(item)) if isinstance(item, RowRegion) else 1 for item in plan.items)
+    return calls + any(state.made != state.tensor.address for state in plan.states)
+
+
+def most_stages(plan: Plan) -> int:
+    """Of the chains of rows."""
+    return max((len(item.stages) for item in plan.items if isinstance(item, RowRegion)), default=0)
