@@ -5,23 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..base.names import Names, c_identifier
+from ..base.names import Names
 from .copies import Awaited, Copied
 from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step
 
 LONGEST = 24  # letters of a name, behind the model's own
 _LAYOUT = re.compile(r"/last(_\d+)?$")  # a tensor whose channels lie last has the name of the file's
+_OUTPUT = re.compile(r"(?<=\w)(_output_0|:0)$")  # what exporters put behind the name of a node with one result
+_FUSED = ";"  # TensorFlow's converter joins the names of all that it fuses, the operator whose result it is first
+
+_WORD = re.compile(r"(?<![0-9A-Za-z_])[0-9A-Za-z]|(?<=_)[A-Za-z]")
 
 
 def place_names(prefix: str, names: Iterable[str]) -> Iterator[str]:
-    """A name in C for each buffer: the end of its own, as long as words of it fit."""
+    """A name in C for each buffer, made of the end of its own."""
     taken = Names()
     for name in names:
-        words = c_identifier(_LAYOUT.sub("", name)).upper().strip("_").split("_")
-        kept = words.pop()[-LONGEST:]
-        while words and len(kept) + 1 + len(words[-1]) <= LONGEST:
-            kept = f"{words.pop()}_{kept}"
-        yield f"{prefix.upper()}_AT_{taken.take(kept)}"
+        own = _OUTPUT.sub("", _LAYOUT.sub("", name)).split(_FUSED)[0]
+        yield f"{prefix.upper()}_AT_{taken.take(_end_of(own))}"
+
+
+def _end_of(name: str) -> str:
+    """As many of the last words as fit. A number belongs to the word before: of `dense_1/Relu` there is no `1_RELU`."""
+    ends = (_letters(name[word.start() :]) for word in _WORD.finditer(name))
+    return next((end for end in ends if len(end) <= LONGEST), _letters(name)[-LONGEST:]) or "X"
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_").upper()
 
 
 def addresses(plan: Plan) -> Iterator[Address]:

@@ -19,9 +19,12 @@ from tests.small_models import compiled, written
 NAMES = {
     "stem/Relu/last": "NET_AT_STEM_RELU",
     "stem/Relu": "NET_AT_STEM_RELU_2",
-    "StatefulPartitionedCall/model/conv2d_1/BiasAdd;model": "NET_AT_CONV2D_1_BIASADD_MODEL",
+    "StatefulPartitionedCall/model/conv2d_1/BiasAdd;model": "NET_AT_MODEL_CONV2D_1_BIASADD",
+    "functional_1/activation_7/Relu;functional_1/conv/ReadVariableOp/resource1": "NET_AT_ACTIVATION_7_RELU",
+    "/b/b.0/n1/LayerNormalization_output_0": "NET_AT_0_N1_LAYERNORMALIZATION",
     "a" * 40: "NET_AT_" + "A" * 24,
-    "x:0": "NET_AT_X_0",
+    "x:0": "NET_AT_X",
+    "::": "NET_AT_X_2",
     "int": "NET_AT_INT",
 }
 

@@ -11,7 +11,7 @@
 /* Where buffers begin. */
 enum shown_at {
     SHOWN_AT_FLAT = 0, /* flat, 432 bytes */
-    SHOWN_AT_IN_PUT_0 = 0, /* in/put:0, 288 bytes */
+    SHOWN_AT_IN_PUT = 0, /* in/put:0, 288 bytes */
     SHOWN_AT_JOINED = 432, /* joined/last, 576 bytes */
     SHOWN_AT_LEFT = 432, /* left/last, 288 bytes */
     SHOWN_AT_OUT_PUT = 432, /* out.put, 144 bytes */
@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* right, 288 bytes */
 };
 
-#define READY 0x96284E7Au
+#define READY 0x53558C62u
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x96, 0x28, 0x4E, 0x7A, 0x37, 0xA1, 0xD0, 0x29, 0xC2, 0x3D, 0xC4, 0x14, 0x6E, 0xCE, 0x63, 0xAD
+        0x53, 0x55, 0x8C, 0x62, 0xF8, 0xE1, 0xD0, 0x4E, 0xE2, 0xDD, 0x71, 0xE3, 0xE5, 0xDD, 0xAF, 0xD0
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
@@ -41,7 +41,7 @@ mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const voi
 
 float *shown_input_in_put_0(shown_model *m)
 {
-    return A(float, SHOWN_AT_IN_PUT_0);
+    return A(float, SHOWN_AT_IN_PUT);
 }
 
 const float *shown_output_out_put(const shown_model *m)
@@ -61,10 +61,10 @@ mcc_status shown_run(shown_model *m)
     mcc_set_canaries(m->arena, 1008u);
 
     /* right/Sigmoid: map f32[1,2,6,6] -> f32[1,2,6,6]; arena 0..1008 */
-    shown_map_div_f32(A(float, SHOWN_AT_RIGHT), A(const float, SHOWN_AT_IN_PUT_0));
+    shown_map_div_f32(A(float, SHOWN_AT_RIGHT), A(const float, SHOWN_AT_IN_PUT));
 
     /* c/Conv + left/Relu: conv f32[1,2,6,6], f32[2,2,3,3], f32[1,2,6,6] -> f32[1,2,6,6]; arena 0..720 */
-    shown_conv_3x3s1_6x6x2_2(A(float, SHOWN_AT_LEFT), A(const float, SHOWN_AT_IN_PUT_0), W(float, 0), W(float, 192));
+    shown_conv_3x3s1_6x6x2_2(A(float, SHOWN_AT_LEFT), A(const float, SHOWN_AT_IN_PUT), W(float, 0), W(float, 192));
 
     /* out.put/Mul: map f32[1,6,6,1], f32[1,6,6,1] -> f32[1,6,6,1]; arena 432..576 */
     shown_map_mul(A(float, SHOWN_AT_OUT_PUT), A(const float, SHOWN_AT_JOINED), A(const float, SHOWN_AT_JOINED));
