@@ -16,8 +16,9 @@ from .options import force_flag, output_option, understood
 @click.option("--dim", "dims", multiple=True, metavar="past=0..1008,tokens=1..16", help="Room of the text; of a run.")
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="", help="Prefix in C.")
+@click.option("--chat", type=click.Choice(["auto", "none"]), default="auto", help="The chat template of the model.")
 @force_flag
-def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: str, force: bool) -> None:
+def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: str, chat: str, force: bool) -> None:
     """Write a language model as a C program: tokenizer, network and sampler.
 
     FOLDER is one of Hugging Face with tokenizer.json; a GGUF file has its tokenizer in itself. The weights are mapped
@@ -28,9 +29,10 @@ def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: st
     from ..llm.program import program
 
     sizes = understood("--dim", option_texts.dims, dims)
-    made = program(source, Options(target=target, name=name, dims=sizes))
+    made = program(source, Options(target=target, name=name, dims=sizes), chat == "auto")
     made.write(output, force)
     told = made.report["language"]
     runs = f"{told['batch']} in a run" if told["batch"] > 1 else "one by one, as tokens are no free size"
-    click.echo(f"{output}: {told['tokens']} tokens, room for {told['context']}, a prompt {runs}")
+    chats = ", with its chat template" if told["chats"] else ""
+    click.echo(f"{output}: {told['tokens']} tokens, room for {told['context']}, a prompt {runs}{chats}")
     click.echo(f"arena {made.report['arena_bytes']} bytes, weights {made.report['weights_bytes']} bytes, mapped")

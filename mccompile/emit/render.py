@@ -1,4 +1,4 @@
-"""Fills Jinja templates. The only module that imports jinja2.
+"""Fills Jinja templates of our own; llm/jinja.py renders those of models.
 
 Templates use `${x}`, line statements `//% for`, comments `//#`, and fail on undefined names; so a template reads as C.
 `${include("math.h")}` in front of what needs a header has the function's file include it, `${included("a.h")}` is the

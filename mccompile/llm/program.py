@@ -26,8 +26,10 @@ from ..tokenizer import gguf, reading
 from ..tokenizer.description import Tokenizer, unsupported
 from ..tokenizer.library import printed
 from ..tokenizer.regex import NotUnderstood
+from . import chat
 
 _HERE = Path(__file__).parent
+_LINE = 48  # characters of a string on a line
 _PROMPT = 8  # bytes of a prompt for each token that has room
 _REPLACED = ("main.c", "Makefile", "CMakeLists.txt", MARK)
 
@@ -46,24 +48,29 @@ class Program:
         return Path(folder)
 
 
-def program(path: Path, options: Options) -> Program:
-    """Tokenizer, network and sampler of a folder of Hugging Face or a GGUF file."""
+def program(path: Path, options: Options, chats: bool = True) -> Program:
+    """Tokenizer, network and sampler of a folder of Hugging Face or a GGUF file; with its chat template if `chats`."""
     is_gguf = path.is_file() and path.suffix == ".gguf"
     if not (is_gguf or path.is_dir()):
         why = "a program needs the tokenizer of the model, which a folder of Hugging Face and a GGUF file have"
         fix = f"to compile the network alone, use mccompile {path} -o out"
         raise WrongUse(Problem("no language model with its tokenizer", str(path), why, fix))
     words, stops = gguf.read(path) if is_gguf else (reading.read(path), _stops(path))
+    template = chat.found(path) if chats else None
+    try:
+        chatting = chat.compiled(template) if template else None
+    except MccError as error:
+        raise reading.placed(path, error) from None
     package = compile_model(path, replace(options, blob=Carrier.EXTERNAL))
     try:
-        return _joined(package, words, sorted(set(stops)))
+        return _joined(package, words, sorted(set(stops)), chatting)
     except NotUnderstood as error:
         raise reading.placed(path, unsupported("its words", f"a regular expression with {error}")) from None
     except MccError as error:
         raise reading.placed(path, error) from None
 
 
-def _joined(package: Package, words: Tokenizer, stops: Sequence[int]) -> Program:
+def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: chat.Chat | None) -> Program:
     plan, report = package.plan, json.loads(package.files[MARK])
     prefix, vocabulary = plan.prefix, int(report["outputs"][0]["shape"][-1])
     if max(words.texts) >= vocabulary:
@@ -85,7 +92,7 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int]) -> Program
         "title": plan.name.replace("*/", ""),
     }
     told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
-    told |= {"program": build_name(prefix)}
+    told |= {"program": build_name(prefix), "chat": chatting, "in_c": _piece, "size": lambda text: len(text.encode())}
     told |= {"ready": identity_c(package.identity)["ready"]}
     own = {f"{prefix}_text.h": "text.h.j2", f"{prefix}_text.c": "text.c.j2", "main.c": "main.c.j2"}
     sources: dict[str, Source] = {name: source for name, source in tokens.items() if name != "main.c"}
@@ -99,9 +106,23 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int]) -> Program
         TEMPLATES / "CMakeLists.txt.j2", how | {"tools": cmake_tools([plan.build], prefix)}
     )
     kept = package.files.only(name for name in package.files if name not in _REPLACED)
-    report["language"] = {**facts, "context": context, "batch": batch, "stops": list(stops)}
+    report["language"] = {
+        **facts,
+        "context": context,
+        "batch": batch,
+        "stops": list(stops),
+        "chats": chatting is not None,
+    }
     files = kept | {name: text.encode() for name, text in texts.items()}
     return Program(prefix, report, with_report(files, report))
+
+
+def _piece(text: str) -> str:
+    """A piece of a chat template in C, which may go over several lines."""
+    plain = set(map(chr, range(32, 127))) - set('"\\?')
+    letters = [c if c in plain else "".join(f"\\{byte:03o}" for byte in c.encode()) for c in text]
+    lines = ["".join(letters[at : at + _LINE]) for at in range(0, len(letters), _LINE)]
+    return "\n        ".join(f'"{line}"' for line in lines) if lines else '""'
 
 
 def _stops(folder: Path) -> list[int]:

@@ -16,6 +16,11 @@
 #define MCC_TOKENS_TEXT (-3)    /* the text is no UTF-8 */
 #define MCC_TOKENS_PER_BYTE 7u  /* words of scratch memory that a byte of a word takes */
 
+/* What a text is: */
+#define MCC_TOKENS_PART 0  /* one without the tokens that belong in front of it and behind it */
+#define MCC_TOKENS_WHOLE 1 /* one with them */
+#define MCC_TOKENS_MORE 2  /* what goes on with another text: without them, and without a space in front */
+
 /* Of an added token: */
 #define MCC_ADDED_SPECIAL 1u /* it is no text */
 #define MCC_ADDED_LEFT 2u    /* it takes the spaces in front of it */
@@ -64,6 +69,7 @@ typedef struct {
     uint32_t *scratch;
     size_t words;
     int32_t status;
+    int more; /* it goes on with another text */
 } mcc_encoding;
 
 MCC_INLINE void mcc_tokens_give(mcc_encoding *e, uint32_t token)
@@ -278,7 +284,7 @@ MCC_INLINE void mcc_tokens_spaced(mcc_encoding *e, mcc_string text, int first)
     }
     if (before != 0u) {
         const int there = size >= 2u * before && memcmp(to + before, of->prefix, before) == 0;
-        if ((of->prefix_if_missing && there) || (of->prefix_first && !first)) {
+        if ((of->prefix_if_missing && there) || (of->prefix_first && !first) || (e->more && first)) {
             begin = before;
         } else {
             (void)memcpy(to, of->prefix, before);

@@ -94,4 +94,8 @@ def continued(tokens: Sequence[int], weights: Mapping[str, np.ndarray], count: i
 
 
 if __name__ == "__main__":
-    llama(Path(sys.argv[1]), "llama3")
+    llama(Path(sys.argv[1]), "llama3", max_position_embeddings=256)
+    Path(sys.argv[1], "chat_template.jinja").write_text(
+        "{% for message in messages %}<s>{{ message.role }}: {{ message.content }}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<s>assistant: {% endif %}"
+    )

@@ -126,7 +126,7 @@ class Built:
             self.code.tokenizer_decode.restype = self.code.tokenizer_decode_end.restype = ctypes.c_size_t
             self.files = dict(written.files)
 
-    def encode(self, data: bytes, whole: bool = True, room: int | None = None, words: int | None = None) -> list[int]:
+    def encode(self, data: bytes, whole: int = 1, room: int | None = None, words: int | None = None) -> list[int]:
         """Tokens; one number below 0 where that fails."""
         header = self.files["tokenizer.h"].decode()
         a, b = header.split("SCRATCH_WORDS(bytes) (")[1].split(")\n")[0].replace("u", "").split(" * (size_t)(bytes) + ")
@@ -135,7 +135,7 @@ class Built:
         tokens, scratch = (ctypes.c_int32 * (room + 1))(), (ctypes.c_uint32 * (words + 1))()
         tokens[room], scratch[words] = 77, 78
         size = ctypes.c_size_t
-        count = self.code.tokenizer_encode(data, size(len(data)), int(whole), tokens, size(room), scratch, size(words))
+        count = self.code.tokenizer_encode(data, size(len(data)), whole, tokens, size(room), scratch, size(words))
         assert (tokens[room], scratch[words]) == (77, 78)
         return list(tokens[:count]) if count >= 0 else [count]
 

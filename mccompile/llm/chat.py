@@ -1,0 +1,164 @@
+"""The chat template of a model as pieces of text around what is said, which C puts together.
+
+Invariant: what the pieces make is what the template makes, tried on many conversations; a template of which that is not
+true is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import Problem, UnsupportedModel
+from ..importers.decoders import gguf_file
+from .jinja import Message, Refused, Render, renderer
+
+_KEY = "tokenizer.ggml."
+_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
+_SAID = [
+    "yes",
+    "Why so?",
+    "two\nlines",
+    "a <b> & \"c\" 'd' `e`",
+    "{{ x }} {% y %}",
+    "über 한국 🙂",
+    "1 + 1 = 2",
+    "a  b\t c",
+]
+_ROUNDS = 60
+_LONGEST = 4000  # bytes of a piece: what every C compiler takes as a string
+
+
+@dataclass(frozen=True)
+class Template:
+    text: str
+    tokens: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Chat:
+    begin: str  # in front of the first question
+    asked: str  # behind a question: an answer begins
+    again: str  # behind an answer, in front of the next question
+    system: tuple[str, str] | None  # around the system's words, in front of the first question
+    answer: str = ""  # spaces that the template has in front of an answer, and a model writes itself
+    trims: bool = False  # questions lose spaces around them
+    trims_system: bool = False
+
+    def text(self, system: str | None, said: Sequence[str]) -> str:
+        """Of questions and answers in turn, a question last."""
+        made = self.begin
+        if system is not None and self.system:
+            made = self.system[0] + (system.strip() if self.trims_system else system) + self.system[1]
+        for number, each in enumerate(said):
+            is_question = number % 2 == 0
+            made += (each.strip() if self.trims and is_question else each) + (self.asked if is_question else self.again)
+            made += self.answer if is_question and number + 1 < len(said) else ""
+        return made
+
+
+def found(path: Path) -> Template | None:
+    """The template of a folder or a GGUF file."""
+    if not path.is_dir():
+        said = gguf_file.read(path.read_bytes())[0]
+        listed = said.get(f"{_KEY}tokens")
+        texts: list[Any] = listed if isinstance(listed, list) else []
+        numbers = {f"{name}_token": said.get(f"{_KEY}{name}_token_id") for name in ("bos", "eos", "unknown", "padding")}
+        names = {name: texts[n] for name, n in numbers.items() if type(n) is int and 0 <= n < len(texts)}
+        template = said.get("tokenizer.chat_template")
+        return Template(template, {"bos_token": "", "eos_token": "", **names}) if isinstance(template, str) else None
+    told = _parsed(path / "tokenizer_config.json")
+    template = told.get("chat_template")
+    if isinstance(template, list):
+        named = {each.get("name"): each.get("template") for each in template if isinstance(each, dict)}
+        template = named.get("default")
+    if (path / "chat_template.jinja").is_file():
+        template = (path / "chat_template.jinja").read_text(encoding="utf-8", errors="replace")
+    if not isinstance(template, str):
+        return None
+    tokens = {}
+    for name in _TOKENS:
+        value = told.get(name)
+        value = value.get("content") if isinstance(value, dict) else value
+        if isinstance(value, str):
+            tokens[name] = value
+    return Template(template, tokens)
+
+
+def _parsed(path: Path) -> Mapping[str, Any]:
+    try:
+        told = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def compiled(template: Template) -> Chat:
+    """Raises UnsupportedModel."""
+    try:
+        render = renderer(template.text, template.tokens)
+        chat = _pieces(render)
+        _compare(render, chat)
+    except Refused as error:
+        fix = "use --chat none, and write prompts as the template has them"
+        raise UnsupportedModel(
+            Problem("a chat template that cannot be compiled", "", str(error) or "it says no", fix)
+        ) from None
+    return chat
+
+
+def conversation(system: str | None, said: Sequence[str]) -> list[Message]:
+    made: list[Message] = [{"role": "system", "content": system}] if system is not None else []
+    made += [{"role": "assistant" if number % 2 else "user", "content": each} for number, each in enumerate(said)]
+    return made
+
+
+def _pieces(render: Render) -> Chat:
+    names = [f"zq{number}Xw{number}v" for number in range(6)]
+    begin, shown, again, asked = _cut(render, None, names[:3])
+    if not shown.startswith(asked) or shown[len(asked) :].strip():
+        raise Refused(f"an answer begins behind {asked[-60:]!r}, and stands behind {shown[-60:]!r} later")
+    answer = shown[len(asked) :]
+    try:
+        front, between, _ = _cut(render, names[3], names[:1])
+        system = front, between
+    except Refused as error:
+        if not error.by_itself:
+            raise
+        system = None
+    chat = Chat(begin, asked, again, system, answer)
+    if max(len(each.encode()) for each in (begin, asked, again, *(system or ()))) > _LONGEST:
+        raise Refused(f"it has a text of more than {_LONGEST} bytes around a message")
+    padded = f" \n {names[0]}\n  "
+    trims = render(conversation(None, [padded])) != chat.text(None, [padded])
+    trims_system = bool(system) and render(conversation(padded, names[1:2])) != chat.text(padded, names[1:2])
+    return Chat(begin, asked, again, system, answer, trims, trims_system)
+
+
+def _cut(render: Render, system: str | None, said: Sequence[str]) -> list[str]:
+    """What stands around what is said."""
+    text, made = render(conversation(system, said)), list[str]()
+    for each in ([] if system is None else [system]) + list(said):
+        if text.count(each) != 1:
+            raise Refused(f"what is said stands {text.count(each)} times in the text")
+        front, _, text = text.partition(each)
+        made.append(front)
+    return [*made, text]
+
+
+def _compare(render: Render, chat: Chat) -> None:
+    chance = random.Random(1)
+    for number in range(_ROUNDS):
+        said = [chance.choice(_SAID) for _ in range(1 + 2 * (number % 6))]
+        if number % 5 == 4:
+            said[-1] = f" \n{said[-1]}\t \n"
+        system = chance.choice(_SAID) if chat.system and number % 2 else None
+        wanted, made = render(conversation(system, said)), chat.text(system, said)
+        if wanted != made:
+            at = next((n for n, (a, b) in enumerate(zip(wanted, made, strict=False)) if a != b), len(made))
+            why = "what it puts around a message depends on more than role and place"
+            raise Refused(f"{why}: {wanted[max(0, at - 20) : at + 20]!r} in a text of {len(said)} messages")

@@ -1,0 +1,132 @@
+"""Chat templates become pieces that make what they make, or are refused; programs ask as they have it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mccompile.base.errors import UnsupportedModel
+from mccompile.driver import Options
+from mccompile.llm.chat import Chat, Template, compiled, found
+from mccompile.llm.program import program
+
+pytest.importorskip("tokenizers")
+
+from . import models
+from .test_program import built, said, shown
+
+_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
+_CHATML = (
+    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
+    "{{ '<|im_start|>system\\nYou help.<|im_end|>\\n' }}{% endif %}"
+    "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
+_LLAMA2 = (
+    "{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}{% set words = messages[0]['content'] %}"
+    "{% else %}{% set rest = messages %}{% set words = false %}{% endif %}{% for message in rest %}"
+    "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}"
+    "{% endif %}{% if loop.index0 == 0 and words != false %}"
+    "{% set content = '<<SYS>>\\n' + words + '\\n<</SYS>>\\n\\n' + message['content'] %}"
+    "{% else %}{% set content = message['content'] %}{% endif %}{% if message['role'] == 'user' %}"
+    "{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}"
+    "{% else %}{{ ' ' + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}"
+)
+_LLAMA3 = (
+    "{% for message in messages %}{% set content = '<|a|>' + message['role'] + '<|b|>\\n\\n'"
+    " + message['content'] | trim + '<|end|>' %}{% if loop.index0 == 0 %}"
+    "{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|a|>assistant<|b|>\\n\\n' }}{% endif %}"
+)
+_GEMMA = (
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    "{% for message in messages %}{% if message['role'] == 'assistant' %}{% set role = 'model' %}"
+    "{% else %}{% set role = message['role'] %}{% endif %}"
+    "{{ '<turn>' + role + '\\n' + message['content'] | trim + '<end>\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<turn>model\\n' }}{% endif %}"
+)
+
+
+def test_a_default_system_stands_where_none_is_told() -> None:
+    begin, system = "<|im_start|>system\n", "<|im_end|>\n<|im_start|>user\n"
+    wanted = Chat(
+        f"{begin}You help.{system}",
+        "<|im_end|>\n<|im_start|>assistant\n",
+        "<|im_end|>\n<|im_start|>user\n",
+        (begin, system),
+    )
+    assert compiled(Template(_CHATML, _TOKENS)) == wanted
+
+
+def test_a_system_may_stand_inside_of_the_first_question() -> None:
+    around = ("<s>[INST] <<SYS>>\n", "\n<</SYS>>\n\n")
+    wanted = Chat("<s>[INST] ", " [/INST]", " </s><s>[INST] ", around, " ", trims=True)
+    assert compiled(Template(_LLAMA2, _TOKENS)) == wanted
+
+
+def test_a_template_may_have_no_place_for_a_system() -> None:
+    wanted = Chat("<s><turn>user\n", "<end>\n<turn>model\n", "<end>\n<turn>user\n", None, trims=True)
+    assert compiled(Template(_GEMMA, _TOKENS)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{% for a in range(10000) %}x{% endfor %}", "a range of 10000"),
+        ("{{ 'a' * 1000000 }}", r"the operator \*"),
+        ("{% macro f(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(1) }}", "RecursionError|does not end"),
+        ("{% for a in messages %}" * 4 + "x" + "{% endfor %}" * 4, "loops inside"),
+        ("{{ messages.__class__.__mro__ }}", "unsafe"),
+        ("{{ strftime_now('%Y') }}", "'strftime_now' is undefined"),
+        ("{% if", "it is no Jinja"),
+        ("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", "stands 2 times"),
+        ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "stands 0 times"),
+        (
+            "{% for m in messages %}{{ m.content | length if loop.first }}{{ m.content }}{% endfor %}",
+            "depends on more than role",
+        ),
+        ("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}A", "an answer begins behind 'A'"),
+        ("{{ raise_exception('not today') }}", "not today"),
+        ("x" * 5000 + "{% for m in messages %}{{ m.content }}{% endfor %}", "more than 4000 bytes"),
+    ],
+)
+def test_what_is_no_row_of_pieces_is_refused(template: str, why: str) -> None:
+    with pytest.raises(UnsupportedModel, match=why) as refused:
+        compiled(Template(template, _TOKENS))
+    assert all(problem.why and "--chat none" in problem.fix for problem in refused.value.problems)
+
+
+def test_a_program_asks_as_the_template_has_it(tmp_path: Path) -> None:
+    made, weights = models.llama(tmp_path / "tiny", "llama3", max_position_embeddings=256)
+    told = {"chat_template": _LLAMA3, "bos_token": {"content": "<s>"}}
+    (tmp_path / "tiny" / "tokenizer_config.json").write_text(json.dumps(told))
+    code = built(tmp_path / "tiny", tmp_path / "out", {"past": (0, 150), "tokens": (1, 8)})
+    first = "<s><|a|>system<|b|>\n\nBe\u3000brief.<|end|><|a|>user<|b|>\n\nonce upon<|end|><|a|>assistant<|b|>\n\n"
+    tokens = made.encode(first, add_special_tokens=False).ids
+    answers = [models.continued(tokens, weights, 4)]
+    second = "<|end|><|a|>user<|b|>\n\nthe time<|end|><|a|>assistant<|b|>\n\n"
+    tokens += answers[0] + made.encode(second, add_special_tokens=False).ids
+    answers.append(models.continued(tokens, weights, 4))
+    asked = ["-q", " once upon\n", "-n", "4", "-q", "the time\u3000", "-y", " Be\u3000brief."]
+    wanted = f">  once upon\n\n{shown(made, answers[0])}\n> the time\u3000\n{shown(made, answers[1])}"
+    assert said(code, *asked) == wanted
+    assert "the prompt is too long" in said(code, "-q", "x" * 1300, status=1)
+
+
+def test_templates_are_found_where_libraries_write_them(tmp_path: Path) -> None:
+    models.llama(tmp_path / "tiny", "llama3")
+    config = tmp_path / "tiny" / "tokenizer_config.json"
+    assert found(tmp_path / "tiny") is None
+    config.write_text(json.dumps({"chat_template": [{"name": "default", "template": "a"}, {"name": "b"}], **_TOKENS}))
+    assert found(tmp_path / "tiny") == Template("a", _TOKENS)
+    (tmp_path / "tiny" / "chat_template.jinja").write_text("b{% if")
+    assert found(tmp_path / "tiny") == Template("b{% if", _TOKENS)
+    with pytest.raises(UnsupportedModel, match="it is no Jinja"):
+        program(tmp_path / "tiny", Options())
+    assert not program(tmp_path / "tiny", Options(), chats=False).report["language"]["chats"]
+    words = {"model": "gpt2", "tokens": ["a", "<s>"], "bos_token_id": 1}
+    said_of = {f"tokenizer.ggml.{name}": value for name, value in words.items()}
+    models.gguf(tmp_path / "a.gguf", {**said_of, "tokenizer.chat_template": "c"})
+    assert found(tmp_path / "a.gguf") == Template("c", {"bos_token": "<s>", "eos_token": ""})
