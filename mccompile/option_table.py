@@ -246,6 +246,12 @@ class OptionTable:
         values=("array", "incbin", "external"),
         share=0.15,
     )
+    trust_blob: bool = _option(
+        "Leave the checksums of the weights to a boot loader: init does not compute them.",
+        MEMORY,
+        False,
+        undrawn="damaged blobs are to be refused",
+    )
     weights_section: str = _option(
         "Section of the linker for the weights, such as .qspi.",
         MEMORY,

@@ -234,7 +234,7 @@ def packaged(
     check_addressable(plan, target)
     plan = plan.with_schemes(outside.schemes)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, strips=options.strips)
-    plan = replace(plan, streamed=outside.streamed)
+    plan = replace(plan, streamed=outside.streamed, trusts_blob=options.trust_blob)
     plan = replace(plan, portable=portable_steps(program, context))
     if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)

@@ -138,7 +138,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "dumped": plan.dumped,
         "ticking": plan.ticking,
         "given_now": inside.given(plan) if plan.dumped else "",
-        "crc_table": plan.crc_table,
+        "checksums": _checksums(plan),
         "stream": _stream(plan),
         "pieces": [piece for step in plan.steps() if step.shared for piece in pieces(step, step.shared)],
         "parallel": plan.parallel,
@@ -374,3 +374,12 @@ def _printed(dtype: DType) -> tuple[str, str]:
 def _count(type: TensorType) -> int:
     """Elements, at the upper bounds of what is known only at run time."""
     return upper(type.count)
+
+
+def _checksums(plan: Plan) -> list[str]:
+    """How init computes them, in front of the header that does."""
+    if plan.trusts_blob:
+        return ["#ifndef MCC_NO_CRC", "#define MCC_NO_CRC", "#endif"]
+    if plan.crc_table:
+        return ["#if UINTPTR_MAX <= 0xFFFFFFFFu && !defined(MCC_CRC_TABLE)", "#define MCC_CRC_TABLE", "#endif"]
+    return []

@@ -334,6 +334,7 @@ class Plan:
     strips: tuple[Strips, ...] = ()  # of columns, that are computed one after the other
     streamed: Streamed | None = None  # where a run takes the newest frames of a window
     lists_constants: bool = True  # the blob has a table of its constants, for tools; else the report has
+    trusts_blob: bool = False  # init leaves out the checksums
     crc_table: bool = False  # init may take 1 KB more of flash to be quicker
     profiled: bool = False  # a run counts how long each step takes
     dumped: bool = False  # a run hands out what each step makes

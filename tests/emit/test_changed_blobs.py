@@ -6,15 +6,18 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
+from mccompile.driver import Options
 from tests import small_models
-from tests.small_models import compiled, written
+from tests.small_models import PLAIN, compiled, written
 
 OK, SIZE, ALIGN, MAGIC, VERSION, CRC, IDENTITY = 0, 6, 7, 8, 9, 11, 12
 
 
-def offered(folder: Path, *flags: str) -> dict[str, dict[int, int]]:
+def offered(folder: Path, *flags: str, options: Options = PLAIN) -> dict[str, dict[int, int]]:
     """How often each status came back, by kind of change."""
-    out = written(small_models.conv(), folder)
+    out = written(small_models.conv(), folder, options)
     other = small_models.conv()
     other.graph.node[0].attribute[0].ints[:] = [2, 2, 0, 0]  # other pads: the same weights, another network
     (folder / "other.mcb").write_bytes(compiled(other).files["conv.mcb"])
@@ -46,8 +49,10 @@ def test_only_the_whole_and_own_blob_is_taken(tmp_path: Path) -> None:
     assert found["other"] == {IDENTITY: 1}
 
 
-def test_without_checksums_everything_but_values_is_still_checked(tmp_path: Path) -> None:
-    found = offered(tmp_path, "-DMCC_NO_CRC")
+@pytest.mark.parametrize("way", ["macro", "option"])
+def test_without_checksums_everything_but_values_is_still_checked(way: str, tmp_path: Path) -> None:
+    flags, options = (["-DMCC_NO_CRC"], Options()) if way == "macro" else ([], Options(trust_blob=True))
+    found = offered(tmp_path, *flags, options=options)
     size = (tmp_path / "conv" / "conv.mcb").stat().st_size
     assert found["whole"] == {OK: 1}
     # Only changes of the data, of the table (which is not read), and of the checksums themselves go unnoticed.
