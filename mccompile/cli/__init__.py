@@ -22,6 +22,7 @@ import click
 from ..base.errors import DEBUG, Exit, MccError, MccWarning, Problem
 from . import (  # they add commands
     boards,
+    deploy,
     doctor,
     evidence,
     frontend,
@@ -43,6 +44,7 @@ from .usage import Line, problem_of
 
 __all__ = [
     "boards",
+    "deploy",
     "doctor",
     "evidence",
     "frontend",

@@ -84,6 +84,7 @@ COMMANDS = (
             "llm",
             "blob",
             "slots",
+            "deploy",
             "serve",
             "train",
         ),

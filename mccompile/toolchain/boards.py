@@ -18,6 +18,13 @@ class Region(NamedTuple):
     bytes: int
 
 
+class Uart(NamedTuple):
+    """A serial line: its registers are those of this kind, at this address."""
+
+    kind: str
+    at: int
+
+
 @dataclass(frozen=True)
 class Board:
     machine: str  # of QEMU
@@ -27,6 +34,7 @@ class Board:
     weights: Region
     larger: str = ""  # machine for what does not fit here
     options: tuple[str, ...] = ("--specs=nano.specs",)  # for linking: which C library
+    uart: Uart = Uart("cmsdk", 0x40004000)  # the first one
 
 
 _MPS2 = (Region(0, 0x400), Region(0x400, 4 * _MIB - 0x400), Region(0x20000000, 4 * _MIB))
@@ -39,13 +47,13 @@ _MICROBIT = (Region(0, 0xC0), Region(0xC0, (256 << 10) - 0xC0), Region(0x2000000
 BOARDS = {
     board.machine: board
     for board in (
-        Board("microbit", *_MICROBIT, _MICROBIT[1], "mps2-an385"),
+        Board("microbit", *_MICROBIT, _MICROBIT[1], "mps2-an385", uart=Uart("nrf51", 0x40002000)),
         Board("mps2-an385", *_MPS2, Region(0x21000000, 16 * _MIB)),
         Board("mps2-an386", *_MPS2, Region(0x21000000, 16 * _MIB)),
         Board("mps2-an500", *_MPS2, Region(0x60000000, 16 * _MIB)),
-        Board("mps2-an505", *_AN505, Region(0x80000000, 16 * _MIB)),
-        Board("mps3-an547", *_AN547, Region(0x60000000, 64 * _MIB)),
-        Board("virt", *_VIRT, Region(0x83000000, 64 * _MIB), options=()),
+        Board("mps2-an505", *_AN505, Region(0x80000000, 16 * _MIB), uart=Uart("cmsdk", 0x50200000)),
+        Board("mps3-an547", *_AN547, Region(0x60000000, 64 * _MIB), uart=Uart("cmsdk", 0x59303000)),
+        Board("virt", *_VIRT, Region(0x83000000, 64 * _MIB), options=(), uart=Uart("ns16550", 0x10000000)),
     )
 }
 

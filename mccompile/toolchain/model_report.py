@@ -108,37 +108,41 @@ class Report:
 def read_report(folder: Path) -> Report:
     """The report of an output folder; anything missing or odd in it is a bad file."""
     try:
-        content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-        return Report(
-            prefix=str(content["prefix"]),
-            arenas=_arenas(content),
-            inputs=tuple(_tensor(entry) for entry in content["inputs"]),
-            outputs=tuple(_tensor(entry) for entry in content["outputs"]),
-            states=tuple(_tensor(entry) for entry in content.get("states", [])),
-            sliced="slices" in content,
-            profiled=len(content["steps"]) if content.get("profiled") else 0,
-            dumped="unseen" in content,
-            given={
-                str(size["name"]): (int(size["low"]), int(size["high"]))
-                for size in content.get("sizes", [])
-                if size["given"]
-            },
-            interface=Interface.from_json(content["interface"]) if "interface" in content else None,
-            threads=int(content.get("threads", 1)),
-            module=str(content.get("module", "")),
-            initial=tuple(map(str, content.get("initial", []))),
-            phases=tuple(
-                Phase(str(phase["name"]), tuple(phase["inputs"]), tuple(phase["arguments"]))
-                for phase in content.get("phases", [])
-            ),
-            warm_up=int(content.get("stream", {}).get("warm_up", 0)),
-        )
+        return report_of(json.loads((folder / "report.json").read_text(encoding="utf-8")))
     except OSError as error:
         raise bad_folder(folder, f"report.json: {error.strerror}") from error
     except KeyError as error:
         raise bad_folder(folder, f"report.json has no {error}") from error
     except (ValueError, TypeError) as error:
         raise bad_folder(folder, f"report.json: {error}") from error
+
+
+def report_of(content: Mapping[str, Any]) -> Report:
+    """What the contents of a report say."""
+    return Report(
+        prefix=str(content["prefix"]),
+        arenas=_arenas(content),
+        inputs=tuple(_tensor(entry) for entry in content["inputs"]),
+        outputs=tuple(_tensor(entry) for entry in content["outputs"]),
+        states=tuple(_tensor(entry) for entry in content.get("states", [])),
+        sliced="slices" in content,
+        profiled=len(content["steps"]) if content.get("profiled") else 0,
+        dumped="unseen" in content,
+        given={
+            str(size["name"]): (int(size["low"]), int(size["high"]))
+            for size in content.get("sizes", [])
+            if size["given"]
+        },
+        interface=Interface.from_json(content["interface"]) if "interface" in content else None,
+        threads=int(content.get("threads", 1)),
+        module=str(content.get("module", "")),
+        initial=tuple(map(str, content.get("initial", []))),
+        phases=tuple(
+            Phase(str(phase["name"]), tuple(phase["inputs"]), tuple(phase["arguments"]))
+            for phase in content.get("phases", [])
+        ),
+        warm_up=int(content.get("stream", {}).get("warm_up", 0)),
+    )
 
 
 def sources_of(folder: Path, prefix: str) -> list[Path]:

@@ -55,6 +55,7 @@ class Board:
     ram: int
     flash: int
     also: tuple[str, ...] = ()  # other names
+    source: str = ""  # the file that it stands in
 
     @property
     def budget(self) -> dict[str, int]:
@@ -94,7 +95,7 @@ def families() -> dict[str, Core]:
 def boards() -> dict[str, Board]:
     """All of them by name, sorted."""
     files = (path.stem for path in _FOLDER.glob("*.toml") if path.stem not in _NO_BOARDS)
-    found = {key: _board(key, table) for file in files for key, table in _read(file).items()}
+    found = {key: _board(key, table, file) for file in files for key, table in _read(file).items()}
     return dict(sorted(found.items()))
 
 
@@ -252,13 +253,13 @@ def _read(file: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / f"{file}.toml").read_text(encoding="utf-8"))
 
 
-def _board(key: str, table: dict[str, Any]) -> Board:
+def _board(key: str, table: dict[str, Any], file: str) -> Board:
     known = family(table["chip"])
     if known is None:
         raise ValueError(f"no family has chip {table['chip']} of board {key}")
     sizes = {what: _bytes(table[what]) for what in ("ram", "flash")}
     also = tuple(table.get("also", ()))
-    return Board(key, table["name"], table["chip"], known[1], table.get("mhz", 0), **sizes, also=also)
+    return Board(key, table["name"], table["chip"], known[1], table.get("mhz", 0), **sizes, also=also, source=file)
 
 
 def _bytes(text: str) -> int:

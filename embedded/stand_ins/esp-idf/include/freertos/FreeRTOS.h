@@ -1,0 +1,3 @@
+#include <stdint.h>
+#define portMAX_DELAY UINT32_MAX
+#define pdMS_TO_TICKS(ms) ((uint32_t)(ms) / 10u)

@@ -1,0 +1,13 @@
+# Stands in for pico-sdk's.
+add_library(pico_stdlib INTERFACE)
+target_include_directories(pico_stdlib INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../include)
+macro(pico_sdk_init)
+  set(CMAKE_EXECUTABLE_SUFFIX .elf)
+  add_link_options(--specs=nosys.specs -Wl,--unresolved-symbols=ignore-all)
+endmacro()
+macro(pico_enable_stdio_usb)
+endmacro()
+macro(pico_enable_stdio_uart)
+endmacro()
+macro(pico_add_extra_outputs)
+endmacro()

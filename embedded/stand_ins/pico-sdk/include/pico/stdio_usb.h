@@ -1,0 +1,2 @@
+#include <stdbool.h>
+bool stdio_usb_connected(void);

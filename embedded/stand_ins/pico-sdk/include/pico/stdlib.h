@@ -1,0 +1,6 @@
+#include <stdint.h>
+bool stdio_init_all(void);
+int getchar_timeout_us(uint32_t us);
+int putchar_raw(int byte);
+void stdio_flush(void);
+void sleep_ms(uint32_t ms);

@@ -1,0 +1,201 @@
+"""Projects of `mccompile deploy`: those for cmake are built and run as their READMEs say, the others are compiled
+against stand-ins for what their ecosystems bring (`stand_ins/`)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.check.inputs import random_sets
+from mccompile.cli import run
+from mccompile.deploy.ecosystem import ecosystems
+from mccompile.driver import Options, read
+from mccompile.toolchain.tools import missing
+from tests.small_models import conv, save
+
+KWS = Path(__file__).resolve().parents[1] / "examples" / "bare_metal" / "kws.onnx"
+STAND_INS = Path(__file__).with_name("stand_ins")
+M4 = ["-mthumb", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
+STRICT = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+VENDORS = {
+    "nucleo_f446re": "qemu-system-arm",
+    "nrf52840_dk": "qemu-system-arm",
+    "pico": "qemu-system-arm",
+    "rpipico2": "qemu-system-arm",
+    "ek_ra8m1": "qemu-system-arm",
+    "esp32_c3_devkitm_1": "qemu-system-riscv32",
+}
+
+
+def deployed(folder: Path, *arguments: str, model: Path | None = None) -> Path:
+    out = folder / "project"
+    assert run(["deploy", str(model or save(conv(), folder)), "-o", str(out), *arguments]) == 0
+    return out
+
+
+def commands(project: Path) -> list[str]:
+    """The first block of the README: what builds it."""
+    blocks = re.findall(r"```sh\n(.*?)```", (project / "README.md").read_text(), re.DOTALL)
+    return str(blocks[0]).splitlines()
+
+
+def followed(project: Path, **environment: str) -> str:
+    """What the commands of the README say, which all succeed."""
+    said = ""
+    for command in commands(project):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=project, capture_output=True, text=True, env={**os.environ, **environment}
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        said += done.stdout
+    return said
+
+
+@pytest.mark.parametrize("board", VENDORS)
+def test_three_commands_lead_to_scores(board: str, tmp_path: Path) -> None:
+    if missing([VENDORS[board], "cmake"]):
+        pytest.skip("needs cmake and an emulator")
+    sample = random_sets(read(KWS, Options()), 3, 1).__next__().inputs
+    np.savez(tmp_path / "sample.npz", **sample)
+    arguments = ["--board", board, "--for", "cmake", "--main", "loop", "--data", str(tmp_path / "sample.npz")]
+    project = deployed(tmp_path, *arguments, model=KWS)
+    assert len(commands(project)) == 2  # behind the one that made it
+    line = re.search(r"^scores (.*)$", followed(project), re.MULTILINE)
+    assert line is not None
+    found = [float(word) for word in line[1].split()]
+    ort = pytest.importorskip("onnxruntime")
+    wanted = ort.InferenceSession(str(KWS)).run(None, sample)[0].ravel()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_the_chip_s_own_memories_and_probe(tmp_path: Path) -> None:
+    """An STM32F405, which QEMU has whole, runs what is linked for it."""
+    project = deployed(tmp_path, "--board", "adafruit_feather_f405", "--for", "cmake", "--main", "loop")
+    followed(project)
+    subprocess.run(["cmake", "--build", "build"], cwd=project, check=True, capture_output=True)
+    command = ["qemu-system-arm", "-M", "netduinoplus2", "-display", "none", "-monitor", "none", "-serial", "none"]
+    program = project / "build" / "conv_on_board.elf"
+    with subprocess.Popen(
+        [*command, "-semihosting-config", "enable=on,target=native", "-kernel", str(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as board:
+        assert board.stdout is not None
+        assert re.match(r"y( -?\d\.\d{5}e[+-]\d{3})+$", board.stdout.readline().rstrip())
+        board.kill()
+
+
+def test_a_served_project_is_checked_over_its_uart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = save(conv(), tmp_path)
+    project = deployed(tmp_path, "--board", "nucleo_f446re", "--for", "cmake", model=model)
+    build, emulate = commands(project)
+    subprocess.run(build, shell=True, cwd=project, check=True, capture_output=True)
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    option = f"-DEMULATED_SERIAL=tcp:127.0.0.1:{port},server=on,wait=off"
+    subprocess.run(["cmake", option, "build"], cwd=project, check=True, capture_output=True)
+    board = subprocess.Popen(
+        emulate, shell=True, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        _wait_for(port)
+        said = re.search(r"^mccompile (check .*)$", (project / "README.md").read_text(), re.MULTILINE)
+        assert said is not None
+        words = said[1].replace("localhost:5000", f"127.0.0.1:{port}").split()
+        words[1] = str(model)
+        assert run(words) == 0, capsys.readouterr().err
+    finally:
+        os.killpg(board.pid, signal.SIGKILL)
+        board.wait()
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+
+
+ZEPHYR = f"-DZephyr_DIR={STAND_INS / 'zephyr' / 'cmake'}"
+BY_CMAKE = {
+    "zephyr": ("nrf52840_dk", "arm-none-eabi-gcc", [*M4], [ZEPHYR], {}),
+    "esp-idf": ("esp32_c3_devkitm_1", "riscv64-unknown-elf-gcc",
+                ["-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs"], [],
+                {"IDF_PATH": str(STAND_INS / "esp-idf")}),
+    "pico-sdk": ("rpipico2", "arm-none-eabi-gcc", ["-mthumb", "-mcpu=cortex-m33", "-march=armv8-m.main+fp+dsp", "-mfloat-abi=softfp"], [],
+                 {"PICO_SDK_PATH": str(STAND_INS / "pico-sdk")}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("main", ["serve", "loop"])
+@pytest.mark.parametrize("ecosystem", BY_CMAKE)
+def test_its_build_files_build_with_stand_ins(ecosystem: str, main: str, tmp_path: Path) -> None:
+    board, compiler, flags, options, environment = BY_CMAKE[ecosystem]
+    project = deployed(tmp_path, "--board", board, "--for", ecosystem, "--main", main)
+    configure = ["cmake", "-S", str(project), "-B", str(tmp_path / "build"), *options]
+    configure += [f"-DCMAKE_C_COMPILER={compiler}", "-DCMAKE_SYSTEM_NAME=Generic"]
+    configure += ["-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY", f"-DCMAKE_C_FLAGS={' '.join(flags)} -Wall -Werror"]
+    configure += [f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_ASM_COMPILER={compiler}"]
+    for command in (configure, ["cmake", "--build", str(tmp_path / "build")]):
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    made = {path.name.partition(".")[0] for path in (tmp_path / "build").rglob("*.obj")}
+    assert {"app", "port", "conv", "conv_weights"} <= made
+
+
+@pytest.mark.parametrize("main", ["serve", "loop"])
+@pytest.mark.parametrize(
+    ("ecosystem", "board"),
+    [
+        ("arduino", "uno_r4_minima"),
+        ("platformio", "teensy41"),
+        ("platformio", "max32630fthr"),
+        ("cubeide", "nucleo_g474re"),
+        ("keil", "nucleo_f446re"),
+    ],
+)
+def test_its_program_compiles_against_stand_ins(ecosystem: str, board: str, main: str, tmp_path: Path) -> None:
+    project = deployed(tmp_path, "--board", board, "--for", ecosystem, "--main", main)
+    places = [f"-I{path}" for path in (STAND_INS / ecosystem, STAND_INS / "arduino")]
+    headers = {path.parent for path in project.rglob("*.h")}
+    places += [f"-I{path}" for path in sorted(headers)]
+    sources = [path for path in project.rglob("*") if path.suffix in (".c", ".cpp", ".ino")]
+    assert len(sources) >= 5
+    for source in sources:
+        if "example" in str(source.relative_to(project)):
+            continue
+        of_c = source.suffix == ".c"
+        compiler = ["arm-none-eabi-gcc", "-std=c99"] if of_c else ["arm-none-eabi-g++", "-std=gnu++14", "-x", "c++"]
+        first = ["-include", "Arduino.h"] if source.suffix == ".ino" else []
+        command = [*compiler, *M4, *STRICT, *places, *first, str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_csolution_names_what_is_there(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    project = deployed(tmp_path, "--board", "nucleo_f446re", "--for", "keil")
+    solution = yaml.safe_load((project / "conv.csolution.yml").read_text())["solution"]
+    assert solution["target-types"][0]["device"] == "STMicroelectronics::STM32F446RETx"
+    cproject = yaml.safe_load((project / solution["projects"][0]["project"]).read_text())["project"]
+    files = [entry["file"] for group in cproject["groups"] for entry in group["files"]]
+    assert all((project / file).is_file() for file in files)
+    assert {Path(file).name for file in files} == {path.name for path in project.rglob("*.c") if path.name != "main.c"}
+    assert all((project / folder).is_dir() for folder in cproject["add-path"])
+
+
+def test_every_ecosystem_is_tested() -> None:
+    assert set(ecosystems()) == {*BY_CMAKE, "arduino", "platformio", "cubeide", "keil", "cmake"}
+    assert shutil.which("cmake")
