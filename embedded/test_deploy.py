@@ -129,14 +129,13 @@ def _wait_for(port: int) -> None:
 
 
 ZEPHYR = f"-DZephyr_DIR={STAND_INS / 'zephyr' / 'cmake'}"
+RV32 = ["-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs"]
+M33 = ["-mthumb", "-mcpu=cortex-m33", "-march=armv8-m.main+fp+dsp", "-mfloat-abi=softfp"]  # as pico-sdk has it
 BY_CMAKE = {
-    "zephyr": ("nrf52840_dk", "arm-none-eabi-gcc", [*M4], [ZEPHYR], {}),
-    "esp-idf": ("esp32_c3_devkitm_1", "riscv64-unknown-elf-gcc",
-                ["-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs"], [],
-                {"IDF_PATH": str(STAND_INS / "esp-idf")}),
-    "pico-sdk": ("rpipico2", "arm-none-eabi-gcc", ["-mthumb", "-mcpu=cortex-m33", "-march=armv8-m.main+fp+dsp", "-mfloat-abi=softfp"], [],
-                 {"PICO_SDK_PATH": str(STAND_INS / "pico-sdk")}),
-}  # fmt: skip
+    "zephyr": ("nrf52840_dk", "arm-none-eabi-gcc", M4, [ZEPHYR], {}),
+    "esp-idf": ("esp32_c3_devkitm_1", "riscv64-unknown-elf-gcc", RV32, [], {"IDF_PATH": str(STAND_INS / "esp-idf")}),
+    "pico-sdk": ("rpipico2", "arm-none-eabi-gcc", M33, [], {"PICO_SDK_PATH": str(STAND_INS / "pico-sdk")}),
+}
 
 
 @pytest.mark.parametrize("main", ["serve", "loop"])

@@ -25,6 +25,9 @@ class Uart(NamedTuple):
     at: int
 
 
+_CMSDK = Uart("cmsdk", 0x40004000)
+
+
 @dataclass(frozen=True)
 class Board:
     machine: str  # of QEMU
@@ -34,7 +37,7 @@ class Board:
     weights: Region
     larger: str = ""  # machine for what does not fit here
     options: tuple[str, ...] = ("--specs=nano.specs",)  # for linking: which C library
-    uart: Uart = Uart("cmsdk", 0x40004000)  # the first one
+    uart: Uart = _CMSDK  # the first one
 
 
 _MPS2 = (Region(0, 0x400), Region(0x400, 4 * _MIB - 0x400), Region(0x20000000, 4 * _MIB))
