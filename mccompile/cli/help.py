@@ -92,10 +92,9 @@ COMMANDS = (
     Group(
         "Check and measure",
         "mccompile check kws.onnx --target cortex-m4",
-        ("check", "bench", "tune", "analyze", "evidence", "diff", "compare"),
+        ("check", "bench", "tune", "analyze", "evidence", "diff", "compare", "opt"),
     ),
     Group("See what there is", "mccompile doctor", ("boards", "targets", "ops", "doctor")),
-    Group("Look inside", "mccompile opt kws.onnx --passes fold_constants", ("opt",)),
 )
 
 
