@@ -53,3 +53,9 @@ class Streamed:
     outputs: tuple[StreamedOutput, ...]
     whole: tuple[str, ...] = ()  # operators that read all of the window in every push
     carried: tuple[str, ...] = ()  # operators that go on with what they have got to, for as long as the stream lasts
+    own: tuple[str, ...] = ()  # states that the window network has itself, held until the warm-up ends
+
+    @property
+    def by_push(self) -> bool:
+        """Does a result depend on more pushes than those of its window?"""
+        return bool(self.carried or self.own)

@@ -249,7 +249,9 @@ def _stream(plan: Plan) -> dict[str, object] | None:
     ]
     inputs = ", ".join(f'"{name}" along axis {axis}' for name, axis in plan.streamed.inputs.items())
     sizes = {"window": plan.streamed.window, "hop": plan.streamed.hop, "warm_up": plan.streamed.warm_up}
-    return {"inputs": comment(inputs), "outputs": outputs, **sizes}
+    kept = {state.tensor.name: state.tensor.symbol for state in plan.states}
+    own = [kept[name] for name in plan.streamed.own if name in kept] if plan.streamed.warm_up > 1 else []
+    return {"inputs": comment(inputs), "outputs": outputs, "own": own, **sizes}
 
 
 def _outside(plan: Plan, way: str) -> list[dict[str, object]]:

@@ -12,8 +12,10 @@ from ..base.near import meant
 from ..graph.ir import Graph, Value
 from ..importers.audio.recipe import Recipe, recipe
 from ..importers.audio.write import Form, model
+from ..ops.concat import Concat
 from ..ops.quantize import DequantizeLinear
 from ..ops.reshape import SameElements
+from ..ops.slice import Slice
 from ..ops.transpose import Transpose
 
 INTEGERS = ("int8", "uint8")
@@ -47,9 +49,10 @@ def front_end(
 
 
 def _input(network: Graph, name: str) -> Value:
-    inputs = {value.name: value for value in network.inputs}
+    states = set(network.states_of_file.values())
+    inputs = {value.name: value for value in network.inputs if value.name not in states}
     if not name and len(inputs) == 1:
-        return network.inputs[0]
+        return next(iter(inputs.values()))
     if name not in inputs:
         what = f"there is no input {name!r}" if name else "nothing says which input the features are for"
         fix = meant(name, inputs) or f"write --for MODEL --input-name {next(iter(inputs), 'NAME')}"
@@ -92,8 +95,8 @@ def _integers(value: Value) -> tuple[float, int, str] | None:
         return None
     readers = list(value.uses)
     for node, place in readers:
-        if isinstance(node.op, SameElements | Transpose) and place == 0:
-            readers += node.output.uses  # it only moves elements
+        if isinstance(node.op, Concat) or (isinstance(node.op, SameElements | Transpose | Slice) and place == 0):
+            readers += [use for use in node.output.uses if use not in readers]  # it only moves elements
         if isinstance(node.op, DequantizeLinear) and place == 0:
             scale, zero = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else None
             if scale is not None and scale.constant is not None and prod(scale.type.static_shape) == 1:

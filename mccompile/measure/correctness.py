@@ -34,6 +34,7 @@ from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
 from ..passes.api import BlockActivations, WeightsDtype
+from ..passes.memory.state import declare_states
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from ..toolchain.serial_line import Port
@@ -131,7 +132,9 @@ class _Check:
         """Of a network that takes the newest frames."""
         assert self.streamed is not None
         asked, reading = self.options.stream, self.options.reading
-        return Reference(self.path, self._load(), asked, self.streamed, self.observed, reading)
+        graph = self._load()
+        declare_states(graph, self.options.state)
+        return Reference(self.path, graph, asked, self.streamed, self.observed, reading)
 
     def verdict(self, data: Path | None, seed: int, runs: int) -> Verdict:
         if self.streamed is not None:
@@ -183,11 +186,11 @@ class _Check:
         kept: list[Kept] = []
         pushes = pushes_of(self.model, streamed, runs)
         for push in sliding(self._load(), streamed, seed, pushes, self.reference.frames, data):
-            got = self._results(handed_over(DataSet("", push.frames), self.forms)[1])
+            got = self._results(handed_over(DataSet("", push.frames | self.reference.own), self.forms)[1])
             if push.number < streamed.warm_up and not streamed.carried:
                 continue
             window, _ = handed_over(DataSet(f"push {push.number}", push.window | self.reference.state), self.forms)
-            wanted = self.reference.run(window.inputs)
+            wanted = self.reference.run(window.inputs, push.number)
             if push.number < streamed.warm_up:
                 continue
             kept.append(Kept(window.inputs, got, self._handed(wanted)))

@@ -45,21 +45,30 @@ class Reference:
         self.is_window = asked.edge != WARM
         if self.is_window:
             self.oracle = Oracle(path, also, reading)
+            types = {value.name: value.type for value in graph.inputs}
+            self.state = {name: np.zeros(types[name].static_shape, types[name].dtype.numpy) for name in graph.states}
+            self.becomes = graph.states
             return
-        self.frames = streamed.hop if streamed.carried else streamed.warm_up * streamed.hop
+        self.frames = streamed.hop if streamed.by_push else streamed.warm_up * streamed.hop
         one, _ = rewritten(graph, replace(asked, hop=self.frames))
         types = {value.name: value.type for value in one.inputs}
         self.state = {name: np.zeros(types[name].static_shape, types[name].dtype.numpy) for name in one.states}
-        self.becomes = one.states if streamed.carried else {}
+        self.becomes = one.states if streamed.by_push else {}
         self._folder = tempfile.TemporaryDirectory(prefix="mccompile-")  # as long as this is here
         write(one, Path(self._folder.name, "one.onnx"))
         self.oracle = Oracle(Path(self._folder.name, "one.onnx"))
 
-    def run(self, window: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Push after push."""
+    def run(self, window: Mapping[str, np.ndarray], number: int) -> dict[str, Any]:
+        """Push after push. States of the network's own begin where the warm-up ends."""
         results = self.oracle.run(window)
-        self.state |= {before: results[after] for before, after in self.becomes.items()}
+        held = self.streamed.own if number < self.streamed.warm_up else ()
+        self.state |= {before: results[after] for before, after in self.becomes.items() if before not in held}
         return results
+
+    @property
+    def own(self) -> dict[str, np.ndarray]:
+        """States that the window network has itself, as they are now."""
+        return {name: self.state[name] for name in self.streamed.own}
 
     def given(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """What a push gives of that."""

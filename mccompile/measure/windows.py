@@ -50,7 +50,8 @@ def sliding(graph: Graph, streamed: Streamed, seed: int, pushes: int, length: in
     window network, `length` how many frames a window has for the reference."""
     stored = [each.inputs for each in input_sets(graph, data, seed, 1)] if data is not None else []
     chance = np.random.default_rng(seed)
-    still = {value.name: random_input(value, chance) for value in graph.inputs if value.name not in streamed.inputs}
+    moving = {*streamed.inputs, *streamed.own}
+    still = {value.name: random_input(value, chance) for value in graph.inputs if value.name not in moving}
     if stored:
         still = {name: stored[0][name] for name in still}
         stored *= -(-streamed.hop // (len(stored) * streamed.window))  # a push takes them again where it needs more

@@ -30,6 +30,10 @@ GRAPHS = {
     "spotter": """spotter (float[1, 20, 40] x) => (float[1, 4] scores) {
         t = Transpose <perm = [0, 2, 1]> (x)  c = Conv(t, w16x40x3)  r = Relu(c)  d = Conv(r, w16x16x3)
         f = Flatten(d)  g = MatMul(f, w256x4)  scores = Softmax(g) }""",
+    "hearer": """hearer (float[1, 3, 40] x, float[1, 6, 40] old) => (float[1, 2] scores, float[1, 6, 40] kept) {
+        both = Concat <axis = 1> (old, x)  a = Constant <value_ints = [3]> ()  b = Constant <value_ints = [9]> ()
+        c = Constant <value_ints = [1]> ()  kept = Slice(both, a, b, c)  f = Flatten(both)  g = MatMul(f, w360x2)
+        scores = Softmax(g) }""",
     "words": """words (string[2] words) => (string[2] y) { y = Identity(words) }""",
 }
 

@@ -11,6 +11,7 @@ from onnx import ModelProto, TensorProto, numpy_helper, parser
 from mccompile.base.errors import WrongUse
 from mccompile.frontend.features import front_end
 from mccompile.frontend.load import load_proto
+from mccompile.importers import states
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> g '
 
@@ -52,6 +53,22 @@ def test_frames_and_layout_are_those_of_the_input(input: str, frames: int, turne
     assert dtype == (TensorProto.INT8 if "int8" in input else TensorProto.FLOAT)
     scales = [numpy_helper.to_array(t).item() for t in made.graph.initializer if list(t.dims) == []]
     assert ("int8" not in input) or {0.125, -7} <= set(scales)
+
+
+def test_a_network_with_states_says_what_its_frames_are() -> None:
+    """States are no input of features, and frames that are joined to older ones have the scale of all of them."""
+    network = parser.parse_model(
+        HEAD + "(int8[1,3,40] x, int8[1,2,40] old) => (float[1,5,40] y, int8[1,2,40] kept) {"
+        "both = Concat<axis=1>(old, x) kept = Slice(both, three, five, one) y = DequantizeLinear(both, s, z) }"
+    )
+    arrays = {"s": np.array(0.125, np.float32), "z": np.array(-7, np.int8)}
+    arrays |= {name: np.array([n]) for name, n in (("one", 1), ("three", 3), ("five", 5))}
+    network.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    states.declare(network, {"kept": "old"})
+    made = front_end(network=load_proto(network), hop=160)
+    assert [dim.dim_value for dim in made.graph.output[0].type.tensor_type.shape.dim] == [1, 3, 40]
+    scales = [numpy_helper.to_array(t).item() for t in made.graph.initializer if list(t.dims) == []]
+    assert {0.125, -7} <= set(scales)
 
 
 def test_as_many_frames_as_features_have_to_be_told_apart() -> None:

@@ -34,12 +34,14 @@ class Analysis:
         self.ends: list[tuple[Value, Span]] = []  # elements of the window that something reads as such
         self.whole: list[Node] = []  # nodes that read all of the window
         self.window = self._inputs()
+        self.lasting = _lasting(graph)  # what depends on states of the network's own: it runs once in a push
         if asked.edge == WARM:
             carried.read_last(graph)
         for node in graph.nodes:
             self._visit(node)
         self._check_hop()
         self._check_use()
+        self._check_steps()
         self.delay = self._delay()  # frames by which windows that are read as such lie back
         self.outputs = tuple(self._output(value) for value in graph.outputs)
         self._check_ends()
@@ -103,7 +105,8 @@ class Analysis:
         moving = tuple(self.motions.get(value) if value else None for value in node.inputs)
         found = None
         rule = rule_of(node.op)
-        if rule is not None and all(self.motions.get(value) for value in changing):
+        runs_once = any(value in self.lasting for value in node.inputs)
+        if rule is not None and not runs_once and all(self.motions.get(value) for value in changing):
             found = rule(Around(node, node.site(), moving, self.hop, self.asked.edge == WARM))
         if found is None:
             spans = {place: (0, motion.length) for place, motion in enumerate(moving) if motion}
@@ -143,11 +146,26 @@ class Analysis:
         """Is anything computed for the new frames alone?"""
         if self.steps and (not self.whole or any(step.saves for step in self.steps.values())):
             return
+        if self.lasting:
+            before = next(iter(self.graph.states))
+            why, fix = f"input {before!r} is what the run before left", "leave it out"
+            raise WrongUse(Problem("a network with state runs step by step already", "--stream", why, fix))
         node = next(iter(self.whole), None)
         where = shown(node) if node else f"input {', '.join(self.asked.inputs)}"
         why = f"{node.op.name} needs all of the window" if node else "nothing depends on it"
         fix = "leave out --stream, or name the axis of time"
         raise UnsupportedModel(Problem("nothing is computed for the new frames alone", where, why, fix))
+
+    def _check_steps(self) -> None:
+        """A network with states of its own takes each element once, so a push has to bring all that a run reads."""
+        for value, (low, high) in self.ends if self.lasting else ():
+            motion = self.motions[value]
+            if self.hop == (high - low) * motion.stride:
+                continue
+            fix = f"bring as many: {replace(self.asked, hop=(high - low) * motion.stride)}"
+            why = f"a run of it takes {high - low} new elements of {value.name!r}, each of {motion.stride} frames"
+            what = "a push is no run of the network, which has states of its own"
+            raise UnsupportedModel(Problem(what, str(self.asked), why, fix))
 
     def _delay(self) -> int:
         """So many frames after the end of a window all is there that is read of it."""
@@ -259,6 +277,14 @@ class Analysis:
     def _is_alias(self, value: Value) -> bool:
         step = self.steps.get(value.producer) if value.producer else None
         return step is not None and bool(step.shifts)
+
+
+def _lasting(graph: Graph) -> set[Value]:
+    found = {value for value in graph.inputs if value.name in graph.states}
+    for node in graph.nodes:
+        if found.intersection(reads(node)):
+            found.update(node.present_outputs)
+    return found
 
 
 def _is_known(value: Value) -> bool:

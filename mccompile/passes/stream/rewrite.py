@@ -38,21 +38,29 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
         raise WrongUse(Problem(f"the edge cannot be {asked.edge!r}", "--stream", "it can be warm", fix))
     if asked.hop < 1:
         raise WrongUse(Problem(f"a push cannot bring {asked.hop} frames", "--stream", "", "write hop=1"))
-    if graph.states:
-        why = f"input {next(iter(graph.states))!r} is what the run before left"
-        raise WrongUse(Problem("a network with state runs step by step already", "--stream", why, "leave it out"))
+    kept = next((name for name in asked.inputs if name in graph.states), None)
+    if kept is not None:
+        why = "it is what the run before left"
+        raise WrongUse(Problem(f"no frames come in at {kept!r}", "--stream", why, "name another input"))
     drop_dead(graph)
     found = Analysis(graph, asked)
     validate = Validation(graph, found.known_contents())
     built, streamed = _built(graph, found)
     validate(built, streamed, found.compared)
-    return built, streamed
+    return built, _as_seen(streamed, graph)
 
 
 def rewritten(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     """The same of what is right to be asked, and not validated."""
     drop_dead(graph)
-    return _built(graph, Analysis(graph, asked))
+    built, streamed = _built(graph, Analysis(graph, asked))
+    return built, _as_seen(streamed, graph)
+
+
+def _as_seen(streamed: Streamed, window: Graph) -> Streamed:
+    """Without the outputs that are states."""
+    states = set(window.states.values())
+    return replace(streamed, outputs=tuple(each for each in streamed.outputs if each.name not in states))
 
 
 def _built(graph: Graph, found: Analysis) -> tuple[Graph, Streamed]:
@@ -61,7 +69,8 @@ def _built(graph: Graph, found: Analysis) -> tuple[Graph, Streamed]:
     outputs = tuple(output for output, _ in found.outputs)
     whole = tuple(dict.fromkeys(node.op.name for node in found.whole))
     carried = tuple(dict.fromkeys(node.op.name for node, step in found.steps.items() if step.carries))
-    return built, Streamed(inputs, found.window, found.hop, found.warm_up, outputs, whole, carried)
+    own = tuple(graph.states)
+    return built, Streamed(inputs, found.window, found.hop, found.warm_up, outputs, whole, carried, own)
 
 
 class _Builder:
@@ -93,8 +102,8 @@ class _Builder:
                     raise UnsupportedModel(Problem(what, shown(node), refused.why, fix)) from refused
         for value, (_, span) in zip(self.window.outputs, found.outputs, strict=True):
             self.graph.outputs.append(self._named(value, self.part(value, span) if span else self._of(value)))
-        for kept in self.graph.states.values():
-            self.graph.outputs.append(self.states[kept])
+        self.graph.outputs += [self.states[kept] for kept in self.graph.states.values()]
+        self.graph.states = {**self.window.states, **self.graph.states}
         return self.graph
 
     def _fact(self, value: Value) -> Fact:
