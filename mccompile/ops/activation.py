@@ -195,7 +195,12 @@ class Mish(Activation):
     versions = (18, 22)
 
     def formula(self, x: Expr) -> Expr:
-        return mul(x, apply("tanh", softplus(x)))
+        """tanh(log(1 + exp(x))) is n / (n + 2), where n = e * (e + 2) and e = exp(x); above 0 both sides are divided by
+        e * e, so that nothing overflows."""
+        below, one, two = apply("less", x, number(0, x)), number(1, x), number(2, x)
+        e = apply("exp", apply("neg", apply("abs", x)))
+        n = where(below, mul(e, add(e, two)), add(one, mul(two, e)))
+        return mul(x, apply("div", n, add(n, mul(two, where(below, one, square(e))))))
 
     def bend(self, x: Expr) -> Expr | None:
         share = apply("tanh", softplus(x))

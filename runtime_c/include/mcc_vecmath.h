@@ -20,42 +20,27 @@
 
 #include "mcc_vec.h"
 
-/* p * 2^n for a whole number n within -160..160: in two factors, as 2^n itself may leave the range of floats. The bits
- * are those of n + 3 * 2^22, which is exact. */
+/* (1 + q) * 2^n for a whole number n within -160..160, given t = n + 3 * 2^22 + 254: in two factors, as 2^n itself may
+ * leave the range of floats. Half of the bits of t, shifted to the exponent, are one of them, the other half the rest. */
 #define MCC_VEC_SCALE(N)                                                                                               \
-    MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N p, mcc_f32x##N n)                                         \
+    MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N q, mcc_f32x##N t)                                         \
     {                                                                                                                  \
-        const mcc_f32x##N number = mcc_select_f32x##N(mcc_equal_f32x##N(n, n), n, mcc_set_f32x##N(0.0f));              \
-        const mcc_i32x##N bits = (mcc_i32x##N)mcc_add_f32x##N(number, mcc_set_f32x##N(12582912.0f));                   \
-        const mcc_i32x##N whole = bits - mcc_set_i32x##N(0x4b400000), half = whole >> 1;                               \
-        const mcc_i32x##N bias = mcc_set_i32x##N(127);                                                                 \
-        const mcc_f32x##N size = mcc_mul_f32x##N(p, (mcc_f32x##N)((half + bias) << 23));                               \
-        return mcc_mul_f32x##N(size, (mcc_f32x##N)((whole - half + bias) << 23));                                      \
+        const mcc_i32x##N bits = (mcc_i32x##N)t, half = bits >> 1;                                                     \
+        const mcc_f32x##N size = (mcc_f32x##N)(half << 23), rest = (mcc_f32x##N)((bits - half) << 23);                 \
+        return mcc_mul_f32x##N(mcc_fma_f32x##N(q, size, size), rest);                                                  \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_scale
 
 #if defined(__AVX512VL__)
-MCC_VEC_INLINE mcc_f32x4 mcc_scale_f32x4(mcc_f32x4 p, mcc_f32x4 n) { return (mcc_f32x4)_mm_scalef_ps(p, n); }
-MCC_VEC_INLINE mcc_f32x8 mcc_scale_f32x8(mcc_f32x8 p, mcc_f32x8 n) { return (mcc_f32x8)_mm256_scalef_ps(p, n); }
-#elif defined(__SSE2__)
-/* The first factor goes into the bits of p, which is exp(r): neither leaves what floats are. NaN becomes an integer all
- * of whose low bits are 0, and keeps p as it is. */
-#define MCC_VECMATH_X86_SCALE(N, V, I, simd)                                                                           \
-    MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N p, mcc_f32x##N n)                                         \
+#define MCC_VECMATH_X86_SCALE(N, V, simd)                                                                              \
+    MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N q, mcc_f32x##N t)                                         \
     {                                                                                                                  \
-        const I whole = simd##_cvtps_epi32((V)n), half = simd##_srai_epi32(whole, 1);                                  \
-        const I size = simd##_add_epi32((I)p, simd##_slli_epi32(half, 23));                                            \
-        const I rest = simd##_slli_epi32(simd##_sub_epi32(whole, half), 23);                                           \
-        const I factor = simd##_add_epi32(rest, (I)mcc_set_f32x##N(1.0f));                                             \
-        return mcc_mul_f32x##N((mcc_f32x##N)size, (mcc_f32x##N)factor);                                                \
+        const mcc_f32x##N p = mcc_add_f32x##N(q, mcc_set_f32x##N(1.0f));                                               \
+        return (mcc_f32x##N)simd##_scalef_ps((V)p, (V)mcc_sub_f32x##N(t, mcc_set_f32x##N(12583166.0f)));               \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_scale
-MCC_VECMATH_X86_SCALE(4, __m128, __m128i, _mm);
-#if defined(__AVX2__)
-MCC_VECMATH_X86_SCALE(8, __m256, __m256i, _mm256);
-#elif MCC_VEC_LANES >= 8
-MCC_VEC_SCALE(8);
-#endif
+MCC_VECMATH_X86_SCALE(4, __m128, _mm);
+MCC_VECMATH_X86_SCALE(8, __m256, _mm256);
 #else
 MCC_VEC_SCALE(4);
 #if MCC_VEC_LANES >= 8
@@ -63,12 +48,14 @@ MCC_VEC_SCALE(8);
 #endif
 #endif
 #if defined(__AVX512F__)
-MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 p, mcc_f32x16 n)
+MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 q, mcc_f32x16 t)
 {
+    const __m512 p = (__m512)mcc_add_f32x16(q, mcc_set_f32x16(1.0f));
+    const __m512 n = (__m512)mcc_sub_f32x16(t, mcc_set_f32x16(12583166.0f));
 #if defined(__cplusplus) /* see mcc_vec.h */
-    return (mcc_f32x16)_mm512_maskz_scalef_ps((__mmask16)-1, (__m512)p, (__m512)n);
+    return (mcc_f32x16)_mm512_maskz_scalef_ps((__mmask16)-1, p, n);
 #else
-    return (mcc_f32x16)_mm512_scalef_ps((__m512)p, (__m512)n);
+    return (mcc_f32x16)_mm512_scalef_ps(p, n);
 #endif
 }
 #elif MCC_VEC_LANES >= 16
@@ -82,46 +69,46 @@ MCC_VEC_SCALE(16);
 #define MCC_VECMATH_FUNCTION MCC_VEC_INLINE
 #endif
 
-/* The polynomial of exp, from its second coefficient on. */
-#define MCC_VECMATH_EXP(N, P, X)                                                                                       \
-    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.00139468664f));                                                        \
-    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.00833351072f));                                                        \
-    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.0416662656f));                                                         \
-    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.166666657f));                                                          \
-    P = mcc_fma_f32x##N(P, X, mcc_set_f32x##N(0.5f));
+/* exp(x) = 2^n * (1 + q): t = n + 3 * 2^22 + BIAS, whose bits, shifted to the exponent, are 2^n with a BIAS of 127.
+ * x = n * log(2) + r, |r| <= log(2)/2; q = r + r^2 * p(r), p by odd and even powers, which do not wait for each other. */
+#define MCC_VECMATH_EXP(N, X, BIAS)                                                                                    \
+    const mcc_f32x##N shift = mcc_set_f32x##N(12582912.0f + BIAS);                                                     \
+    const mcc_f32x##N t = mcc_fma_f32x##N(X, mcc_set_f32x##N(1.44269504f), shift), n = mcc_sub_f32x##N(t, shift);      \
+    const mcc_f32x##N high = mcc_fma_f32x##N(n, mcc_set_f32x##N(-0.693359375f), X);                                    \
+    const mcc_f32x##N r = mcc_fma_f32x##N(n, mcc_set_f32x##N(2.12194440e-4f), high), r2 = mcc_mul_f32x##N(r, r);       \
+    mcc_f32x##N odd = mcc_set_f32x##N(0.000197881614f), even = mcc_set_f32x##N(0.00139468664f), q;                     \
+    odd = mcc_fma_f32x##N(odd, r2, mcc_set_f32x##N(0.00833351072f));                                                   \
+    even = mcc_fma_f32x##N(even, r2, mcc_set_f32x##N(0.0416662656f));                                                  \
+    odd = mcc_fma_f32x##N(odd, r2, mcc_set_f32x##N(0.166666657f));                                                     \
+    even = mcc_fma_f32x##N(even, r2, mcc_set_f32x##N(0.5f));                                                           \
+    q = mcc_fma_f32x##N(mcc_fma_f32x##N(odd, r, even), r2, r);
 
 #define MCC_VECMATH(N)                                                                                                 \
-    /* exp(x) = 2^n * exp(r), |r| <= log(2)/2; exp(r) = 1 + r + r^2 * p(r). The bounds leave n within                  \
-       -151..129. */                                                                                                   \
+    /* The bounds leave n within -151..129. */                                                                         \
     MCC_VECMATH_FUNCTION mcc_f32x##N mcc_exp_f32x##N(mcc_f32x##N x)                                                    \
     {                                                                                                                  \
         const mcc_f32x##N top = mcc_at_most_f32x##N(x, mcc_set_f32x##N(89.0f));                                        \
         const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-104.5f));                                    \
-        const mcc_f32x##N whole = mcc_round_even_f32x##N(mcc_mul_f32x##N(in, mcc_set_f32x##N(1.44269504f)));           \
-        const mcc_f32x##N high = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                           \
-        const mcc_f32x##N r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), high);                           \
-        mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f);                                                              \
-        MCC_VECMATH_EXP(N, p, r)                                                                                       \
-        p = mcc_add_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), mcc_set_f32x##N(1.0f));                      \
-        return mcc_scale_f32x##N(p, whole);                                                                            \
+        MCC_VECMATH_EXP(N, in, 254.0f)                                                                                 \
+        return mcc_scale_f32x##N(q, t);                                                                                \
     }                                                                                                                  \
-    /* exp(x) - 1 = 2^n * (exp(r) - 1) + 2^n - 1, computed as half of it, with the polynomial of exp; n = 0 up to      \
-       log(2)/2. Below -20 the result is -1. */                                                                        \
+    /* the same of what is within -87..0 */                                                                            \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_fading_f32x##N(mcc_f32x##N x)                                                 \
+    {                                                                                                                  \
+        MCC_VECMATH_EXP(N, x, 127.0f)                                                                                  \
+        const mcc_f32x##N scale = (mcc_f32x##N)((mcc_i32x##N)t << 23);                                                 \
+        return mcc_fma_f32x##N(q, scale, scale);                                                                       \
+    }                                                                                                                  \
+    /* 2^n * q + 2^n - 1, computed as half of it; q where n = 0. Below -20 the result is -1. */                        \
     MCC_VECMATH_FUNCTION mcc_f32x##N mcc_expm1_f32x##N(mcc_f32x##N x)                                                  \
     {                                                                                                                  \
         const mcc_f32x##N top = mcc_at_most_f32x##N(x, mcc_set_f32x##N(89.0f));                                        \
         const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-20.0f)), half = mcc_set_f32x##N(0.5f);       \
-        const mcc_f32x##N whole = mcc_round_even_f32x##N(mcc_mul_f32x##N(in, mcc_set_f32x##N(1.44269504f)));           \
-        const mcc_f32x##N high = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                           \
-        const mcc_f32x##N r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), high);                           \
-        const mcc_i32x##N bits = (mcc_i32x##N)mcc_add_f32x##N(whole, mcc_set_f32x##N(12583038.0f)) << 23;              \
-        const mcc_f32x##N scale = (mcc_f32x##N)bits;                                                                   \
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
-        mcc_f32x##N p = mcc_set_f32x##N(0.000197881614f), far;                                                         \
-        MCC_VECMATH_EXP(N, p, r)                                                                                       \
-        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, r), r, r);                                                              \
-        far = mcc_fma_f32x##N(p, scale, mcc_sub_f32x##N(scale, half));                                                 \
-        far = mcc_select_f32x##N(mcc_equal_f32x##N(whole, mcc_set_f32x##N(0.0f)), p, mcc_add_f32x##N(far, far));       \
+        MCC_VECMATH_EXP(N, in, 126.0f)                                                                                 \
+        const mcc_f32x##N scale = (mcc_f32x##N)((mcc_i32x##N)t << 23);                                                 \
+        mcc_f32x##N far = mcc_fma_f32x##N(q, scale, mcc_sub_f32x##N(scale, half));                                     \
+        far = mcc_select_f32x##N(mcc_equal_f32x##N(n, mcc_set_f32x##N(0.0f)), q, mcc_add_f32x##N(far, far));           \
         return (mcc_f32x##N)((mcc_i32x##N)far | sign);                                                                 \
     }                                                                                                                  \
     /* x = 2^n * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f - f^2/2 + f^3 * p(f). */                        \
@@ -163,20 +150,21 @@ MCC_VEC_SCALE(16);
         const mcc_f32x##N result = mcc_add_f32x##N(log, lost / u);                                                     \
         return mcc_select_f32x##N(ends, log, mcc_select_f32x##N(mcc_equal_f32x##N(u, one), x, result));                \
     }                                                                                                                  \
-    /* x + x^3 * p(x^2) for |x| < 0.625, else 1 - 2 / (exp(2|x|) + 1) with the sign of x */                            \
+    /* x + x^3 * p(x^2) for |x| < 0.3, else m / (m + 2), m = exp(2|x|) - 1 = 2^n * q + 2^n - 1, which is 1 from 9.1 on,\
+       with the sign of x */                                                                                           \
     MCC_VECMATH_FUNCTION mcc_f32x##N mcc_tanh_f32x##N(mcc_f32x##N x)                                                   \
     {                                                                                                                  \
-        const mcc_f32x##N size = mcc_abs_f32x##N(x), s = mcc_mul_f32x##N(x, x), one = mcc_set_f32x##N(1.0f);           \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), top = mcc_at_most_f32x##N(size, mcc_set_f32x##N(9.1f));           \
+        const mcc_f32x##N in = mcc_add_f32x##N(top, top), s = mcc_mul_f32x##N(x, x);                                   \
         const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
-        const mcc_f32x##N e = mcc_exp_f32x##N(mcc_add_f32x##N(size, size));                                            \
-        const mcc_f32x##N far = mcc_sub_f32x##N(one, mcc_set_f32x##N(2.0f) / mcc_add_f32x##N(e, one));                 \
-        mcc_f32x##N p = mcc_set_f32x##N(-0.00551516702f);                                                              \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.0204694234f));                                                     \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.0536880232f));                                                    \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(0.133308306f));                                                      \
-        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.333332598f));                                                     \
-        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, s), x, x);                                                              \
-        p = mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(0.625f)), p, far);                               \
+        MCC_VECMATH_EXP(N, in, 127.0f)                                                                                 \
+        const mcc_f32x##N scale = (mcc_f32x##N)((mcc_i32x##N)t << 23);                                                 \
+        const mcc_f32x##N m = mcc_fma_f32x##N(q, scale, mcc_sub_f32x##N(scale, mcc_set_f32x##N(1.0f)));                \
+        const mcc_f32x##N far = m / mcc_add_f32x##N(m, mcc_set_f32x##N(2.0f));                                         \
+        mcc_f32x##N p = mcc_fma_f32x##N(mcc_set_f32x##N(-0.0503649227f), s, mcc_set_f32x##N(0.133148149f));            \
+        p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.333330601f));                                                     \
+        p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, s), size, size);                                                        \
+        p = mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(0.3f)), p, far);                                 \
         return (mcc_f32x##N)((mcc_i32x##N)p | sign);                                                                   \
     }                                                                                                                  \
     /* x + x * (2/sqrt(pi) - 1 + s * p(s)), s = x^2, for |x| < 1; else 1 - exp(-q(|x| - 2)), q fitted up to 4, beyond  \
@@ -200,7 +188,7 @@ MCC_VEC_SCALE(16);
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(0.92375952f));                                                       \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(4.41815996f));                                                       \
         q = mcc_fma_f32x##N(q, t, mcc_set_f32x##N(5.36494112f));                                                       \
-        far = mcc_sub_f32x##N(one, mcc_exp_f32x##N(mcc_sub_f32x##N(mcc_set_f32x##N(0.0f), q)));                        \
+        far = mcc_sub_f32x##N(one, mcc_fading_f32x##N(mcc_neg_f32x##N(q)));                                            \
         return mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(1.0f)), p,                                    \
                                   (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
     }                                                                                                                  \
@@ -239,7 +227,11 @@ MCC_VECMATH(16);
         r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(-0.693359375f), in);                                                \
         r = mcc_fma_f32x##N(whole, mcc_set_f32x##N(2.12194440e-4f), r);                                                \
         bits = simd##_slli_epi32(simd##_cvtps_epi32((V)whole), 23);                                                    \
-        MCC_VECMATH_EXP(N, p, r)                                                                                       \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.00139468664f));                                                    \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.00833351072f));                                                    \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.0416662656f));                                                     \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.166666657f));                                                      \
+        p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.5f));                                                              \
         p = mcc_fma_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), far, far);                                   \
         p = (mcc_f32x##N)simd##_add_epi32((I)p, bits);                                                                 \
         MCC_VECMATH_TIMES(N, p, back);                                                                                 \
