@@ -16,8 +16,9 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.traffic import normalized
-from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
-from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
+from mccompile.codegen.vector.vector_groups import Groups, joins, vectors_at_once
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
+from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
@@ -92,7 +93,8 @@ class RowLoops(Kernel):
         if inner.strides[1][-1] != 1:
             return No("elements of a group do not lie side by side")
         alias = epilogue_alias(call, 0)
-        return Needs(alias=alias, numeric="ulp", blocks=(best_lanes(inner.loops[-1].extent, target),))
+        lanes = best_lanes(inner.loops[-1].extent, target)
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, vectors_at_once(lanes, target)))
 
     def cost(self, call: Call, target: Target) -> Cost:
         _, inner = _nests(call)
@@ -110,33 +112,40 @@ class RowLoops(Kernel):
         return (1,) * outer.loops[0].extent if outer.loops else ()
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, lanes = call.of(Normalize), call.blocks[0]
+        kind, (lanes, at_once) = call.of(Normalize), call.blocks
         outer, inner = _nests(call)
         *rows, row = inner.loops
         (y,), names = self.parameter_names(call)
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
-        places = [
-            index_c([*around, *inside], counters) for around, inside in zip(outer.strides, inner.strides, strict=True)
-        ]
         steps = [static(strides[-1]) for strides in inner.strides]
         keeps = kind.measure == "softmax" and kind.epilogue is None and steps[0] == 1
-        found = []
-        for chunk in chunks(row.counter, row.extent, lanes):
+
+        def vector(number: int, chunk: Chunk) -> dict[str, Any]:
+            """The C of one of a tile."""
+            places = [
+                index_c([*around, *inside], counters, number * lanes * step)
+                for around, inside, step in zip(outer.strides, inner.strides, steps, strict=True)
+            ]
             loads = [
                 chunk.load(lanes, name, place, step, view.buffer.dtype)
                 for view, name, place, step in zip(call.ins, names, places[1:], steps[1:], strict=True)
             ]
             lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
-            found.append(
-                {
-                    "header": chunk.header,
-                    "short": chunk.lanes < lanes,
-                    "x": loads[0],
-                    "keep": chunk.store(lanes, y, places[0], "v"),
-                    "kept": chunk.load(lanes, y, places[0], 1),
-                    "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype)],
-                }
-            )
+            return {
+                "number": number,
+                "short": chunk.lanes < lanes,
+                "x": loads[0],
+                "keep": chunk.store(lanes, y, places[0], "v"),
+                "kept": chunk.load(lanes, y, places[0], 1),
+                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype)],
+            }
+
+        parts = Groups(TileSize(lanes, 1, at_once), row.extent)
+        found = [
+            {"header": header, "vectors": [vector(*each) for each in enumerate(parts.chunks(many, last))]}
+            for header, (_, _, many, last) in zip(parts.headers(row.counter), parts.parts(), strict=True)
+        ]
+        at_once = max(len(tile["vectors"]) for tile in found)
         rest = row.extent % lanes
         groups = [Range.over(loop.counter, loop.count) for loop in outer.loops]
         if call.workers > 1:
@@ -144,7 +153,9 @@ class RowLoops(Kernel):
         return {
             "outer": groups,
             "rows": [Range(loop.counter, loop.extent) for loop in rows],
-            "chunks": found,
+            "tiles": found,
+            "at_once": at_once,
+            "joins": joins(at_once),
             "short": bool(rest) and kind.measure not in ("rms", "l1", "l2"),
             "inside": ", ".join("-1" if lane < rest else "0" for lane in range(lanes)),
             "measure": kind.measure,

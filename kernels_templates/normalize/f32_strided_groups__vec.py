@@ -18,8 +18,9 @@ from mccompile.codegen.loops import Loop, Nest, index_c
 from mccompile.codegen.sums import grouped, levels
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import normalized
-from mccompile.codegen.vector.vector_loops import SHORTEST, chunks
-from mccompile.codegen.vector.vector_tiles import best_lanes, vector_refusal
+from mccompile.codegen.vector.vector_groups import Groups, vectors_at_once
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
+from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_refusal
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import math_headers, refusals, to_vector_statements
@@ -86,13 +87,12 @@ class GroupLanes(Kernel):
         if chosen is None:
             return No("groups do not lie side by side, or too few of them")
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
-        return Needs(
-            alias=alias, numeric="ulp", blocks=(best_lanes(_nests(call)[0].loops[chosen].extent, target), chosen)
-        )
+        lanes = best_lanes(_nests(call)[0].loops[chosen].extent, target)
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, vectors_at_once(lanes, target)))
 
     def cost(self, call: Call, target: Target) -> Cost:
         outer, inner = _nests(call)
-        lanes, chosen = call.blocks
+        lanes, chosen, _ = call.blocks
         apart = sum(strides[chosen] not in (0, 1) for strides in outer.strides)
         side = outer.loops[chosen].extent
         rows = prod(loop.extent for loop in outer.loops) // side * -(-side // lanes)
@@ -105,45 +105,54 @@ class GroupLanes(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         """Rows of groups, or vectors of the only row."""
         outer, _ = _nests(call)
-        lanes, chosen = call.blocks
-        around = [loop for number, loop in enumerate(outer.loops) if number != chosen]
-        return (1,) * (around[0].extent if around else -(-outer.loops[chosen].extent // lanes))
+        around = [loop for number, loop in enumerate(outer.loops) if number != call.blocks[1]]
+        if around:
+            return (1,) * around[0].extent
+        units = Units()
+        _tiles(call).headers(outer.loops[call.blocks[1]].counter, units)
+        return units.sizes
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, (lanes, chosen) = call.of(Normalize), call.blocks
+        kind, (lanes, chosen, _) = call.of(Normalize), call.blocks
         outer, inner = _nests(call)
         row = outer.loops[chosen]
         (y,), names = self.parameter_names(call)
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
-        places = [
-            index_c([*around, *inside], counters) for around, inside in zip(outer.strides, inner.strides, strict=True)
-        ]
         steps = [static(strides[chosen]) for strides in outer.strides]
         keeps = kind.measure == "softmax" and kind.epilogue is None and steps[0] == 1
         around = [Range(loop.counter, loop.extent) for number, loop in enumerate(outer.loops) if number != chosen]
         units = Units() if call.workers > 1 and not around else None
         if call.workers > 1 and around:
             around[0] = replace(around[0], begin="begin", end="end")
-        found = []
-        for chunk in chunks(row.counter, row.extent, lanes, units):
+
+        def vector(number: int, chunk: Chunk) -> dict[str, Any]:
+            """The C of one of a tile."""
+            places = [
+                index_c([*outside, *inside], counters, number * lanes * step)
+                for outside, inside, step in zip(outer.strides, inner.strides, steps, strict=True)
+            ]
             loads = [
                 chunk.load(lanes, name, place, step)
                 for name, place, step in zip(names, places[1:], steps[1:], strict=True)
             ]
             lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
-            found.append(
-                {
-                    "header": chunk.header,
-                    "x": loads[0],
-                    "keep": chunk.store(lanes, y, places[0], "v"),
-                    "kept": chunk.load(lanes, y, places[0], 1),
-                    "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0])],
-                }
-            )
+            return {
+                "number": number,
+                "x": loads[0],
+                "keep": chunk.store(lanes, y, places[0], "v"),
+                "kept": chunk.load(lanes, y, places[0], 1),
+                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0])],
+            }
+
+        parts = _tiles(call)
+        found = [
+            {"header": header, "vectors": [vector(*each) for each in enumerate(parts.chunks(many, last))]}
+            for header, (_, _, many, last) in zip(parts.headers(row.counter, units), parts.parts(), strict=True)
+        ]
         loops = inner.loops or (Loop("r", 1),)
         return {
             "around": around,
-            "chunks": found,
+            "tiles": found,
             "inner": loops,
             "levels": levels(loops, blocked=True),
             "measure": kind.measure,
@@ -162,6 +171,12 @@ def _nests(call: Call) -> tuple[Nest, Nest]:
     """Loops over groups and inside one, over the result and all operands."""
     _, outer, inner = grouped(call.of(Normalize).axes, (call.outs[0], *call.ins), call.ins[0])
     return outer, inner
+
+
+def _tiles(call: Call) -> Groups:
+    """The groups that lie side by side, some vectors of them at a time."""
+    lanes, chosen, at_once = call.blocks
+    return Groups(TileSize(lanes, 1, at_once), _nests(call)[0].loops[chosen].extent)
 
 
 def _lane_loop(call: Call) -> int | None:

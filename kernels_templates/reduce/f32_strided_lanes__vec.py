@@ -188,7 +188,7 @@ class _Printer:
 
     def tile(self, vectors: int, last: int) -> list[str]:
         """So many vectors of results, of which the last has `last` lanes that count, or one result."""
-        chunks = [Chunk("", last if vector == vectors - 1 else self.lanes) for vector in range(vectors)]
+        chunks = self.groups.chunks(vectors, last)
         finish = self.result if self.along else self.results
         return [*self.start("a0", vectors), *self.level(0, chunks), *finish(chunks)]
 

@@ -8,8 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...kernels.work import Units
+from ...targets.api import Target
 from ..tiles import Range
-from .vector_tiles import TileSize
+from .vector_loops import Chunk
+from .vector_tiles import TileSize, vector_registers
+
+AT_ONCE = 4  # vectors that do not wait for each other, where there are registers for them
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class Groups:
         found = [(0, whole, vectors, lanes)] if whole else []
         return [*found, (whole, self.padded, rest, last)] if rest else found
 
+    def chunks(self, vectors: int, last: int) -> list[Chunk]:
+        """The vectors of a tile, of which the last has `last` lanes that count."""
+        return [Chunk("", last if vector == vectors - 1 else self.size.lanes) for vector in range(vectors)]
+
     @property
     def padded(self) -> int:
         return -(-self.channels // self.size.lanes) * self.size.lanes
@@ -47,3 +55,17 @@ class Groups:
             else:
                 found.append(Range(counter, end, str(begin), step=step).header)
         return found
+
+
+def vectors_at_once(lanes: int, target: Target) -> int:
+    """How many vectors of such a loop are worked on together: each needs some registers besides its sums."""
+    return max(1, min(AT_ONCE, vector_registers(lanes, target) // 4))
+
+
+def joins(count: int) -> list[tuple[int, int]]:
+    """So many numbers become the first of them: which takes which other one, in turn."""
+    found, step = [], 1
+    while step < count:
+        found += [(first, first + step) for first in range(0, count - step, 2 * step)]
+        step *= 2
+    return found
