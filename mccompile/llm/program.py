@@ -50,11 +50,7 @@ class Program:
 
 def program(path: Path, options: Options, chats: bool = True) -> Program:
     """Tokenizer, network and sampler of a folder of Hugging Face or a GGUF file; with its chat template if `chats`."""
-    is_gguf = path.is_file() and path.suffix == ".gguf"
-    if not (is_gguf or path.is_dir()):
-        why = "a program needs the tokenizer of the model, which a folder of Hugging Face and a GGUF file have"
-        fix = f"to compile the network alone, use mccompile {path} -o out"
-        raise WrongUse(Problem("no language model with its tokenizer", str(path), why, fix))
+    is_gguf = with_tokenizer(path)
     words, stops = gguf.read(path) if is_gguf else (reading.read(path), _stops(path))
     template = chat.found(path) if chats else None
     try:
@@ -68,6 +64,16 @@ def program(path: Path, options: Options, chats: bool = True) -> Program:
         raise reading.placed(path, unsupported("its words", f"a regular expression with {error}")) from None
     except MccError as error:
         raise reading.placed(path, error) from None
+
+
+def with_tokenizer(path: Path) -> bool:
+    """Is it a GGUF file? What is no folder either is refused."""
+    is_gguf = path.is_file() and path.suffix == ".gguf"
+    if not (is_gguf or path.is_dir()):
+        why = "a program needs the tokenizer of the model, which a folder of Hugging Face and a GGUF file have"
+        fix = f"to compile the network alone, use mccompile {path} -o out"
+        raise WrongUse(Problem("no language model with its tokenizer", str(path), why, fix))
+    return is_gguf
 
 
 def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: chat.Chat | None) -> Program:

@@ -27,6 +27,7 @@ from ..toolchain.session import Session
 from . import cache
 from .compiled import Dynamic, in_folder, model_file
 from .keywords import options_of
+from .writer import Text, Told, Writer
 
 _SHARED = "model.so"
 
@@ -71,6 +72,7 @@ class Network:
         self._shapes: Mapping[str, tuple[Any, ...]] = {}
         self._made_of = ""  # SHA-256 of the file, once it is built
         self._session: Session | None = None if self._free else self._built({})
+        self._writer: Writer | None = None
 
     def __call__(self, *arrays: Any, **named: Any) -> Outputs:
         names = self.input_names
@@ -98,9 +100,29 @@ class Network:
         return _unpickled, (self._path.absolute(), content, self._options, self._cc, self._made_of, saved)
 
     def reset(self) -> None:
-        """Forgets all state."""
+        """Forgets all state, and the text of `generate` and `ask`."""
         if self._session is not None:
             self._session.reset()
+        if self._writer is not None:
+            self._writer.restart()
+
+    def generate(self, prompt: str = "", most: int = 64, told: Told | None = None, **sampling: Any) -> Text:
+        """Goes on with a text: of a language model with its tokenizer, a folder of Hugging Face or a GGUF file. Called
+        again, the text goes on. `told` is handed pieces as they come, and ends it with False. `sampling`: temperature
+        (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, seed."""
+        return self._writes().generate(prompt, most, told, **sampling)
+
+    def ask(
+        self, question: str, system: str | None = None, most: int = 256, told: Told | None = None, **sampling: Any
+    ) -> Text:
+        """The answer to a question in the form of the model's chat template; called again, the chat goes on. `system`:
+        what the model is told in front of the first question."""
+        return self._writes().ask(question, system, most, told, **sampling)
+
+    def _writes(self) -> Writer:
+        if self._writer is None:
+            self._writer = Writer(self._path, self._options, self._cc)
+        return self._writer
 
     def _go_on(self, shapes: Mapping[str, tuple[Any, ...]], saved: Any, made_of: str) -> None:
         """Takes the place of the network that was pickled."""

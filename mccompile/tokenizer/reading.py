@@ -15,6 +15,7 @@ from . import steps
 from .description import Added, Spacing, Tokenizer, damaged, unsupported
 
 FILE = "tokenizer.json"
+_SPARSE = 1 << 16  # numbers that may lack tokens
 _NAME = f"name the folder that has {FILE}; tokenizer.save_pretrained(FOLDER) writes it"
 
 
@@ -54,7 +55,7 @@ def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
         if model.get(name):
             raise unsupported(f"its model has {name}", f"{name} is {model[name]!r}")
     vocabulary: dict[str, int] = model["vocab"]
-    if not vocabulary or not all(isinstance(n, int) and 0 <= n < 1 << 24 for n in vocabulary.values()):
+    if not vocabulary or not all(map(_is_number, vocabulary.values())):
         raise damaged("its vocabulary has no numbers")
     if len(set(vocabulary.values())) != len(vocabulary):
         raise damaged("two tokens have one number")
@@ -65,12 +66,23 @@ def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
     strips = steps.decoder(told.get("decoder"), cut.of_bytes, spacing.space)
     added = _added(told.get("added_tokens") or [], vocabulary, nfc or spacing != Spacing(), cut.of_bytes)
     texts |= {each.token: each.text.encode() for each in added}
+    if max(texts) > 2 * len(texts) + _SPARSE:
+        raise damaged(f"it has {len(texts)} tokens, and numbers of them up to {max(texts)}")
     whole = bool(model.get("ignore_merges"))
     merges = merges_of(model["merges"], vocabulary)
     splits = tuple(cut.splits)
+    said = (spacing.prefix, spacing.space, *splits)
+    if not all(isinstance(text, str) for text in said) or not all(
+        _is_number(n) and n in texts for n in before + behind
+    ):
+        raise damaged("what stands for spaces, or cuts words, or stands around a text is none")
     return Tokenizer(
         texts, words, merges, bytes_, cut.of_bytes, whole, added, spacing, nfc, splits, before, behind, strips
     )
+
+
+def _is_number(found: object) -> bool:
+    return type(found) is int and 0 <= found < 1 << 24
 
 
 def merges_of(told: list[Any], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
@@ -120,7 +132,12 @@ def _added(told: list[Any], vocabulary: Mapping[str, int], changes: bool, of_byt
     for each in told:
         flags = [bool(each.get(name)) for name in ("special", "normalized", "lstrip", "rstrip", "single_word")]
         one = Added(each["id"], each["content"], *flags)
-        if not one.text or not isinstance(one.token, int) or vocabulary.get(one.text, one.token) != one.token:
+        if (
+            not isinstance(one.text, str)
+            or not one.text
+            or not _is_number(one.token)
+            or vocabulary.get(one.text, one.token) != one.token
+        ):
             raise damaged(f"the added token {one.text!r} has no text, or not the number that the vocabulary says")
         if one.normalized and changes:
             why, fix = "it is looked for in text that was changed", 'set its "normalized" to false in tokenizer.json'

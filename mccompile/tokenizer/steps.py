@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -106,7 +106,7 @@ def normalizer(told: Told | None, cut: Cut) -> tuple[bool, Spacing]:
     return nfc, found
 
 
-def post_processor(told: Told | None) -> tuple[Sequence[int], Sequence[int]]:
+def post_processor(told: Told | None) -> tuple[list[int], list[int]]:
     """Tokens in front of a text and behind it."""
     before: list[int] = []
     behind: list[int] = []

@@ -65,6 +65,12 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         path.write_text(whole[:end])
         with pytest.raises(BadFile, match=r"tokenizer\.json"):
             library(path)
+    far = {**_TOKEN, "id": 1 << 23}
+    spaces = {"type": "Metaspace", "replacement": ["a"], "prepend_scheme": "always", "split": False}
+    level = {"type": "Sequence", "pretokenizers": [spaces, _LEVEL]}
+    for change in ({"added_tokens": [far]}, {"pre_tokenizer": level}, {"added_tokens": [{**_TOKEN, "content": [1]}]}):
+        with pytest.raises(BadFile, match="is damaged"):
+            library(written(path, {**small(), **change}))
     for part in (None, [], {}, {"model": 3}, {"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}}):
         with pytest.raises(MccError):
             library(written(path, part))

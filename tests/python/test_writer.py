@@ -1,0 +1,90 @@
+"""Language models write from Python what their programs of C write."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import mccompile
+from mccompile.base.errors import MccError, UnsupportedModel, WrongUse
+
+pytest.importorskip("tokenizers")
+
+from tests.llm import models
+
+_COMPILER = shutil.which("tcc") or "cc"
+_DIMS = {"past": (0, 60), "tokens": (1, 4)}
+
+
+def loaded(path: Path) -> mccompile.Network:
+    return mccompile.load(path, target="generic", dims=_DIMS, cc=_COMPILER)
+
+
+def test_a_text_goes_on_and_begins_again(tmp_path: Path) -> None:
+    made, weights = models.llama(tmp_path / "tiny", "llama3", max_position_embeddings=128)
+    net = loaded(tmp_path / "tiny")
+    wanted = models.continued(made.encode("the time").ids, weights, 12)
+    before = made.encode("x", add_special_tokens=False).ids
+    pieces: list[str] = []
+    first = net.generate("the time", most=12, told=pieces.append)
+    assert first == "".join(pieces) == made.decode([*before, *wanted]).removeprefix("x")
+    assert (first.ended, first.tokens) == ("most", 12)
+    net.reset()
+    parts = net.generate("the time", most=5), net.generate(most=7)
+    assert [part.tokens for part in parts] == [5, 7]
+    net.reset()
+    assert net.generate("the time", most=12) == first
+    stopped = net.generate("the time", most=12, told=lambda piece: False)
+    assert (stopped.ended, stopped.tokens < 12) == ("caller", True)
+    assert net.generate(most=1000).ended == "context"
+    net.reset()
+    chance = net.generate("a", most=9, temperature=1.5, top_k=90, seed=3)
+    net.reset()
+    assert net.generate("a", most=9, temperature=1.5, top_k=90, seed=3) == chance
+
+
+def test_what_a_caller_raises_ends_the_text(tmp_path: Path) -> None:
+    models.llama(tmp_path / "tiny", "llama3")
+    net = loaded(tmp_path / "tiny")
+
+    def told(piece: str) -> None:
+        raise KeyError(piece)
+
+    with pytest.raises(KeyError):
+        net.generate("the time", told=told)
+    with pytest.raises(WrongUse, match="the prompt is too long"):
+        net.generate("x" * 9000)
+    with pytest.raises(WrongUse, match="no UTF-8"):
+        net.generate("\ud800")
+    with pytest.raises(TypeError, match="heat"):
+        net.generate("a", heat=2)
+
+
+def test_a_chat_has_the_template_of_the_model(tmp_path: Path) -> None:
+    made, weights = models.llama(tmp_path / "tiny", "llama3", max_position_embeddings=128)
+    with pytest.raises(WrongUse, match="no chat template"):
+        loaded(tmp_path / "tiny").ask("why?")
+    template = "{% for m in messages %}<s>{{ m.role }}:{{ m.content }}{% endfor %}"
+    (tmp_path / "tiny" / "tokenizer_config.json").write_text(json.dumps({"chat_template": template + "<s>model:"}))
+    with pytest.raises(UnsupportedModel, match="an answer begins behind"):
+        loaded(tmp_path / "tiny").ask("why?")
+    assert loaded(tmp_path / "tiny").generate("why?", most=2).tokens == 2
+    right = template + "{% if add_generation_prompt %}<s>assistant:{% endif %}"
+    (tmp_path / "tiny" / "tokenizer_config.json").write_text(json.dumps({"chat_template": right}))
+    tokens = made.encode("<s>system:be brief<s>user:why?<s>assistant:", add_special_tokens=False).ids
+    before = made.encode("x", add_special_tokens=False).ids
+    net = loaded(tmp_path / "tiny")
+    answer = net.ask("why?", "be brief", most=6)
+    assert answer == made.decode([*before, *models.continued(tokens, weights, 6)]).removeprefix("x")
+    with pytest.raises(WrongUse, match="a chat has begun"):
+        net.ask("why?", "be brief")
+
+
+def test_a_network_without_tokenizer_writes_nothing(tmp_path: Path) -> None:
+    models.llama(tmp_path / "tiny", "llama3")
+    (tmp_path / "tiny" / "tokenizer.json").unlink()
+    with pytest.raises(MccError, match="there is no tokenizer"):
+        loaded(tmp_path / "tiny").generate("a")
