@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +40,40 @@ class Template:
 
 
 @dataclass(frozen=True)
+class Trims:
+    """Which spaces a text loses: 1 those in front, 2 those behind."""
+
+    first: int = 0  # the first question
+    told: int = 0  # the same behind words of the system
+    later: int = 0
+    system: int = 0
+
+
+@dataclass(frozen=True)
 class Chat:
     begin: str  # in front of the first question
     asked: str  # behind a question: an answer begins
     again: str  # behind an answer, in front of the next question
     system: tuple[str, str] | None  # around the system's words, in front of the first question
     answer: str = ""  # spaces that the template has in front of an answer, and a model writes itself
-    trims: bool = False  # questions lose spaces around them
-    trims_system: bool = False
+    trims: Trims = field(default_factory=Trims)
 
     def text(self, system: str | None, said: Sequence[str]) -> str:
         """Of questions and answers in turn, a question last."""
-        made = self.begin
+        made, how = self.begin, self.trims.first
         if system is not None and self.system:
-            made = self.system[0] + (system.strip() if self.trims_system else system) + self.system[1]
+            made, how = self.system[0] + _trimmed(system, self.trims.system) + self.system[1], self.trims.told
         for number, each in enumerate(said):
-            is_question = number % 2 == 0
-            made += (each.strip() if self.trims and is_question else each) + (self.asked if is_question else self.again)
-            made += self.answer if is_question and number + 1 < len(said) else ""
+            if number % 2:
+                made, how = made + self.answer + each + self.again, self.trims.later
+            else:
+                made += _trimmed(each, how) + self.asked
         return made
+
+
+def _trimmed(text: str, how: int) -> str:
+    text = text.lstrip() if how & 1 else text
+    return text.rstrip() if how & 2 else text
 
 
 def found(path: Path) -> Template | None:
@@ -133,10 +148,23 @@ def _pieces(render: Render) -> Chat:
     chat = Chat(begin, asked, again, system, answer)
     if max(len(each.encode()) for each in (begin, asked, again, *(system or ()))) > _LONGEST:
         raise Refused(f"it has a text of more than {_LONGEST} bytes around a message")
-    padded = f" \n {names[0]}\n  "
-    trims = render(conversation(None, [padded])) != chat.text(None, [padded])
-    trims_system = bool(system) and render(conversation(padded, names[1:2])) != chat.text(padded, names[1:2])
-    return Chat(begin, asked, again, system, answer, trims, trims_system)
+    return replace(chat, trims=_trims(render, chat))
+
+
+def _trims(render: Render, chat: Chat) -> Trims:
+    padded, other, found = " \n zq7Xw7v\n  ", "zq8Xw8v", Trims()
+    places: dict[str, tuple[str | None, list[str]]] = {"first": (None, [padded])}
+    places["later"] = None, [other, other, padded]
+    if chat.system:
+        places |= {"told": (other, [padded]), "system": (padded, [other])}
+    for place, (system, said) in places.items():
+        wanted = render(conversation(system, said))
+        ways = (replace(found, **{place: how}) for how in range(4))
+        right = next((way for way in ways if replace(chat, trims=way).text(system, said) == wanted), None)
+        if right is None:
+            raise Refused(f"it changes spaces around what is said: {wanted[-80:]!r}")
+        found = right
+    return found
 
 
 def _cut(render: Render, system: str | None, said: Sequence[str]) -> list[str]:
@@ -150,13 +178,16 @@ def _cut(render: Render, system: str | None, said: Sequence[str]) -> list[str]:
     return [*made, text]
 
 
+def _padded(text: str, chance: random.Random) -> str:
+    return f" \n{text}\t \n" if chance.random() < 0.3 else text
+
+
 def _compare(render: Render, chat: Chat) -> None:
     chance = random.Random(1)
     for number in range(_ROUNDS):
         said = [chance.choice(_SAID) for _ in range(1 + 2 * (number % 6))]
-        if number % 5 == 4:
-            said[-1] = f" \n{said[-1]}\t \n"
-        system = chance.choice(_SAID) if chat.system and number % 2 else None
+        said[::2] = [_padded(each, chance) for each in said[::2]]
+        system = _padded(chance.choice(_SAID), chance) if chat.system and chance.random() < 0.5 else None
         wanted, made = render(conversation(system, said)), chat.text(system, said)
         if wanted != made:
             at = next((n for n, (a, b) in enumerate(zip(wanted, made, strict=False)) if a != b), len(made))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,7 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
     }
     told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
     told |= {"program": build_name(prefix), "chat": chatting, "in_c": _piece, "size": lambda text: len(text.encode())}
+    told |= {"trims": bool(chatting and any(astuple(chatting.trims)))}
     told |= {"ready": identity_c(package.identity)["ready"]}
     own = {f"{prefix}_text.h": "text.h.j2", f"{prefix}_text.c": "text.c.j2", "main.c": "main.c.j2"}
     sources: dict[str, Source] = {name: source for name, source in tokens.items() if name != "main.c"}

@@ -9,7 +9,7 @@ import pytest
 
 from mccompile.base.errors import UnsupportedModel
 from mccompile.driver import Options
-from mccompile.llm.chat import Chat, Template, compiled, found
+from mccompile.llm.chat import Chat, Template, Trims, compiled, found
 from mccompile.llm.program import program
 
 pytest.importorskip("tokenizers")
@@ -62,12 +62,22 @@ def test_a_default_system_stands_where_none_is_told() -> None:
 
 def test_a_system_may_stand_inside_of_the_first_question() -> None:
     around = ("<s>[INST] <<SYS>>\n", "\n<</SYS>>\n\n")
-    wanted = Chat("<s>[INST] ", " [/INST]", " </s><s>[INST] ", around, " ", trims=True)
+    wanted = Chat("<s>[INST] ", " [/INST]", " </s><s>[INST] ", around, " ", Trims(3, 2, 3, 0))
     assert compiled(Template(_LLAMA2, _TOKENS)) == wanted
 
 
+def test_what_is_said_loses_the_spaces_that_it_loses_there() -> None:
+    chat = compiled(Template(_LLAMA3, _TOKENS))
+    assert (chat.begin, chat.trims) == ("<s><|a|>user<|b|>\n\n", Trims(3, 3, 3, 3))
+    chat = compiled(Template(_LLAMA2, _TOKENS))
+    assert (
+        chat.text(" a ", [" b ", "c", " d "])
+        == "<s>[INST] <<SYS>>\n a \n<</SYS>>\n\n b [/INST] c </s><s>[INST] d [/INST]"
+    )
+
+
 def test_a_template_may_have_no_place_for_a_system() -> None:
-    wanted = Chat("<s><turn>user\n", "<end>\n<turn>model\n", "<end>\n<turn>user\n", None, trims=True)
+    wanted = Chat("<s><turn>user\n", "<end>\n<turn>model\n", "<end>\n<turn>user\n", None, "", Trims(3, 0, 3))
     assert compiled(Template(_GEMMA, _TOKENS)) == wanted
 
 
@@ -84,7 +94,7 @@ def test_a_template_may_have_no_place_for_a_system() -> None:
         ("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", "stands 2 times"),
         ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "stands 0 times"),
         (
-            "{% for m in messages %}{{ m.content | length if loop.first }}{{ m.content }}{% endfor %}",
+            "{% for m in messages %}{{ 'Q' if '?' in m.content }}{{ m.content }}{% endfor %}",
             "depends on more than role",
         ),
         ("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}A", "an answer begins behind 'A'"),
@@ -100,17 +110,17 @@ def test_what_is_no_row_of_pieces_is_refused(template: str, why: str) -> None:
 
 def test_a_program_asks_as_the_template_has_it(tmp_path: Path) -> None:
     made, weights = models.llama(tmp_path / "tiny", "llama3", max_position_embeddings=256)
-    told = {"chat_template": _LLAMA3, "bos_token": {"content": "<s>"}}
+    told = {"chat_template": _LLAMA2, "bos_token": {"content": "<s>"}, "eos_token": "</s>"}
     (tmp_path / "tiny" / "tokenizer_config.json").write_text(json.dumps(told))
     code = built(tmp_path / "tiny", tmp_path / "out", {"past": (0, 150), "tokens": (1, 8)})
-    first = "<s><|a|>system<|b|>\n\nBe\u3000brief.<|end|><|a|>user<|b|>\n\nonce upon<|end|><|a|>assistant<|b|>\n\n"
+    first = "<s>[INST] <<SYS>>\n Be\u3000brief.\n<</SYS>>\n\n once upon [/INST]"
     tokens = made.encode(first, add_special_tokens=False).ids
     answers = [models.continued(tokens, weights, 4)]
-    second = "<|end|><|a|>user<|b|>\n\nthe time<|end|><|a|>assistant<|b|>\n\n"
+    second = " </s><s>[INST] the time [/INST]"
     tokens += answers[0] + made.encode(second, add_special_tokens=False).ids
     answers.append(models.continued(tokens, weights, 4))
-    asked = ["-q", " once upon\n", "-n", "4", "-q", "the time\u3000", "-y", " Be\u3000brief."]
-    wanted = f">  once upon\n\n{shown(made, answers[0])}\n> the time\u3000\n{shown(made, answers[1])}"
+    asked = ["-q", " once upon\n\u3000", "-n", "4", "-q", "\x1c the time\u3000", "-y", " Be\u3000brief."]
+    wanted = f">  once upon\n\u3000\n{shown(made, answers[0])}\n> \x1c the time\u3000\n{shown(made, answers[1])}"
     assert said(code, *asked) == wanted
     assert "the prompt is too long" in said(code, "-q", "x" * 1300, status=1)
 
