@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 from ..base.own_functions import OwnFunction
 from ..graph.ir import Invalid, Node, Refused, Site, Unsupported, Value
-from ..ops.api import OnnxNode, find, resolve
+from ..ops.api import OnnxNode, find
 from ..ops.constant import constant_value
 from ..ops.control_flow import RanksDiffer
 from ..ops.rules.trips import Changes, Grows
 from ..ops.rules.window import PadsFollow
 from . import composed, growing_loops, peeled_loops, searches, sequences
-from .attribute_values import check_values
 from .bounds import Limits
 from .contradictions import Results
 from .declarations import backwards
@@ -29,13 +29,13 @@ from .findings import Findings
 from .functions import attributes_of, body_of, defaults_of, resolved, type_proto
 from .graphs import normal_domain
 from .node_checks import MISFITS, check_branches, check_new, check_operands, is_graph, no_class, refusal
-from .onnxruntime_forms import check_onnxruntime_form
 from .ordering import names_read
 from .own_functions import asked_for, external, operand_types
 from .regions import RegionReader
 from .scope import Found, Missing, Scope, is_structure
 from .sequence_loops import loop
-from .signature import CONSUMED, STANDARD_DOMAINS, Signature, check_form, signature, without_consumed
+from .signature import CONSUMED, Signature
+from .spelled import Spelled
 from .tensors import attribute_value
 
 
@@ -96,96 +96,118 @@ class NodeReader(RegionReader):
             return self._own(own, node, scope)
         if function is not None:
             return self._call(node, function, scope, {}, f"{scope.origin(node)}/")
+        self._assume_version(domain, scope)
+        found = Spelled.of(node, scope, domain)
+        results = self._read_otherwise(found)
+        return self._operator(found) if results is None else results
+
+    def _assume_version(self, domain: str, scope: Scope) -> None:
+        """What is taken where the file does not name its version of a domain."""
+        name = domain or "ai.onnx"
         if domain in self.unsaid and scope.opsets[domain] == self.unsaid[domain]:
             taken = f"{self.unsaid[domain]}, the newest, is taken"
-            self.assumed[f"the model does not name its version of domain {domain or 'ai.onnx'!r}: {taken}"] = None
-        elif domain not in scope.opsets and domain in composed.domains():
-            self.assumed[f"the model does not name its version of domain {domain!r}: 1 is taken"] = None
-        elif domain not in scope.opsets:
-            known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets if d not in self.unsaid)
-            name = domain or "ai.onnx"
-            raise Invalid(f"the model does not say its version of domain {name!r}; it names {known or 'none'}")
-        opset = scope.opsets.get(domain, 1)
-        cls = find(domain, node.op_type)
-        is_onnx = domain in STANDARD_DOMAINS and not composed.is_of_onnxruntime(domain, node.op_type, opset)
-        sig = signature(domain, node.op_type, opset) if is_onnx else None
-        if sig is None:
-            version = max((v for v in cls.versions if v <= opset), default=0) if cls else 0
+        elif domain in scope.opsets:
+            return
+        elif domain in composed.domains():
+            taken = "1 is taken"
         else:
-            version = sig.version if cls and sig.version in cls.versions else without_consumed(sig)
-            check_form(sig, resolved(node, scope.attributes))
-        given = attributes_of(node, scope.attributes)
-        check_onnxruntime_form(domain, node, given)
-        if is_onnx or domain in composed.domains():
-            check_values(given)
-        inputs = [scope.find(name) for name in node.input]
-        if (domain, node.op_type) in searches.NAMES:
+            known = ", ".join(repr(d or "ai.onnx") for d in scope.opsets if d not in self.unsaid)
+            raise Invalid(f"the model does not say its version of domain {name!r}; it names {known or 'none'}")
+        self.assumed[f"the model does not name its version of domain {name!r}: {taken}"] = None
+
+    def _read_otherwise(self, found: Spelled) -> Sequence[Found] | None:
+        """The results of what is no single operator of the graph: searches, branches that are known, sequences,
+        decompositions. None: it is one."""
+        node, scope, inputs = found.node, found.scope, found.inputs
+        if found.title in searches.NAMES:
             return searches.read(self, node, scope)
-        if (domain, node.op_type) == ("", "If"):
-            check_branches(attributes_of(node, scope.attributes))
+        if found.title == ("", "If"):
+            check_branches(found.given)
             if (chosen := self._condition(inputs)) is not None:
                 return self._branch(node, chosen, scope)
-        if not domain and sig and (node.op_type in sequences.WRITERS or any(map(is_structure, inputs))):
+        sig = found.sig
+        if not found.domain and sig and (node.op_type in sequences.WRITERS or any(map(is_structure, inputs))):
             return self._structured(node, sig, inputs, scope)
-        if cls is None or version not in cls.versions:
-            if sig and sig.has_body:
-                return self._body(node, sig, inputs, scope)
-            if (domain, node.op_type) in composed.names():
-                return self._composed(domain, node, sig, inputs, scope)
-            self._regions(node, None, scope)
-            no_class(cls, domain, node, version)
-        plain = (a for a in attributes_of(node, scope.attributes) if not is_graph(a))
-        attributes = {a.name: attribute_value(a, self.folder) for a in plain}
-        if sig and version > sig.version:
+        if found.cls is not None and found.version in found.cls.versions:
+            return None
+        if sig and sig.has_body:
+            return self._body(node, sig, inputs, scope)
+        if found.title in composed.names():
+            return self._composed(found)
+        self._regions(node, None, scope)
+        no_class(found.cls, found.domain, node, found.version)
+
+    def _operator(self, found: Spelled) -> Sequence[Found]:
+        """The results of an operator that has a class."""
+        node, scope, cls = found.node, found.scope, found.cls
+        assert cls is not None
+        attributes = {a.name: attribute_value(a, self.folder) for a in found.given if not is_graph(a)}
+        if found.sig and found.version > found.sig.version:
             attributes.pop(CONSUMED, None)
-        operands = [value if isinstance(value, Value) else None for value in inputs]
-        least = sig.schema.min_input if sig is not None else 0
-        while len(operands) > least and operands[-1] is None:
-            operands.pop()
-        broken, as_given = any(self._is_broken(name, scope) for name in names_read(node)), node
+        operands = found.operands()
+        broken = any(self._is_broken(name, scope) for name in names_read(node))
         if not broken:
-            check_operands(sig, operands)
-            if (domain, node.op_type) == ("", "Loop"):
+            check_operands(found.sig, operands)
+            if found.title == ("", "Loop"):
                 node, counted = self._counted(node, operands, scope)
                 operands[: len(counted)] = counted
-        name = scope.origin(node)
+        onnx_node = self._asked(found, node, attributes, operands)
+        regions = self._regions(node, None if broken else (cls, onnx_node), scope)
+        if broken or regions is None:
+            return [Missing.BROKEN] * len(node.output)
+        if found.title == ("", "Constant"):
+            if "sparse_value" in attributes:  # read as a dense tensor already
+                attributes["value"] = attributes.pop("sparse_value")
+            return [Value.of_constant(self.unique(node.output[0], scope), constant_value(attributes))]
+        onnx_node.regions, results = regions
+        onnx_node.add = lambda op, inputs: self.put(op, inputs, scope, onnx_node.name)[0]
+        try:
+            return self.append(cls, onnx_node, node.output, results, scope)
+        except PadsFollow:
+            return self._composed(found)
+        except Changes as changes:
+            if found.title != ("", "Loop"):
+                raise
+            return self._changing_loop(found, changes, node, operands, onnx_node)
+
+    def _asked(
+        self, found: Spelled, node: NodeProto, attributes: dict[str, Any], operands: list[Value | None]
+    ) -> OnnxNode:
+        """A node as classes of operators see it."""
+        scope, name, cls = found.scope, found.scope.origin(node), found.cls
+        assert cls is not None
         wanted = max((number + 1 for number, result in enumerate(node.output) if result), default=0)
 
         def constant(array: np.ndarray) -> Value:
             return self.constant(array, scope, name)
 
-        onnx_node = OnnxNode(name, version, attributes, operands, wanted, constant)
-        onnx_node.string_room = lambda: self.limits.strings
-        onnx_node.results, onnx_node.limits = self.declared_results(node.output, scope)
+        asked = OnnxNode(name, found.version, attributes, operands, wanted, constant)
+        asked.string_room = lambda: self.limits.strings
+        asked.results, asked.limits = self.declared_results(node.output, scope)
         bounds = {n: self.limits.of_value(node.input[n]).most(0) for n in cls.bounded if n < len(node.input)}
-        onnx_node.most = {number: most for number, most in bounds.items() if most is not None}
-        if (domain, node.op_type) == ("", "Loop"):
-            onnx_node.steps = self.steps(next(a.g for a in given if is_graph(a)), scope)
-        regions = self._regions(node, None if broken else (cls, onnx_node), scope)
-        if broken or regions is None:
-            return [Missing.BROKEN] * len(node.output)
-        if (domain, node.op_type) == ("", "Constant"):
-            if "sparse_value" in attributes:  # read as a dense tensor already
-                attributes["value"] = attributes.pop("sparse_value")
-            return [Value.of_constant(self.unique(node.output[0], scope), constant_value(attributes))]
-        onnx_node.regions, results = regions
-        onnx_node.add = lambda op, inputs: self.put(op, inputs, scope, name)[0]
-        try:
-            return self.append(cls, onnx_node, node.output, results, scope)
-        except PadsFollow:
-            return self._composed(domain, node, sig, inputs, scope)
-        except Changes as changes:
-            if cls is not resolve("", "Loop"):
-                raise
-            begins = peeled_loops.runs(*operands[:2])
-            if isinstance(changes, Grows) and not (begins and changes.may_broadcast):
-                if opset < growing_loops.FIRST_OPSET:
-                    raise
-                return growing_loops.read(self, as_given, changes, onnx_node, scope)
-            if not begins or growing_loops.OWN in scope.opsets:  # there a trip does not grow by what was found
-                raise
-            body = next(a.g for a in attributes_of(node, scope.attributes) if is_graph(a))
-            return peeled_loops.read(self, node, body, operands, scope)
+        asked.most = {number: most for number, most in bounds.items() if most is not None}
+        if found.title == ("", "Loop"):
+            asked.steps = self.steps(found.body, scope)
+        return asked
+
+    def _changing_loop(
+        self,
+        found: Spelled,
+        changes: Changes,
+        node: NodeProto,
+        operands: Sequence[Value | None],
+        onnx_node: OnnxNode,
+    ) -> Sequence[Found]:
+        """A Loop whose states have other types behind a trip than before it."""
+        begins = peeled_loops.runs(*operands[:2])
+        if isinstance(changes, Grows) and not (begins and changes.may_broadcast):
+            if found.opset < growing_loops.FIRST_OPSET:
+                raise changes
+            return growing_loops.read(self, found.node, changes, onnx_node, found.scope)
+        if not begins or growing_loops.OWN in found.scope.opsets:  # there a trip does not grow by what was found
+            raise changes
+        body = next(a.g for a in attributes_of(node, found.scope.attributes) if is_graph(a))
+        return peeled_loops.read(self, node, body, operands, found.scope)
 
     def _own(self, own: OwnFunction, node: NodeProto, scope: Scope) -> Sequence[Found]:
         """An operator that nothing here knows, which a function of the user's own computes."""
@@ -245,16 +267,17 @@ class NodeReader(RegionReader):
         function = body_of(sig, scope.opsets[sig.domain], resolved(node, scope.attributes), types)
         return self._call(node, function, scope, defaults_of(sig), scope.origin(node))
 
-    def _composed(
-        self, domain: str, node: NodeProto, sig: Signature | None, inputs: Sequence[Found | None], scope: Scope
-    ) -> Sequence[Found]:
+    def _composed(self, found: Spelled) -> Sequence[Found]:
         """An operator that this compiler decomposes."""
+        node, scope = found.node, found.scope
         if any(self._is_broken(name, scope) for name in node.input if name):
             return [Missing.BROKEN] * len(node.output)
-        values = [value if isinstance(value, Value) else None for value in inputs]
-        check_operands(sig, values)
-        attributes = {a.name: attribute_value(a, self.folder) for a in attributes_of(node, scope.attributes)}
-        function = composed.composed(domain, node, attributes, values, [scope.shapes.get(name) for name in node.output])
+        values = [value if isinstance(value, Value) else None for value in found.inputs]
+        check_operands(found.sig, values)
+        attributes = {a.name: attribute_value(a, self.folder) for a in found.given}
+        function = composed.composed(
+            found.domain, node, attributes, values, [scope.shapes.get(name) for name in node.output]
+        )
         plain = NodeProto()
         plain.CopyFrom(node)
         del plain.attribute[:]
