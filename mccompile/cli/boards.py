@@ -52,7 +52,7 @@ def _as_dict(board: Board) -> dict[str, object]:
         "target": core.target,
         "fpu": core.fpu,
         "dsp": core.dsp,
-        "mhz": board.mhz or None,
+        "mhz": board.mhz,
         "ram_bytes": board.ram,
         "flash_bytes": board.flash,
         "also": list(board.also),

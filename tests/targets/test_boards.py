@@ -28,7 +28,7 @@ def test_the_catalogue_is_whole() -> None:
     assert {core.target for core in catalogue.cores().values()} <= set(api.names())
     for board in found:
         assert 1 << 10 <= board.ram < 64 << 20 and 8 << 10 <= board.flash <= 64 << 20, board.key
-        assert not board.mhz or 8 <= board.mhz <= 1000, board.key
+        assert 8 <= board.mhz <= 1000, board.key
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -113,6 +113,29 @@ def test_a_board_given_as_a_target_leads_to_its_core(name: str, told: str) -> No
     with pytest.raises(WrongUse) as raised:
         api.load(name)
     assert told in raised.value.problems[0].fix
+
+
+TYPED = """
+    esp32s3 nucleo-f446re stm32h7 nrf52840dk pico2 teensy41 samd51 ra4m1 apollo4 gd32vf103 ch32v307 portenta nicla xiao
+    feather_m4 imxrt1062 esp32-c3 esp32 nrf5340dk nrf54l15 nrf9160dk microbit bluepill blackpill stm32f4discovery
+    stm32f407 stm32f103c8t6 nucleo-h743zi b-l475e-iot01a stm32u585 stm32n6 arduino-nano-33-ble uno-r4 giga teensy4.0
+    teensy4 rp2040 pico-w lpc55s69 frdm-mcxn947 mimxrt1060-evk imxrt1170 k64f samd21 atsame54p20a max78000fthr efr32mg24
+    xiao-esp32s3 xiao-nrf52840 esp32-cam esp-wrover esp8266 esp32p4 m5stack heltec lilygo wio-terminal apollo510
+    ambiq-apollo3 sparkfun-edge ek-ra8m1 rx65n psoc6 cy8cproto-062 nano-esp32 adafruit-feather-m4-express itsybitsy-m4
+    longan-nano gd32f450 ch32v003 hifive1 k210 maixduino arduino-due arduino-mega mkr1000 stm32l4 stm32wb55
+    nucleo-wl55jc stm32h747i-disco openmv thingy53 xmc4500 msp432 tm4c123 cc1352 am243 s32k144 alif ensemble-e7
+    grove-vision
+"""
+
+
+@pytest.mark.parametrize("name", TYPED.split())
+def test_names_that_people_type_lead_somewhere(name: str) -> None:
+    """To a board, or to one that is named, or to the target of their core."""
+    try:
+        catalogue.find(name)
+    except WrongUse as refused:
+        fix = refused.problems[0].fix
+        assert "--board" in fix or "--target" in fix or f"`mccompile boards {name}`" in fix, fix
 
 
 def test_a_board_is_a_target_and_limits() -> None:

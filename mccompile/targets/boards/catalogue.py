@@ -28,6 +28,7 @@ _SHORT = re.compile(r"[a-z]{1,3}\d[a-z\d]{0,2}([a-z][a-z\d]([a-z]\d(tr)?)?)?")  
 _MAKER = 4  # letters that chips of one maker have in common
 _OWN = ("nucleo", "disco", "ek_", "frdm", "lpcxpresso")  # how boards of the makers of chips are called
 _SHOWN = 4  # boards that a message names
+_FEW = 3  # boards that are named instead of the command that lists them
 _WORD = 3  # letters that are looked for inside of names
 
 
@@ -51,7 +52,7 @@ class Board:
     name: str
     chip: str
     core: Core
-    mhz: int  # 0: not known
+    mhz: int  # the fastest clock of its core
     ram: int
     flash: int
     also: tuple[str, ...] = ()  # other names
@@ -103,7 +104,8 @@ def family(chip: str) -> tuple[str, Core] | None:
     """The family that a chip belongs to, or that is called so."""
     letters = _chip_letters(chip)
     starts = [start for start in families() if letters.startswith(start)]
-    start = max(starts, key=len, default="")
+    longer = [start for start in families() if len(letters) > _WORD and start.startswith(letters)]
+    start = max(starts, key=len, default=longer[0] if len(longer) == 1 else "")
     return (start, families()[start]) if start else None
 
 
@@ -152,8 +154,10 @@ def nearest_to_target(name: str) -> str:
 
 
 def listed(word: str) -> str:
-    """The command that lists the boards and chips that have a word in their names; empty where none has."""
+    """The boards and chips that have a word in their names, or the command that lists them; empty where none has."""
     found = _holding(word)
+    if 0 < len(found) <= _FEW:
+        return f"did you mean {' or '.join(f'--board {board.key}' for board in found)}?"
     return f"`mccompile boards {word}` lists {len(found)} boards and chips with their targets" if found else ""
 
 
@@ -259,7 +263,7 @@ def _board(key: str, table: dict[str, Any], file: str) -> Board:
         raise ValueError(f"no family has chip {table['chip']} of board {key}")
     sizes = {what: _bytes(table[what]) for what in ("ram", "flash")}
     also = tuple(table.get("also", ()))
-    return Board(key, table["name"], table["chip"], known[1], table.get("mhz", 0), **sizes, also=also, source=file)
+    return Board(key, table["name"], table["chip"], known[1], table["mhz"], **sizes, also=also, source=file)
 
 
 def _bytes(text: str) -> int:
@@ -269,5 +273,5 @@ def _bytes(text: str) -> int:
 def lines(found: list[Board]) -> Iterator[list[str]]:
     """A row of a table for each."""
     for board in found:
-        speed = f"{board.mhz} MHz" if board.mhz else ""
+        speed = f"{board.mhz} MHz"
         yield [board.key, board.core.name, board.core.target, speed, shown(board.ram), shown(board.flash), board.name]
