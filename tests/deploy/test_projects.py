@@ -20,6 +20,8 @@ from mccompile.base.errors import CheckFailed, WrongUse
 from mccompile.deploy.ecosystem import ecosystem_of, ecosystems, mains, templates
 from mccompile.deploy.projects import Asked, project
 from mccompile.driver import Options
+from mccompile.emit.layouts import layouts
+from mccompile.targets.api import load
 from mccompile.targets.boards import catalogue
 from tests.small_models import conv, save
 
@@ -99,6 +101,16 @@ def test_every_board_has_an_ecosystem() -> None:
         homes = [each for each in ecosystems().values() if each.has(board)]
         called = [each for each in homes if _called(each, board)]
         assert called, board.key
+
+
+def test_the_library_is_for_the_platform_of_the_project() -> None:
+    """PlatformIO leaves out libraries that do not name the board's platform."""
+    ecosystem, layout = ecosystems()["platformio"], layouts()["platformio"]
+    for board in catalogue.boards().values():
+        if _called(ecosystem, board):
+            platform = ecosystem.facts_of(board)["platform"]
+            named = layout.runs_on([load(board.core.target).build])
+            assert not named or platform in named, (board.key, platform)
 
 
 def _called(ecosystem: object, board: catalogue.Board) -> bool:
