@@ -31,18 +31,20 @@ def machine(target: str) -> str:
     return words[words.index("-M") + 1]
 
 
-def firmware(out: Path, folder: Path, target: str = "cortex-m4", flags: Sequence[str] = ()) -> Path:
-    """Built as emulation without a line builds it."""
+def firmware(
+    out: Path, folder: Path, target: str = "cortex-m4", flags: Sequence[str] = (), entry: str = "serve"
+) -> Path:
+    """Built as emulation without a line builds it. `entry`: serve, or eembc."""
     told, board = api.load(target), Path(emulate.__file__).with_name("board")
-    prefix = next(out.glob("*_serve.c")).name.removesuffix("_serve.c")
+    prefix = next(out.glob(f"*_{entry}.c")).name.removesuffix(f"_{entry}.c")
     script, program, uart = folder / "board.ld", folder / "program.elf", folder / "uart.c"
     script.write_text(linker_script(BOARDS[machine(target)], f"{prefix}_weights.o"), encoding="utf-8")
-    uart.write_text(Path(__file__).with_name("uart.c").read_text().replace("SERVE_H", f"{prefix}_serve.h"))
+    uart.write_text(Path(__file__).with_name("uart.c").read_text().replace("SERVE_H", f"{prefix}_{entry}.h"))
     sources = [*(path for path in sorted(out.glob("*.c")) if path.name != "main.c"), board / "bare.c", uart]
     if not (out / f"{prefix}_weights.c").is_file():
         sources.append(emulate._external_weights(out, prefix, folder))
     options = [*(f"-I{path}" for path in (board, out, out / "runtime")), "-ffunction-sections", "-fdata-sections"]
-    options += [f"-DSERVE{rest.upper()}={prefix}_serve{rest}" for rest in ("", "_stack", "_updates")]
+    options += [f"-D{entry.upper()}{rest.upper()}={prefix}_{entry}{rest}" for rest in ("", "_stack", "_updates")]
     options += [*BOARDS[machine(target)].options, "-nostartfiles", f"-T{script}", "-Wl,--gc-sections", *flags]
     command = [told.compiler, *told.cflags, *options, *map(str, sources), "-o", str(program), "-lm"]
     subprocess.run(command, check=True)

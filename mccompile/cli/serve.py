@@ -11,17 +11,25 @@ from .commands import commands
 
 @commands.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--mlperf-tiny",
+    "benchmark",
+    metavar="kws|ic|vww|ad|sww",
+    help="Answer the runner of MLPerf Tiny instead, as this benchmark: <model>_eembc.",
+)
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
-def serve(folder: Path, force: bool) -> None:
+def serve(folder: Path, benchmark: str | None, force: bool) -> None:
     """Add a server to an output folder, for check, bench, compare and tune with --serial.
 
     The board's program calls <model>_serve with two functions, which read and write a serial line.
     """
     from ..emit.folder import replace_files
+    from ..measure.eembc import eembc_files, with_scales
     from ..measure.serving import server_files
     from ..toolchain.model_report import read_report
 
-    files = server_files(read_report(folder))
+    report = read_report(folder)
+    files = eembc_files(report, benchmark, with_scales(folder)) if benchmark else server_files(report)
     replace_files(folder, files, force)
     for path, contents in files.items():
         click.echo(f"{folder / path}: {len(contents)} bytes")
