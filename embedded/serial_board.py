@@ -7,11 +7,13 @@ that an earlier call has started there, and starts one that listens at the port.
 from __future__ import annotations
 
 import os
+import random
 import shlex
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -77,6 +79,38 @@ def served(program: Path, target: str = "cortex-m4") -> Iterator[str]:
     with emulated(program, listening(port), target):
         wait_for(port)
         yield f"tcp:127.0.0.1:{port}"
+
+
+@contextmanager
+def harming(name: str, rate: float, seed: int = 0) -> Iterator[tuple[str, list[int]]]:
+    """A port that leads to another one, and the bytes that were harmed on the way: lost, doubled, or broken."""
+    chance, harmed = random.Random(seed), list[int]()
+    host, _, port = name.removeprefix("tcp:").partition(":")
+
+    def passed_on(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while contents := source.recv(4096):
+                found = bytearray()
+                for byte in contents:
+                    if chance.random() >= rate:
+                        found.append(byte)
+                        continue
+                    harmed.append(byte)
+                    found += chance.choice((b"", bytes([byte, byte]), bytes([byte ^ 1 << chance.randrange(8)])))
+                sink.sendall(found)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)
+
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection((host, int(port))) as board:
+
+        def accepted() -> None:
+            with suppress(OSError), server.accept()[0] as user:
+                back = threading.Thread(target=passed_on, args=(board, user), daemon=True)
+                back.start()
+                passed_on(user, board)
+
+        threading.Thread(target=accepted, daemon=True).start()
+        yield f"tcp:127.0.0.1:{server.getsockname()[1]}", harmed
 
 
 def listening(port: int) -> str:

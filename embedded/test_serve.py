@@ -20,7 +20,7 @@ from tests import small_models
 from tests.passes.stream.pushed import floats, model
 
 from . import serial_board
-from .serial_board import PER_TICK, SYSTICK, emulated, firmware, free_port, served
+from .serial_board import PER_TICK, SYSTICK, emulated, firmware, free_port, harming, served
 
 MOST = 2048  # bytes of code that the server may take
 SERVERS = 8  # instructions between the board's clock and a run, which are the server's own
@@ -58,6 +58,14 @@ def test_check_over_tcp_and_a_pseudo_terminal(tmp_path: Path, capsys: pytest.Cap
         assert run([*check, "--serial", device]) == 0
         assert run([*check, "--serial", device, "--name", "another"]) != 0
     assert "another model is on the board" in capsys.readouterr().err
+
+
+def test_a_line_that_harms_bytes_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = small_models.save(small_models.conv(), tmp_path)
+    check = ["check", str(path), "--target", "cortex-m4"]
+    with served(firmware(_compiled(path, tmp_path), tmp_path)) as port, harming(port, 0.002) as (worse, harmed):
+        assert _told(capsys, [*check, "--serial", worse]) == _told(capsys, check)
+    assert len(harmed) > 3  # bytes that were lost, doubled or broken
 
 
 def test_a_stream_over_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

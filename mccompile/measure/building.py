@@ -92,6 +92,10 @@ def sent(folder: Path, port: Port) -> int:
 
 def dumped(folder: Path, port: Port, seed: int) -> bytes:
     """What the steps of a run on random inputs make on a board, which has the code of an output folder."""
+    free = [tensor for tensor in read_report(folder).inputs if not tensor.is_static]
+    if free:
+        fix = "give all sizes with --dim, or compare the file of a dump"
+        raise WrongUse(Problem("inputs are drawn for fixed sizes only", f"input {free[0].name!r}", str(free[0]), fix))
     board = served(folder, port)
     try:
         values = [Value(t.name, Fact(TensorType(t.dtype, t.static_shape))) for t in board.report.inputs]

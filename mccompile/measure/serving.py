@@ -134,6 +134,11 @@ class _Source:
     def _arenas(self) -> list[str]:
         return [f"arena{f'_{arena.pool.lower()}' if arena.pool else ''}" for arena in self.report.arenas]
 
+    @property
+    def _shaped(self) -> list[Tensor]:
+        """Outputs whose sizes are known after a run."""
+        return [tensor for tensor in self.report.outputs if not tensor.is_static]
+
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         yield from (("input", tensor) for tensor in self.report.inputs)
         yield from (("output", tensor) for tensor in self.report.outputs)
@@ -151,6 +156,10 @@ class _Source:
                 yield f"static mcc_array_rows rows_{name} = {rows};"
         if self.report.state_bytes:
             yield f"static uint8_t state[{self.report.state_bytes}];"
+        if self.report.given:
+            yield f"static uint32_t sizes[{len(self.report.given)}];"
+        if self._shaped:
+            yield f"static uint32_t shapes[{sum(len(tensor.shape) for tensor in self._shaped)}];"
 
     def _areas(self) -> Iterator[tuple[str, str, int]]:
         """Where one lies, its bytes, and whether it is written to."""
@@ -159,6 +168,10 @@ class _Source:
             yield name if tensor.room else f"NAME_{name}(&model)", f"{tensor.nbytes}u", int(way == "input")
         if self.report.state_bytes:
             yield "state", "sizeof state", 1
+        if self.report.given:
+            yield "sizes", "sizeof sizes", 1
+        if self._shaped:
+            yield "shapes", "sizeof shapes", 0
         if self.report.profiled:
             yield "model.ticks", "sizeof model.ticks", 0
 
@@ -173,11 +186,27 @@ class _Source:
     def _begins(self) -> Iterator[str]:
         if self.report.dumped:
             yield "    NAME_set_dump(&model, (how & MCC_SERVE_TO_STOP) != 0u ? mcc_serve_stop : NULL, &server);"
+        if self.report.given:
+            sizes = ", ".join(f"(mcc_index)sizes[{number}]" for number in range(len(self.report.given)))
+            yield f"    status = NAME_resize(&model, {sizes});"
         if self.report.state_bytes:
+            yield "    if (status != MCC_OK) return status;"
             yield "    if ((how & MCC_SERVE_RESET) != 0u) status = NAME_reset(&model);"
             yield "    if ((how & MCC_SERVE_LOAD) != 0u) status = NAME_load_state(&model, state);"
         if self.report.sliced:
             yield "    if (status == MCC_OK) status = NAME_begin(&model);"
+
+    def _ends(self) -> Iterator[str]:
+        if self.report.state_bytes:
+            yield "    status = NAME_save_state(&model, state);"
+        at = 0
+        for tensor in self._shaped:
+            rank = len(tensor.shape)
+            if rank:
+                yield f"    {{\n        size_t shape[{rank}], i;"
+                yield f"        NAME_output_{tensor.symbol}_shape(&model, shape);"
+                yield f"        for (i = 0; i < {rank}u; i++) shapes[{at}u + i] = (uint32_t)shape[i];\n    }}"
+            at += rank
 
     def _functions(self) -> Iterator[str]:
         begins = list(self._begins())
@@ -187,8 +216,11 @@ class _Source:
             yield "    return status;\n}\n"
         call = "NAME_run_steps(&model, 1u)" if self.report.sliced else "NAME_run(&model)"
         yield f"static mcc_status run(void) {{ return {call}; }}\n"
-        if self.report.state_bytes:
-            yield "static mcc_status end(void) { return NAME_save_state(&model, state); }\n"
+        ends = list(self._ends())
+        if ends:
+            yield "static mcc_status end(void)\n{\n    mcc_status status = MCC_OK;"
+            yield from ends
+            yield "    return status;\n}\n"
 
     def _tells(self) -> Iterator[str]:
         can = {"STOPS": self.report.dumped, "TIMES": bool(self.report.profiled), "STATE": bool(self.report.state_bytes)}
@@ -197,7 +229,7 @@ class _Source:
             yield f"    server.can |= {flags};"
         if list(self._begins()):
             yield "    server.begin = begin;"
-        if self.report.state_bytes:
+        if list(self._ends()):
             yield "    server.end = end;"
         if self.report.dumped:
             yield "    server.record = mcc_serve_record;"
@@ -213,7 +245,6 @@ def refuse_unserved(report: Report) -> None:
     reasons = {
         "it is a module": bool(report.module),
         "it learns": bool(report.phases),
-        "sizes are known only at run time": not all(tensor.is_static for tensor in tensors),
         "it has text as input or output": any(tensor.dtype is string for tensor in tensors),
         "it has more than 250 inputs and outputs": len(tensors) > 250,
     }

@@ -127,8 +127,8 @@ def ticks(path: Path, options: Options, port: Port, seed: int = 0) -> Ticks:
     inputs = newest(package.plan.streamed, inputs)
     board = on_board(package, port)
     try:
-        shapes = {tensor.name: tensor.static_shape for tensor in board.report.inputs}  # whatever their layout is
-        board.time({name: inputs[name].reshape(shape) for name, shape in shapes.items()}, RUNS)
+        shapes = {t.name: t.static_shape for t in board.report.inputs if t.is_static}  # whatever their layout is
+        board.time({name: value.reshape(shapes.get(name, value.shape)) for name, value in inputs.items()}, RUNS)
         return Ticks(package, board.init, tuple(board.runs), tuple(board.step_ticks()), board.hz)
     finally:
         board.close()

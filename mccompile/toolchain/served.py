@@ -10,6 +10,7 @@ import struct
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from mccompile.base.errors import CheckFailed
 
 from .elements import from_bytes, to_bytes
 from .emulate import Results
-from .model_report import Report, Tensor, check_inputs, read_report
+from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 from .serial_line import BAUD, Line, Port
 from .serial_requests import DONE, REFUSED, STOPPED, Requests
 
@@ -130,7 +131,7 @@ class Served:
         """Of each step in the last run; nothing where the code was compiled without --profile."""
         if not (self._can & _TIMES and self.report.profiled):
             return []
-        contents = self._read(self._areas + bool(self.report.state_bytes), 4 * self.report.profiled)
+        contents = self._read(self._shapes + bool(self._shaped), 4 * self.report.profiled)
         return [int(each) for each in np.frombuffer(contents, "<u4")]
 
     def store(self, blob: bytes) -> None:
@@ -152,8 +153,21 @@ class Served:
 
     @property
     def _areas(self) -> int:
-        """Those of inputs and outputs; behind them are the state and the ticks of steps."""
+        """Those of inputs and outputs; behind them are the state, sizes of inputs and outputs, and the ticks of steps,
+        as far as there are such."""
         return len(self.report.inputs) + len(self.report.outputs)
+
+    @property
+    def _sizes(self) -> int:
+        return self._areas + bool(self.report.state_bytes)
+
+    @property
+    def _shapes(self) -> int:
+        return self._sizes + bool(self.report.given)
+
+    @property
+    def _shaped(self) -> list[Tensor]:
+        return [tensor for tensor in self.report.outputs if not tensor.is_static]
 
     def _records(self, how: int) -> Iterator[bytes]:
         state, told = self._long(_RUN, bytes([how]))
@@ -165,14 +179,17 @@ class Served:
     def _result(self, inputs: Mapping[str, np.ndarray], state: bytes | None) -> Results:
         how = self._give(inputs, state)
         self.runs.append(self._act(_RUN, bytes([how]), "run"))
-        areas = enumerate(self.report.outputs, len(self.report.inputs))
-        outputs = {tensor.name: self._output(area, tensor) for area, tensor in areas}
+        areas, shapes = enumerate(self.report.outputs, len(self.report.inputs)), self._given_shapes()
+        outputs = {tensor.name: self._output(area, tensor, shapes) for area, tensor in areas}
         kept = self._read(self._areas, self.report.state_bytes) if self.report.state_bytes else b""
         return Results(outputs, kept)
 
     def _give(self, inputs: Mapping[str, np.ndarray], state: bytes | None) -> int:
         """Writes what a run reads; how it is to begin."""
         check_inputs(self.report, inputs)
+        if self.report.given:
+            sizes = given_sizes(self.report, inputs)
+            self._write(self._sizes, np.array([sizes[name] for name in self.report.given], "<u4").tobytes())
         for area, tensor in enumerate(self.report.inputs):
             self._write(area, to_bytes(tensor.in_memory(inputs[tensor.name]), tensor.dtype))
         if not self.report.state_bytes:
@@ -182,8 +199,15 @@ class Served:
         self._write(self._areas, state)
         return _LOAD
 
-    def _output(self, area: int, tensor: Tensor) -> np.ndarray:
-        return from_bytes(self._read(area, tensor.nbytes), tensor.dtype, tensor.static_shape)
+    def _given_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of outputs that have not always the same."""
+        told = self._read(self._shapes, 4 * sum(len(tensor.shape) for tensor in self._shaped))
+        left = [int(size) for size in np.frombuffer(told, "<u4")]
+        return {tensor.name: tuple(left.pop(0) for _ in tensor.shape) for tensor in self._shaped}
+
+    def _output(self, area: int, tensor: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> np.ndarray:
+        shape = tensor.static_shape if tensor.is_static else shapes[tensor.name]
+        return from_bytes(self._read(area, tensor.dtype.nbytes(prod(shape))), tensor.dtype, shape)
 
     def _write(self, area: int, contents: bytes) -> None:
         at = 0

@@ -19,10 +19,12 @@ from tests import small_models
 from tests.passes.stream.pushed import floats, model
 
 from .served_here import built, program_of, serving
+from .test_growing import counting
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 
 CELL = model("(float[1,4] x, float[1,4] h) => (float[1,4] y, float[1,4] n) { s = Add(x, h) n = Tanh(s) y = Relu(n) }")
+ROWS = model("(float[n,4] x) => (float[n,2] y) { y = MatMul(x, w) }", w=floats(4, 2))
 WINDOW = model("(float[1,2,10] x) => (float[1,3,8] y) { y = Conv(x, w) }", w=floats(3, 2, 3))
 
 
@@ -41,6 +43,8 @@ def saved(made: onnx.ModelProto, path: Path) -> Path:
         pytest.param(small_models.conv(), ["--mem", "near=1K,fast", "--mem", "far=1M"], id="two memories"),
         pytest.param(CELL, ["--state", "n=h"], id="state"),
         pytest.param(CELL, ["--state", "n=h", "--slices", "--dump-values"], id="state in slices"),
+        pytest.param(ROWS, ["--dim", "n=1..6"], id="free sizes"),
+        pytest.param(counting(), ["--state", "k2=k", "--dim", "past=0..9,more=1..4,total=1..13"], id="growing state"),
         pytest.param(WINDOW, ["--stream", "x=2,hop=2"], id="stream"),
     ],
 )

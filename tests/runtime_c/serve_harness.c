@@ -1,5 +1,5 @@
 /* serve_harness.c - a server of a small model in memory: its output is its input, each byte plus the number of runs. */
-#include "mcc_serve.h"
+#include "mcc_serve_dump.h"
 
 #include <string.h>
 
@@ -19,6 +19,8 @@ static size_t answered_count;
 static mcc_serve server;
 static int runs, all_runs; /* since init, and ever */
 
+static int next(void *stream); /* byte, that a run which has stopped reads */
+
 static mcc_status begin(void)
 {
     areas[0].at = memory.input;
@@ -29,10 +31,13 @@ static mcc_status begin(void)
 
 static mcc_status run(void)
 {
+    static const mcc_index shape[1] = {6000}, strides[1] = {1};
     size_t i;
     runs++;
     all_runs++;
     for (i = 0; i < sizeof memory.input; i++) memory.output[i] = (uint8_t)(memory.input[i] + runs);
+    mcc_dump_tensor(mcc_serve_stop, &server, MCC_DUMP_VALUE, "y", 0u, 2u, 8u, 1u, shape, strides, -1, 0, memory.output);
+    mcc_dump_tensor(mcc_serve_stop, &server, MCC_DUMP_END, "m", 0u, 2u, 8u, 1u, shape, strides, -1, 0, memory.output);
     return MCC_OK;
 }
 
@@ -63,6 +68,8 @@ void harness_start(void)
     server.run = run;
     server.write = keep;
     server.store = store;
+    server.read = next;
+    server.record = mcc_serve_record;
 }
 
 size_t harness_feed(const uint8_t *bytes, size_t count, uint8_t *answers)
@@ -84,7 +91,13 @@ int harness_whole(void)
     return 1;
 }
 
-#ifdef SERVE_HOSTILE
+#ifndef SERVE_HOSTILE
+static int next(void *stream)
+{
+    (void)stream;
+    return -1;
+}
+#else
 /* A million random bytes, zeros among them as often as frames have them; then requests with a right CRC and random
  * contents, which are what can do harm. */
 static uint32_t seed = 1u;
@@ -95,16 +108,42 @@ static uint8_t any(void)
     return (uint8_t)(seed >> 24);
 }
 
-static void ask(uint8_t *frame, size_t count) /* of which CRC and COBS are right */
+typedef struct {
+    uint8_t bytes[MCC_SERVE_SLACK + MCC_SERVE_FRAME + 1u];
+    size_t at, count;
+} request;
+
+/* Any request, of which CRC and COBS are right. */
+static void draw(request *r, long n)
 {
+    uint8_t *const asked = r->bytes + MCC_SERVE_SLACK;
+    const size_t body = n % 3 ? any() % 9u : (any() * 256u + any()) % (MCC_SERVE_BODY + 1u);
     size_t i;
-    count = mcc_frame_encoded(frame, MCC_SERVE_SLACK, count);
-    for (i = 0; i < count; i++) mcc_serve_byte(&server, frame[i]);
+    for (i = 0u; i < MCC_SERVE_HEAD + body; i++) asked[i] = any();
+    asked[4] = (uint8_t)(any() % 9u);
+    asked[5] = (uint8_t)(any() % 3u);
+    if (n % 5 == 0) asked[5] = MCC_SERVE_RECORD;
+    if (n % 2) asked[7] = (uint8_t)(any() % 24u), asked[8] = asked[9] = 0u;
+    r->count = mcc_frame_encoded(r->bytes, MCC_SERVE_SLACK, MCC_SERVE_HEAD + body);
+    r->at = 0u;
+}
+
+static long stops;
+
+static int next(void *stream)
+{
+    static request waiting;
+    static long n;
+    (void)stream;
+    stops += server.is_stopped;
+    answered_count = 0u;
+    if (waiting.at == waiting.count) draw(&waiting, n++);
+    return any() == 0u && any() == 0u ? -1 : waiting.bytes[waiting.at++];
 }
 
 int main(void)
 {
-    uint8_t frame[MCC_SERVE_SLACK + MCC_SERVE_FRAME + 1u], *const asked = frame + MCC_SERVE_SLACK;
+    static request whole;
     long n;
     size_t i;
     harness_start();
@@ -115,14 +154,10 @@ int main(void)
     }
     if (all_runs != 0) return 1;
     for (n = 0; n < 100000; n++) {
-        const size_t body = n % 3 ? any() % 9u : (any() * 256u + any()) % (MCC_SERVE_BODY + 1u);
-        for (i = 0u; i < MCC_SERVE_HEAD + body; i++) asked[i] = any();
-        asked[4] = (uint8_t)(any() % 9u);
-        asked[5] = (uint8_t)(any() % 3u);
-        if (n % 2) asked[7] = (uint8_t)(any() % 24u), asked[8] = asked[9] = 0u;
-        ask(frame, MCC_SERVE_HEAD + body);
+        draw(&whole, n);
+        for (i = 0; i < whole.count; i++) mcc_serve_byte(&server, whole.bytes[i]);
         answered_count = 0u;
     }
-    return !harness_whole() || all_runs == 0 ? 2 : 0;
+    return !harness_whole() || all_runs == 0 || stops == 0 ? 2 : 0;
 }
 #endif
