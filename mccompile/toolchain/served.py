@@ -21,7 +21,7 @@ from .elements import from_bytes, to_bytes
 from .emulate import Results
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 from .serial_line import BAUD, Line, Port
-from .serial_requests import DONE, REFUSED, STOPPED, Requests
+from .serial_requests import DONE, REFUSED, STOPPED, Piece, Requests
 
 _VERSION = 2
 _IDENTITY, _WRITE, _READ, _INIT, _RUN, _NEXT, _STORE = range(1, 8)
@@ -33,7 +33,6 @@ _OWN = slice(16, 32)  # of these: which code they belong to
 _STOPS, _TIMES, _STATE, _STORES = 1, 2, 4, 8  # what a server can
 _TO_STOP, _RESET, _LOAD = 1, 2, 4  # how a run goes
 _RECORD = 255  # where what a step has made is read
-_SHORTEST = 64  # bytes of a piece on a line that breaks longer ones
 _SLOWEST, _CHECKED = 2e6, 2e5  # cycles per second of a board, and bytes of a blob that its init checks
 _MUCH_LONGER = 4  # times the longest run that is known
 _COMES_BACK = 15.0  # seconds that a board may take to start after it was flashed
@@ -67,7 +66,6 @@ class Served:
         self.hz = 0  # ticks per second; 0: not known
         self.requests = Requests(line, name, baud)
         self._can = 0
-        self._most = self._piece = _SHORTEST  # bytes of a frame's body
         self._patience = cycles / _SLOWEST  # seconds that a run may take, as long as none was made
         self._checks = len(blob) / _CHECKED  # the same of init
         self._longest = 0.0
@@ -141,9 +139,9 @@ class Served:
             raise self.requests.failed("the board takes no other weights", why, fix)
         at = 0
         while at < len(blob):
-            piece = blob[at : at + self._piece - _OFFSET.size]
-            body = self._ask(_STORE, _OFFSET.pack(at) + piece, _ACTED.size)
-            status = _ACTED.unpack(body)[0]
+            piece = blob[at : at + self.requests.length - _OFFSET.size]  # one after the other
+            state, told = self.requests.ask(_STORE, _OFFSET.pack(at) + piece, _ACTED.size)
+            status = _ACTED.unpack(self._accepted(state, told))[0]
             if status != 0:
                 fix = "see what the program's function does there: mcc_status in mcc.h"
                 raise self.requests.failed("the board could not store the weights", f"status {status} at {at}", fix)
@@ -210,31 +208,39 @@ class Served:
         return from_bytes(self._read(area, tensor.dtype.nbytes(prod(shape))), tensor.dtype, shape)
 
     def _write(self, area: int, contents: bytes) -> None:
-        at = 0
-        while at < len(contents):
-            piece = contents[at : at + self._piece - _PLACE.size]
-            self._ask(_WRITE, _PLACE.pack(area, at) + piece)
-            at += len(piece)
+        def pieces() -> Iterator[Piece]:
+            at = 0
+            while at < len(contents):
+                part = contents[at : at + self.requests.length - _PLACE.size]
+                yield Piece(at, _PLACE.pack(area, at) + part)
+                at += len(part)
+
+        for _, state, told in self.requests.pieces(_WRITE, pieces()):
+            self._accepted(state, told)
 
     def _read(self, area: int, nbytes: int) -> bytes:
-        contents = b""
-        while len(contents) < nbytes:
-            count = min(self._piece - 1, nbytes - len(contents))
-            told = self._ask(_READ, _READ_HEAD.pack(area, len(contents), count), count)
-            if len(told) != count:
-                raise self.requests.failed("the board gave other bytes than asked", f"{len(told)}, not {count}", "")
-            contents += told
+        def pieces() -> Iterator[Piece]:
+            at = 0
+            while at < nbytes:
+                count = min(self.requests.length - 1, nbytes - at)
+                yield Piece(at, _READ_HEAD.pack(area, at, count), count)
+                at += count
+
+        found = {at: self._accepted(state, told) for at, state, told in self.requests.pieces(_READ, pieces())}
+        contents = b"".join(part for _, part in sorted(found.items()))
+        if len(contents) != nbytes:
+            raise self.requests.failed("the board gave other bytes than asked", f"{len(contents)}, not {nbytes}", "")
         return contents
 
     def _same_model(self, blob: bytes, other_weights: bool = False) -> None:
-        told = self._ask(_IDENTITY, b"", _ABOUT.size + _BLOB)
+        told = self._accepted(*self.requests.ask(_IDENTITY, b"", _ABOUT.size + _BLOB))
         if len(told) != _ABOUT.size + _BLOB or told[0] != _VERSION:
             why = f"it speaks version {told[:1].hex()}, this is version {_VERSION:02x}"
             raise self.requests.failed(
                 "the server is of another version", why, "run `mccompile serve` again, and flash"
             )
-        _, self._can, self._most, self.hz = _ABOUT.unpack_from(told)
-        self._piece = self._most
+        _, self._can, most, self.hz = _ABOUT.unpack_from(told)
+        self.requests.most = self.requests.length = most
         there, here = told[_ABOUT.size :], blob[:_BLOB]
         if there[_OWN] != here[_OWN]:
             why = f"its identity is {there[_OWN].hex()}, this one's {here[_OWN].hex()}"
@@ -262,16 +268,6 @@ class Served:
         if code == _RUN and state == DONE:
             self._longest = max(self._longest, time.monotonic() - began)
         return state, self._accepted(state, told)
-
-    def _ask(self, code: int, body: bytes = b"", answer_bytes: int = 0) -> bytes:
-        """The answer to a request that is answered at once; pieces are shorter where long ones break."""
-        before = self.requests.again
-        state, told = self.requests.ask(code, body, answer_bytes)
-        if self.requests.again > before:
-            self._piece = max(_SHORTEST, self._piece // 2)
-        else:
-            self._piece = min(self._most, self._piece + self._piece // 4)
-        return self._accepted(state, told)
 
     def _accepted(self, state: int, told: bytes) -> bytes:
         if state == REFUSED:

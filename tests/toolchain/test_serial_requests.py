@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from mccompile.base.errors import CheckFailed
 from mccompile.toolchain import serial_requests
-from mccompile.toolchain.serial_requests import BUSY, DONE, HEAD, Requests, _checked, decoded, encoded
+from mccompile.toolchain.serial_requests import BUSY, CRC, DONE, HEAD, Piece, Requests, _checked, decoded, encoded
 
 
 class Board:
@@ -60,3 +61,46 @@ def test_one_that_works_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serial_requests, "_SILENT", 0.2)
     board = Board([bytes([BUSY]), bytes([BUSY]), bytes([DONE, 7])])
     assert Requests(board, "line").ask(5, patience=1.0) == (DONE, b"\7") and board.asked == 1
+
+
+class Echo(Board):
+    """Answers each request by its own body, where `hears` says that it has come."""
+
+    def __init__(self, hears: Callable[[int], bool]) -> None:
+        super().__init__([])
+        self.hears, self.kept = hears, list[bytes]()
+
+    def send(self, contents: bytes) -> None:
+        self.asked += 1
+        if self.hears(self.asked):
+            self.kept.append(decoded(contents.strip(b"\0"))[: -CRC.size])
+
+    def receive(self) -> bytes:
+        asked, self.kept = self.kept, []
+        self.waiting = b"".join(
+            encoded(_checked(each[: HEAD.size] + bytes([DONE]) + each[HEAD.size :])) + b"\0" for each in asked
+        )
+        return super().receive()
+
+
+def _pieces(count: int) -> Iterator[Piece]:
+    return (Piece(number, bytes([number] * 9), 9) for number in range(count))
+
+
+def test_pieces_do_not_wait_for_each_other() -> None:
+    board = Echo(lambda number: True)
+    before = []
+    found = []
+    for place, state, told in Requests(board, "line").pieces(2, _pieces(9)):
+        before.append(board.asked)
+        found.append((place, state, told))
+    assert found == [(number, DONE, bytes([number] * 9)) for number in range(9)]
+    assert before[0] == 4 and board.asked == 9
+
+
+def test_a_board_that_is_deaf_while_it_speaks_gets_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial_requests, "_AGAIN", 0.02)
+    board = Echo(lambda number: not board.kept)
+    requests = Requests(board, "line", 1 << 30)
+    places = [place for place, _, _ in requests.pieces(2, _pieces(12))]
+    assert sorted(places) == list(range(12)) and board.asked <= 12 + 6
