@@ -87,6 +87,7 @@ class Report:
     sliced: bool = False  # it can be run step by step
     profiled: int = 0  # steps whose time it counts
     dumped: bool = False  # it can hand out what steps make
+    macs: int = 0  # of a run
     states: tuple[Tensor, ...] = ()  # what a run leaves for the next one
     threads: int = 1  # workers that may share a step
     module: str = ""  # the file that code and weights become; "": they are linked with the program
@@ -128,6 +129,7 @@ def report_of(content: Mapping[str, Any]) -> Report:
         sliced="slices" in content,
         profiled=len(content["steps"]) if content.get("profiled") else 0,
         dumped="unseen" in content,
+        macs=sum(int(step.get("macs", 0)) for step in content.get("steps", [])),
         given={
             str(size["name"]): (int(size["low"]), int(size["high"]))
             for size in content.get("sizes", [])

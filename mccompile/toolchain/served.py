@@ -34,6 +34,7 @@ _STOPS, _TIMES, _STATE, _STORES = 1, 2, 4, 8  # what a server can
 _TO_STOP, _RESET, _LOAD = 1, 2, 4  # how a run goes
 _RECORD = 255  # where what a step has made is read
 _SLOWEST, _CHECKED = 2e6, 2e5  # cycles per second of a board, and bytes of a blob that its init checks
+_PER_MAC = 8  # cycles, where nobody has estimated them
 _MUCH_LONGER = 4  # times the longest run that is known
 _COMES_BACK = 15.0  # seconds that a board may take to start after it was flashed
 
@@ -66,6 +67,7 @@ class Served:
         self.hz = 0  # ticks per second; 0: not known
         self.requests = Requests(line, name, baud)
         self._can = 0
+        cycles = cycles or _PER_MAC * report.macs
         self._patience = cycles / _SLOWEST  # seconds that a run may take, as long as none was made
         self._checks = len(blob) / _CHECKED  # the same of init
         self._longest = 0.0

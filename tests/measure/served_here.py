@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mccompile.cli import run
+from tests.runtime_c.built import STRICT
 
 HOST = Path(__file__).with_name("serve_host.c")
 
@@ -27,6 +28,8 @@ def program_of(out: Path, folder: Path, flags: Sequence[str] = ()) -> Path:
     sources = [*(path for path in out.glob("*.c") if path.name != "main.c"), main]
     includes = [f"-I{out}", f"-I{out / 'runtime'}", f"-DSERVE={prefix}_serve"]
     includes += [f"-DSERVE_UPDATES={prefix}_serve_updates"]
+    check = ["gcc", *STRICT, *includes, "-fsyntax-only", str(out / f"{prefix}_serve.c")]
+    subprocess.run(check, check=True)
     command = ["gcc", "-O1", "-std=gnu99", *includes, *flags, *map(str, sources), "-o", str(program), "-lm"]
     subprocess.run(command, check=True)
     return program
