@@ -73,6 +73,7 @@ def test_a_name_that_builds_have_taken_is_none_of_a_model_s_targets(name: str, w
         pytest.skip("cmake is not installed")
     found = build(way, tmp_path, name)
     assert sorted(path.suffix for path in found) == ["", ".a"]
+    assert f"lib{name}.a" not in {path.name for path in found}  # -lm with -L of this folder is the C library's
     assert run(next(path for path in found if not path.suffix)).startswith("y f32[")
 
 
