@@ -51,6 +51,8 @@ class Tokenizer:
     before: Sequence[int] = ()  # tokens around a text
     behind: Sequence[int] = ()
     strips: bool = False  # a space in front of decoded text is left out
+    scores: Sequence[float] = ()  # of all tokens, where words are cut as is likeliest (unigram)
+    unknown: int = 0  # the token of characters that no token has, where there are scores
 
 
 def damaged(why: str) -> BadFile:

@@ -27,6 +27,8 @@ _LETTER = (  # of a word
     r"[\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}"
     "\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189\u200c\u200d]"
 )
+_UNKNOWN = 10.0  # how much less likely an unknown character is than any token
+_WAY = 4  # words for a byte of a word that is cut by scores: MCC_TOKENS_WAY
 _REPLACEMENT = 3  # bytes of what stands for a byte that is no text
 
 
@@ -81,6 +83,7 @@ def printed(of: Tokenizer, prefix: str) -> tuple[dict[str, Source], dict[str, An
     context |= {"added": [sum(each.normalized == wanted for each in of.added) for wanted in (False, True)]}
     context |= {"around": len(of.before) + len(of.behind), "most": _REPLACEMENT * max(map(len, of.texts.values())) + 8}
     context |= {"in_c": _in_c, "letter": letter}
+    context |= {"least": repr(float(min(of.scores)) - _UNKNOWN if of.scores else 0.0)}
     names = {f"{prefix}.h": "tokenizer.h.j2", f"{prefix}.c": "tokenizer.c.j2", "main.c": "main.c.j2"}
     return {file: render_c(_HERE / template, context) for file, template in names.items()}, facts
 
@@ -88,6 +91,9 @@ def printed(of: Tokenizer, prefix: str) -> tuple[dict[str, Source], dict[str, An
 def scratch_words(of: Tokenizer) -> tuple[int, int]:
     """Words that a text takes at most: for each of its bytes, and once."""
     prefix, per_symbol = len(of.spacing.prefix.encode()), 7
+    if of.scores and not of.nfc:
+        space = max(1, len(of.spacing.space.encode()))
+        return _WAY * space + space // 4 + 1, _WAY * (prefix + 1) + prefix + 1
     if of.nfc:
         return 3 * per_symbol + 1, 8
     if not prefix and not of.spacing.space:

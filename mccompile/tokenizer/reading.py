@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from . import steps
 from .description import Added, Spacing, Tokenizer, damaged, unsupported
 
 FILE = "tokenizer.json"
+_LARGEST = 1e30  # of scores
 _SPARSE = 1 << 16  # numbers that may lack tokens
 _NAME = f"name the folder that has {FILE}; tokenizer.save_pretrained(FOLDER) writes it"
 
@@ -46,11 +48,33 @@ def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
             raise unsupported(
                 f"it has {name}", "tokens of long or short texts would be others", f'set "{name}" to null in it'
             )
+    cut = steps.pre_tokenizer(told.get("pre_tokenizer"))
+    before, behind = steps.post_processor(told.get("post_processor"))
+    nfc, spacing = steps.normalizer(told.get("normalizer"), cut)
     model = told["model"]
     kind = model.get("type", "BPE" if "merges" in model else "?")
-    if kind != "BPE":
-        fix = "take a model whose tokenizer is byte pair encoding (BPE)"
-        raise unsupported(f"its model is {kind}", "pairs of a BPE model are what is compiled", fix)
+    if kind == "BPE":
+        vocabulary, made = _by_merges(model, cut.of_bytes, spacing)
+    elif kind == "Unigram" and not cut.of_bytes:
+        vocabulary, made = _by_scores(model, spacing)
+    else:
+        fix = "take a model whose tokenizer is byte pair encoding (BPE), or unigram over characters"
+        raise unsupported(f"its model is {kind}", "its words are cut in another way than is compiled", fix)
+    strips = steps.decoder(told.get("decoder"), cut.of_bytes, spacing.space)
+    added = _added(told.get("added_tokens") or [], vocabulary, nfc or spacing != Spacing(), cut.of_bytes)
+    texts = {**made.texts, **{each.token: each.text.encode() for each in added}}
+    if max(texts) > 2 * len(texts) + _SPARSE:
+        raise damaged(f"it has {len(texts)} tokens, and numbers of them up to {max(texts)}")
+    said, around = (spacing.prefix, spacing.space, *cut.splits), before + behind
+    if not all(isinstance(text, str) for text in said) or not all(_is_number(n) and n in texts for n in around):
+        raise damaged("what stands for spaces, or cuts words, or stands around a text is none")
+    made = replace(made, texts=texts, added=added, spacing=spacing, nfc=nfc, splits=tuple(cut.splits))
+    made = replace(made, before=before, behind=behind, strips=strips)
+    more = max(texts) + 1 - len(made.scores)  # added tokens, which are in no word
+    return replace(made, scores=[*made.scores, *[*made.scores[:1]] * more])
+
+
+def _by_merges(model: Mapping[str, Any], of_bytes_: bool, spacing: Spacing) -> tuple[dict[str, int], Tokenizer]:
     for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(name):
             raise unsupported(f"its model has {name}", f"{name} is {model[name]!r}")
@@ -59,26 +83,24 @@ def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
         raise damaged("its vocabulary has no numbers")
     if len(set(vocabulary.values())) != len(vocabulary):
         raise damaged("two tokens have one number")
-    cut = steps.pre_tokenizer(told.get("pre_tokenizer"))
-    before, behind = steps.post_processor(told.get("post_processor"))
-    nfc, spacing = steps.normalizer(told.get("normalizer"), cut)
-    texts, words, bytes_ = of_bytes(vocabulary) if cut.of_bytes else _of_characters(vocabulary, model, spacing.space)
-    strips = steps.decoder(told.get("decoder"), cut.of_bytes, spacing.space)
-    added = _added(told.get("added_tokens") or [], vocabulary, nfc or spacing != Spacing(), cut.of_bytes)
-    texts |= {each.token: each.text.encode() for each in added}
-    if max(texts) > 2 * len(texts) + _SPARSE:
-        raise damaged(f"it has {len(texts)} tokens, and numbers of them up to {max(texts)}")
-    whole = bool(model.get("ignore_merges"))
+    texts, words, bytes_ = of_bytes(vocabulary) if of_bytes_ else _of_characters(vocabulary, model, spacing.space)
     merges = merges_of(model["merges"], vocabulary)
-    splits = tuple(cut.splits)
-    said = (spacing.prefix, spacing.space, *splits)
-    if not all(isinstance(text, str) for text in said) or not all(
-        _is_number(n) and n in texts for n in before + behind
-    ):
-        raise damaged("what stands for spaces, or cuts words, or stands around a text is none")
-    return Tokenizer(
-        texts, words, merges, bytes_, cut.of_bytes, whole, added, spacing, nfc, splits, before, behind, strips
-    )
+    return vocabulary, Tokenizer(texts, words, merges, bytes_, of_bytes_, bool(model.get("ignore_merges")))
+
+
+def _by_scores(model: Mapping[str, Any], spacing: Spacing) -> tuple[dict[str, int], Tokenizer]:
+    pieces = [(text, score) for text, score in model["vocab"]]
+    if not all(isinstance(t, str) and type(s) in (int, float) and abs(s) < _LARGEST for t, s in pieces):
+        raise damaged("its vocabulary has no scores")
+    vocabulary, unknown = {text: n for n, (text, _) in enumerate(pieces)}, model.get("unk_id")
+    if not isinstance(unknown, int) or not 0 <= unknown < len(pieces):
+        raise unsupported("it has no token for what is unknown", f"unk_id is {unknown!r}")
+    bytes_: list[int] = []
+    if model.get("byte_fallback"):
+        _, _, bytes_ = _of_characters(vocabulary, model, spacing.space)
+    words = [token for text, token in vocabulary.items() if text]
+    texts, scores = {n: text.encode() for n, (text, _) in enumerate(pieces)}, [float(score) for _, score in pieces]
+    return vocabulary, Tokenizer(texts, words, {}, bytes_, False, False, scores=scores, unknown=unknown)
 
 
 def _is_number(found: object) -> bool:

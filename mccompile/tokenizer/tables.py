@@ -18,17 +18,17 @@ _ON_A_LINE = 12
 class Table:
     name: str
     type: str
-    numbers: Sequence[int]
+    numbers: Sequence[int] | Sequence[float]
 
     @property
     def lines(self) -> Sequence[str]:
-        texts = [str(number) for number in self.numbers] or ["0"]
+        texts = [repr(number) for number in self.numbers] or ["0"]
         rows = [", ".join(texts[at : at + _ON_A_LINE]) for at in range(0, len(texts), _ON_A_LINE)]
         return [f"{row}," for row in rows[:-1]] + rows[-1:]
 
     @property
     def bytes(self) -> int:
-        return len(self.numbers) * {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4}[self.type]
+        return len(self.numbers) * {"uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "double": 8}[self.type]
 
 
 def count(of: Tokenizer) -> int:
@@ -42,7 +42,9 @@ def vocabulary(of: Tokenizer) -> list[Table]:
     for left, _ in pairs:
         firsts[left + 1] += 1
     looked_up = sorted(of.words, key=lambda token: of.texts[token]) if of.whole or not of.of_bytes else []
+    scores = [Table("scores", "double", [float(score) for score in of.scores])] if of.scores else []
     return [
+        *scores,
         Table("texts", "uint8_t", b"".join(texts)),
         Table("starts", "uint32_t", [0, *accumulate(map(len, texts))]),
         Table("sorted", "uint32_t", looked_up),

@@ -99,6 +99,28 @@ def of_characters(family: str) -> Any:
     return without_special_bytes(made, AddedToken("<|end|>", normalized=False, special=True))
 
 
+def of_scores(byte_fallback: bool) -> Any:
+    """A unigram tokenizer, trained on a few texts."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    made = Tokenizer(models.Unigram())
+    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    if not byte_fallback:
+        made.normalizer = None
+        made.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="always")
+    names = [f"<0x{byte:02X}>" for byte in range(256)] if byte_fallback else []
+    trainer = trainers.UnigramTrainer(
+        vocab_size=500, special_tokens=["<unk>", "<s>", *names], unk_token="<unk>", show_progress=False
+    )
+    made.train_from_iterator([" " + text for text in texts(97, 400)], trainer)
+    parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    made.decoder = decoders.Sequence(parts)
+    told = json.loads(made.to_str())
+    told["model"]["byte_fallback"] = byte_fallback
+    kept = Tokenizer.from_str(json.dumps(told))
+    return without_special_bytes(kept, AddedToken("<|end|>", normalized=False, special=True))
+
+
 def without_special_bytes(made: Any, more: Any) -> Any:
     """The same, whose tokens of bytes are not found in text."""
     from tokenizers import Tokenizer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .built import EXPRESSIONS, Built, of_bytes, of_characters, texts
+from .built import EXPRESSIONS, Built, of_bytes, of_characters, of_scores, texts
 
 pytest.importorskip("tokenizers")
 
@@ -47,6 +47,20 @@ def test_what_goes_on_with_a_text_has_no_space_in_front(family: str) -> None:
     for text in ("time", "the time", "\u65e5"):
         alone = made.encode(text, add_special_tokens=False).ids
         assert built.encode(f" {text}".encode(), whole=2) == alone != built.encode(text.encode(), whole=2)
+
+
+@pytest.mark.parametrize("byte_fallback", [False, True])
+def test_words_are_cut_as_is_likeliest(byte_fallback: bool) -> None:
+    made = of_scores(byte_fallback)
+    built = Built(made)
+    for text in texts(6, 1500):
+        wanted = made.encode(text).ids
+        assert built.encode(text.encode()) == wanted, text
+        assert built.decode(wanted) == made.decode(wanted), text
+    assert {tuple(built.encode(b"the time", words=words)) for words in range(60)} <= {
+        (-2,),
+        tuple(made.encode("the time").ids),
+    }
 
 
 def test_marks_are_ordered_as_the_library_knows_them() -> None:
