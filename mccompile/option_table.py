@@ -213,11 +213,11 @@ class OptionTable:
     )
     mem: tuple[Pool, ...] = _option(  # empty: what the target says
         "A memory for tensors, with an arena of its own: dtcm=64K,fast then sram=256K. The fast ones get what is "
-        "read and written most.",
+        "read and written most. In one that is `copied` (psram=8M,copied) no step works: rows are copied to and fro.",
         MEMORY,
         (),
         common=True,
-        metavar="NAME=SIZE[,fast]",
+        metavar="NAME=SIZE[,fast|,copied]",
         reads="pools",
     )
     rows: str = _option(

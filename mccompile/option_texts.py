@@ -196,10 +196,10 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
         what, comma, speed = text.partition(",")
         name, equals, size = what.partition("=")
         nbytes = _number(size)
-        if not POOL_NAME.fullmatch(name) or (equals and nbytes is None) or (comma and speed != "fast"):
-            form = "NAME=SIZE or NAME=SIZE,fast with a NAME of small letters and digits"
+        if not POOL_NAME.fullmatch(name) or (equals and nbytes is None) or (comma and speed not in ("fast", "copied")):
+            form = "NAME=SIZE, NAME=SIZE,fast or NAME=SIZE,copied with a NAME of small letters and digits"
             raise ValueError(f"{text!r} is not {form}; did you mean {_likely_pools(text)}?")
-        found.append(Pool(name, nbytes, 0 if comma else 1))
+        found.append(Pool(name, nbytes, 0 if speed == "fast" else 1, speed == "copied"))
     names = [pool.name for pool in found]
     for name in names:
         if names.count(name) > 1:
@@ -210,7 +210,8 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
 
 def _flag_of(pool: Pool, number: int) -> str:
     size = "" if pool.bytes is None else f"={pool.bytes}"
-    return f"--mem {pool.name}{number + 1 if number else ''}{size}{'' if pool.speed else ',fast'}"
+    word = ",copied" if pool.copied else "" if pool.speed else ",fast"
+    return f"--mem {pool.name}{number + 1 if number else ''}{size}{word}"
 
 
 def _likely_pools(text: str) -> str:
@@ -218,8 +219,8 @@ def _likely_pools(text: str) -> str:
     found: list[str] = []
     for word in text.lower().replace(":", "=").split(","):
         name, equals, size = word.rpartition("=")
-        if word == "fast" and found:
-            found[-1] += ",fast"
+        if word in ("fast", "copied") and found:
+            found[-1] += f",{word}"
         elif equals or _number(word) is not None:
             plain = re.sub(r"^[^a-z]+|[^a-z0-9]", "", name) or "sram"
             found.append(f"--mem {plain}={size if _number(size) is not None else _digits(size) or '64k'}")

@@ -26,6 +26,7 @@ from .passes.graph.widen_floats import widen_floats
 from .passes.graph.write_gradients import write_gradients
 from .passes.program.band_products import band_products
 from .passes.program.block_channels import block_channels
+from .passes.program.bring_tensors import bring_tensors
 from .passes.program.bring_weights import bring_weights
 from .passes.program.bufferize import bufferize
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
@@ -109,6 +110,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
     ProgramPass("fuse_line_buffers", fuse_line_buffers),
+    ProgramPass("bring_tensors", bring_tensors, optional=False),
     ProgramPass("share_work", share_work),
     ProgramPass("bufferize", bufferize),
     ProgramPass("pack_constants", pack_constants, optional=False),

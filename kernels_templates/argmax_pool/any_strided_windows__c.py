@@ -67,11 +67,7 @@ class Windows(Kernel):
             )
         space = x.shape[2:]
         image = dense_strides(x.shape)[:2]
-        count = (
-            dense_strides(space[::-1])[::-1]
-            if kind.column_major
-            else dense_strides(space)
-        )
+        count = dense_strides(space[::-1])[::-1] if kind.column_major else dense_strides(space)
         batch = ["n", "c"]
         positions = [*batch, *(f"p{i}" for i in range(len(found)))]
         inside_counters = [*batch, *(f"i{i}" for i in range(len(found)))]

@@ -183,8 +183,7 @@ def _case(
     chance, full, ones = np.random.default_rng(w[0]), [static(size) for size in out], (1,) * (len(x) - 2)
     fixed, count = kind.fixed, len(tables)
     per_channel = [
-        np.broadcast_to(chance.integers(low, high, (1, w[0], *ones)).astype(of.numpy), full)
-        for of, low, high in tables
+        np.broadcast_to(chance.integers(low, high, (1, w[0], *ones)).astype(of.numpy), full) for of, low, high in tables
     ]
     last = (0, *range(2, len(x)), 1)
     return Case(

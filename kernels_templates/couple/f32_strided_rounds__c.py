@@ -36,7 +36,9 @@ class CoupleRounds(Kernel):
         return Needs(scratch=f32.nbytes(classes * (classes + 2)))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].shape[0]) * call.of(Couple).classes**2 * 100 * target.machine.element, code=500)
+        return Cost(
+            upper(call.outs[0].shape[0]) * call.of(Couple).classes ** 2 * 100 * target.machine.element, code=500
+        )
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, y, classes = call.ins[0], call.outs[0], call.of(Couple).classes

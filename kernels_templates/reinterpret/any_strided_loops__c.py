@@ -40,5 +40,5 @@ class ReinterpretLoops(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         loops = nest(call.outs[0].shape, [call.outs[0], call.ins[0]])
         size = call.ins[0].buffer.dtype.bits // 8
-        move = copied_c(place('y', loops.index(0)), place('x', loops.index(1)), str(size))
+        move = copied_c(place("y", loops.index(0)), place("x", loops.index(1)), str(size))
         return {"loops": loops.loops, "move": move}

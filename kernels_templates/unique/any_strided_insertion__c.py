@@ -23,9 +23,7 @@ class UniqueInsertion(Kernel):
         # random rows all differ, so that all of the results is written; tests/ops/test_data_dependent.py has others
         def case(name: str, kind: Unique, dtype: DType, shape: tuple[int, int], **options: Any) -> Case:
             each = TensorType(i64, shape[:1])
-            return Case(
-                name, kind, (TensorType(dtype, shape),), (each, each, each, TensorType(i64, (1,))), **options
-            )
+            return Case(name, kind, (TensorType(dtype, shape),), (each, each, each, TensorType(i64, (1,))), **options)
 
         return [
             case("ascending", Unique(), f32, (9, 3)),

@@ -29,6 +29,7 @@ from ..passes.planning.inside import Looks
 from ..targets import api as target_api
 from ..targets.api import Pool, Prefer, Target, is_file  # noqa: F401
 from ..targets.boards.catalogue import find, larger, shown
+from .memories import two_memories
 
 MOST_RECOMPUTED = 16
 PLAIN_TARGET = "generic"
@@ -127,16 +128,20 @@ class Options(OptionTable):
         balanced = (self.prefer or target_api.load(self.target).prefer) == Prefer.BALANCED
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)
         recompute = self.recompute if rows and not self.strips else 1.0
+        copied, near, far = two_memories(self.mem or target.separate_pools, self.weights_window)
         return Memory(
             keep_inputs=self.keep_inputs,
             external=self.external,
             fetched=fetched,
-            rows=rows,
+            rows=rows or (blocks and copied),
             blocks=blocks,
             enough=self.enough,
             strips=self.strips,
             recompute=recompute,
             balanced=balanced,
+            copied=copied,
+            near=near,
+            far=far,
             window=self.weights_window,
         )
 

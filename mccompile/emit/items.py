@@ -232,8 +232,8 @@ def _settle(swap: Swap) -> str:
 
 def _step(step: Step, indent: str, more: tuple[()] | tuple[str, str] = ()) -> list[str]:
     calls = [f"{call});" for call in _calls(step, more)]
-    if step.may_end:
-        calls = [f"if ({call}) != 0) return MCC_ERR_ROWS;" for call in _calls(step, more)]
+    if step.failure:
+        calls = [f"if ({call}) != 0) return {step.failure};" for call in _calls(step, more)]
     lines = [f"{indent}{_comment(step)}", *timed(step, calls, indent)]
     return lines + (rows_handed_out(step, indent, *more) if more else [])
 
@@ -270,7 +270,7 @@ def _comment(step: Step) -> str:
 
 def _arguments(step: Step, more: tuple[str, ...]) -> str:
     unpassed = step.function.unpassed
-    arguments = [_argument(a, step.may_end) for a in step.arguments if a.role not in unpassed]
+    arguments = [_argument(a, step.function.kernel.asks) for a in step.arguments if a.role not in unpassed]
     if step.shared and step.shared.workspace:
         arguments[-1] += f" + piece * {step.shared.workspace}"
     table = [step.table.name] if step.table else []

@@ -18,7 +18,7 @@ from .unread import without_unread
 
 def signature(function: Function) -> str:
     """`void name(float *MCC_RESTRICT y, const float *MCC_RESTRICT x)`; parameters that may overlap are not restrict."""
-    returns = "int" if function.kernel.asks else "void"
+    returns = "int" if function.kernel.asks or function.kernel.copies else "void"
     return f"{returns} " + called(function.name, parameters(function).values() or ["void"])
 
 

@@ -14,7 +14,7 @@ from .building import in_report as of_build
 from .inside import in_report
 from .interface import seen
 from .row_costs import costs_of_rows
-from .traffic import traffic
+from .traffic import traffic, transfers
 
 
 def report(
@@ -29,6 +29,7 @@ def report(
 ) -> dict[str, Any]:
     """`about_code`: its identity, and the options that it was made with."""
     pools, moved = {arena.base: arena.pool for arena in plan.arenas}, traffic(plan)
+    copied = transfers(plan)
     return {
         "mccompile": version,
         "model": plan.name,
@@ -39,7 +40,7 @@ def report(
         "macs": sum(step.macs for step in plan.steps()),
         "arena_bytes": plan.arena_bytes,
         "arena_align": plan.arena_align,
-        **({"pools": [_pool(arena) for arena in plan.arenas]} if plan.has_pools else {}),
+        **({"pools": [_pool(arena) | copied.get(arena.pool, {}) for arena in plan.arenas]} if plan.has_pools else {}),
         "external_bytes": sum(t.room for t in (*plan.inputs, *plan.outputs) if t.rows is None),
         "arena_bound_bytes": plan.arena_bound,
         "arena_naive_bytes": plan.arena_naive,

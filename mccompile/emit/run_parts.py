@@ -74,10 +74,10 @@ def _may_end(items: Sequence[Item]) -> bool:
                 return True
             case Repeat() if _may_end(item.items):
                 return True
-            case Step() if item.may_end:
+            case Step() if item.failure:
                 return True
             case RowRegion():
                 for stage in item.stages:
-                    if stage.run.may_end:
+                    if stage.run.failure:
                         return True
     return False

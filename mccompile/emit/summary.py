@@ -11,7 +11,7 @@ from ..base.provenance import show
 from ..passes.api import Explanation
 from ..plan.ir import Arena, Life, Plan
 from .row_costs import costs_of_rows, weights_of
-from .traffic import traffic
+from .traffic import traffic, transfers
 
 _BAR = 48  # characters for the whole arena
 
@@ -43,11 +43,14 @@ def summary(plan: Plan, weights_bytes: int) -> str:
 
 
 def _pools(plan: Plan) -> list[str]:
-    return [
-        f"  {arena.pool:<7}{arena.bytes} bytes" + (f" of {arena.limit}" if arena.limit is not None else "")
-        for arena in plan.arenas
-        if arena.pool
-    ]
+    lines, moved = list[str](), transfers(plan)
+    for arena in (arena for arena in plan.arenas if arena.pool):
+        line = f"  {arena.pool:<7}{arena.bytes} bytes" + (f" of {arena.limit}" if arena.limit is not None else "")
+        if arena.pool in moved:
+            each = moved[arena.pool]
+            line += f"; a run reads {each['read_bytes']} bytes there and writes {each['written_bytes']}"
+        lines.append(line)
+    return lines
 
 
 def _outside(plan: Plan) -> list[str]:
@@ -63,7 +66,7 @@ def _fetched(plan: Plan) -> list[str]:
     for tensor in (t for t in plan.inputs if t.rows):
         held = next(
             made.high - made.low
-            for made, given in (step.arguments[:2] for step in plan.steps() if step.may_end)
+            for made, given in (step.arguments[:2] for step in plan.steps() if step.function.kernel.asks)
             if given.address.base == tensor.address.base
         )
         assert tensor.rows is not None

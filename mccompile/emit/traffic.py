@@ -1,11 +1,11 @@
-"""What weights that come through a window move over their bus in a run."""
+"""What a run moves over a bus: weights that come through a window, and tensors of a memory that is `copied`."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 from ..plan.copies import Awaited, Copied, copies
-from ..plan.ir import Plan
+from ..plan.ir import Plan, Step, max_bytes
 
 
 def traffic(plan: Plan) -> dict[str, int] | None:
@@ -21,3 +21,18 @@ def traffic(plan: Plan) -> dict[str, int] | None:
         "largest_bytes": max((copy.bytes for copy in found), default=0),
         "overlapped_bytes": sum(copy.bytes for copy in found) - sum(copy.bytes for copy in at_once),
     }
+
+
+def transfers(plan: Plan) -> dict[str, dict[str, int]]:
+    """By memory that is `copied` the bytes that a run reads and writes there, and what is read or written at a time."""
+    found = {}
+    for arena in (arena for arena in plan.arenas if arena.copied):
+        steps = [step for step in plan.steps() if step.function.kernel.copies]
+        read, written = (_bytes(steps, arena.base, way) for way in (False, True))
+        found[arena.pool] = {"read_bytes": read, "written_bytes": written, "traffic_bytes": read + written}
+    return found
+
+
+def _bytes(steps: list[Step], base: str, written: bool) -> int:
+    arguments = (argument for step in steps for argument in step.arguments if argument.written == written)
+    return sum(max_bytes(argument.type) for argument in arguments if argument.address.base == base)

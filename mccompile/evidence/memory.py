@@ -226,7 +226,7 @@ class _Certificate:
 
 def c_of(argument: Argument, step: Step) -> str:
     """How the C writes an argument of a step."""
-    if step.may_end and not argument.written:
+    if step.function.kernel.asks and not argument.written:
         return f"&m->{argument.address.base}"
     return plain(pointer(argument.address, argument.type.dtype.storage_c, not argument.written))
 

@@ -133,6 +133,7 @@ class Kernel:
     template: Path
     # Functions of the program's give its operands, which are passed as mcc_rows: it returns not 0 where one fails.
     asks: ClassVar[bool] = False
+    copies: ClassVar[bool] = False  # Does it copy between memories? It returns not 0 where that fails.
     rounds: ClassVar[bool] = False  # does it round operands to fewer bits, where calls permit it?
 
     @property

@@ -47,7 +47,7 @@ def build(package: Package, target: Target, cc: str | None = None) -> Model | Em
     """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
     refuse_undefined(package)
     # Weights through a window come as late as they may. (A module's Makefile takes flags instead of its own.)
-    late = ("-DMCC_LATE_COPIES",) if package.plan.window else ()
+    late = ("-DMCC_LATE_COPIES",) if package.plan.window or any(a.copied for a in package.plan.arenas) else ()
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         folder = Path(scratch, "out")
         package.write(folder)

@@ -108,6 +108,9 @@ class Memory:
     strips: tuple[Strips, ...] = ()  # of columns
     recompute: float = 1.0  # strips that multiply the multiply-accumulates by at most this are looked for
     window: int = 0  # not 0: constants are copied into memory, at most so many bytes at a time
+    copied: bool = False  # steps work in a near memory alone; what lies in the far one is copied
+    near: int | None = None  # bytes of these; None: as many as are wanted
+    far: int | None = None
     balanced: bool = False  # kernels are chosen for the smallest product of the arena and time
 
 

@@ -135,9 +135,9 @@ class Step:
     made: tuple[Made, ...] = ()  # what is there as a whole once it, or its region of rows, has run; only to be dumped
 
     @property
-    def may_end(self) -> bool:
-        """Does it ask the program for rows, which may fail?"""
-        return self.function.kernel.asks
+    def failure(self) -> str:
+        """The status with which a run ends where it fails; nothing where it cannot."""
+        return "MCC_ERR_ROWS" * self.function.kernel.asks or "MCC_ERR_READ" * self.function.kernel.copies
 
     @property
     def arena_ranges(self) -> dict[str, tuple[int, int]]:
@@ -298,6 +298,7 @@ class Arena:
     align: int
     bound: int  # the largest live set in it
     limit: int | None = None  # the most bytes it may have
+    copied: bool = False  # no step works there but those that copy to and fro
 
     @property
     def base(self) -> str:

@@ -6,7 +6,7 @@ from .ir import Plan, RowRegion
 
 
 def unasked(region: RowRegion) -> list[int]:
-    """Stages that may fail and make rows that no other one wants."""
+    """Stages that ask the program for rows, and make some that no other one wants."""
     stages = region.stages
     asked = [0] * (len(stages) - 1) + [stages[-1].height]
 
@@ -16,7 +16,8 @@ def unasked(region: RowRegion) -> list[int]:
             ask(pull.stage)
 
     ask(len(stages) - 1)
-    return [number for number, stage in enumerate(stages) if stage.run.may_end and asked[number] < stage.height]
+    missed = (number for number, stage in enumerate(stages) if asked[number] < stage.height)
+    return [number for number in missed if stages[number].run.function.kernel.asks]
 
 
 def row_calls(region: RowRegion) -> list[int]:

@@ -27,7 +27,7 @@ def verify(plan: Plan) -> None:
         if swap.now and swap.first.base == swap.second.base and apart < swap.bytes:
             problems.append(f"{swap.now} overlaps {swap.next}")
     sizes = {swap_name: swap.bytes for swap in swaps(plan.items) for swap_name in (swap.now, swap.next) if swap_name}
-    problems += _copies(plan, room)
+    problems += _copies(plan, room) + _worked_in(plan)
     for step in plan.steps():
         for argument in step.arguments:
             size = sizes.get(argument.address.base)
@@ -69,6 +69,18 @@ def _copies(plan: Plan, room: Mapping[str, int]) -> list[str]:
     problems += [f"nobody awaits what is copied for {copy.provenance}" for copy in coming]
     read = [a.role for step in plan.steps() for a in step.arguments if a.address.base == BLOB and a.high > a.low]
     return problems + ([f"steps read {', '.join(read)} in the blob"] if plan.window and read else [])
+
+
+def _worked_in(plan: Plan) -> list[str]:
+    """In a memory that is `copied` nothing works but what copies between it and the other one, and nothing is kept."""
+    bases, problems = {arena.base for arena in plan.arenas if arena.copied}, list[str]()
+    for step in plan.steps() if bases else ():
+        far = [argument for argument in step.arguments if argument.address.base in bases]
+        if far and (not step.function.kernel.copies or len(far) > 1 or len(step.arguments) != 2):
+            problems.append(f"{step.op} {step.provenance} works in a memory that is copied")
+    kept = [place for swap in swaps(plan.items) for place in (swap.first, swap.second, swap.last)]
+    kept += [place for state in plan.states for place in (state.tensor.address, state.made)]
+    return problems + [f"{place} is kept in a memory that is copied" for place in kept if place.base in bases]
 
 
 def _meets(argument: Argument, copy: Copied) -> bool:

@@ -52,6 +52,7 @@ class Buffer:
     storage: Storage = field(default_factory=Storage)
     overlap: Overlap | None = None
     packing: str = ""  # how a constant was packed for its kernel; set by pack_constants
+    far: bool = False  # lies in a memory that only transfers reach; set by bring_tensors
 
     @property
     def type(self) -> TensorType:

@@ -106,6 +106,8 @@ def _buffer(buffer: Buffer) -> str:
         text += f" {word} {_name(buffer.overlap.base.name)} at {buffer.overlap.offset}"
     if buffer.packing:
         text += f" packed {json.dumps(buffer.packing)}"
+    if buffer.far:
+        text += " far"
     return text + _from(buffer.provenance)
 
 
@@ -281,6 +283,7 @@ class _ProgramReader:
             buffer.overlap = Overlap(self.buffers[base], reader.integer(), part)
         if reader.take("packed"):
             buffer.packing = reader.string()
+        buffer.far = bool(reader.take("far"))
         buffer.provenance = self._from()
         if name in self.buffers:  # was named as a base before
             early = self.buffers[name]

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
 from ..kinds.fetch import Fetch
+from ..kinds.transfer import Transfer
 from . import ir
 
 
@@ -38,10 +39,23 @@ def verify(program: ir.Program, after: str = "") -> None:
                 checker.problems.append(f"{buffer} overlaps itself")
                 break
             seen.add(base)
-    checker.problems += _asked_again(program)
+    checker.problems += _asked_again(program) + _worked_in(program)
     if checker.problems:
         place = f" after {after}" if after else ""
         raise InternalError(f"program {program.name!r} is broken{place}:\n  " + "\n  ".join(checker.problems[:20]))
+
+
+def _worked_in(program: ir.Program) -> list[str]:
+    """Far buffers that others than transfers touch."""
+    problems = []
+    for item in ir.walk(program.body):
+        stages: list[ir.Item] = [s.call for s in item.stages] if isinstance(item, ir.Rows) else []
+        for one in stages or [item]:
+            moves = isinstance(one, ir.Call) and isinstance(one.kind, Transfer)
+            far = [view.buffer for view in (*ir.reads(one), *ir.writes(one)) if view.buffer.far]
+            problems += [] if moves else [f"{buffer} is far, and no transfer touches it" for buffer in far]
+    overlaps = [b for b in program.buffers() if b.overlap and b.overlap.base.far != b.far]
+    return problems + [f"{buffer} overlaps one of another memory" for buffer in overlaps]
 
 
 def _asked_again(program: ir.Program) -> list[str]:

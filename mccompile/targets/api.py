@@ -58,6 +58,7 @@ class Pool:
     name: str
     bytes: int | None
     speed: int
+    copied: bool = False  # steps never work there: what lies there is copied to and from the other memory
 
 
 def fastest_first(pools: Iterable[Pool]) -> tuple[Pool, ...]:
@@ -279,16 +280,18 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _pools(value: object) -> tuple[Pool, ...]:
-    expected = "a list of tables with name, speed and (where the memory is limited) bytes"
+    expected = "a list of tables with name, speed and, where they apply, bytes and copied"
     pools = []
     for item in value if isinstance(value, list) else [None]:
-        if not isinstance(item, dict) or not {"name", "speed"} <= item.keys() <= {"name", "speed", "bytes"}:
+        if not isinstance(item, dict) or not {"name", "speed"} <= item.keys() <= {"name", "speed", "bytes", "copied"}:
+            raise ValueError(expected)
+        if not isinstance(item.get("copied", False), bool):
             raise ValueError(expected)
         size = _count(item["bytes"]) if "bytes" in item else None
         name = _text(item["name"])
         if not POOL_NAME.fullmatch(name):
             raise ValueError("a list of pools whose names are small letters and digits, such as dtcm")
-        pools.append(Pool(name, size, _count(item["speed"])))
+        pools.append(Pool(name, size, _count(item["speed"]), item.get("copied", False)))
     return fastest_first(pools)
 
 

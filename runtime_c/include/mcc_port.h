@@ -19,10 +19,11 @@
  *   MCC_CONFIG   The name of a header of yours, in quotes, that is included here and defines what else you need:
  *   MCC_CRC32(crc, p, count)  Checksums by a unit of the chip: the CRC-32 (SPEC.md) of `count` bytes at `p`, which may
  *                             lie anywhere, continued from `crc` (0 to start), as zlib's crc32 gives it.
- *   MCC_COPY_BEGIN(to, from, bytes)  Weights through a window (mcc_window.h): begins to copy a piece of a blob in
- *                                    memory, as a DMA does; 0 if that went well. memcpy by default.
+ *   MCC_COPY_BEGIN(to, from, bytes)  Weights through a window (mcc_window.h) of a blob in memory, and tensors of a
+ *                                    memory that is `copied` (mcc_copy.h): begins to copy, as a DMA does; 0 if that
+ *                                    went well. memcpy by default.
  *   MCC_COPY_WAIT()  Waits for the end of that copy; 0 if it went well.
- *   MCC_LATE_COPIES  For tests: that piece is there no sooner than it is waited for, and before that other numbers are.
+ *   MCC_LATE_COPIES  For tests: copies are there no sooner than they are waited for, and before that other numbers are.
  *   MCC_STEP_HOOK(step)  After each step of <model>_run_steps: feeds a watchdog, yields, measures. Nothing by default.
  *   MCC_ASSERT(condition)  Where positions come from data: is it one inside of the tensor? Nothing by default, and what
  *                          lies outside means the nearest element inside.

@@ -18,9 +18,8 @@
 #ifndef MCC_WINDOW_H
 #define MCC_WINDOW_H
 
-#include <string.h>
-
 #include "mcc.h"
+#include "mcc_copy.h"
 
 /* How a program reads the blob. At most one piece is on its way at a time; but where a run was given up between two
  * slices (<model>_run_steps), `begin` may come before the end of the piece before, and lets that end first. */
@@ -39,39 +38,18 @@ typedef struct mcc_window {
     uint64_t data;         /* where its data section begins */
 } mcc_window;
 
-#ifndef MCC_COPY_BEGIN
-#define MCC_COPY_BEGIN(to, from, bytes) (memcpy(to, from, bytes), 0)
-#endif
-#ifndef MCC_COPY_WAIT
-#define MCC_COPY_WAIT() 0
-#endif
-
 /* Begins to bring a piece of the data section. */
 MCC_INLINE int mcc_window_begin(const mcc_window *w, void *to, uint64_t from, size_t bytes)
 {
     if (w->reader.begin != NULL) return w->reader.begin(w->reader.user, to, w->data + from, bytes);
-#ifdef MCC_LATE_COPIES
-    (void)from;
-    (void)memset(to, 0xA5, bytes);
-    return 0;
-#else
-    return MCC_COPY_BEGIN(to, &w->memory[(size_t)(w->data + from)], bytes);
-#endif
+    return mcc_copy_begin(to, &w->memory[(size_t)(w->data + from)], bytes);
 }
 
 /* Returns when the piece that was begun last, which was this one, is there. */
 MCC_INLINE int mcc_window_wait(const mcc_window *w, void *to, uint64_t from, size_t bytes)
 {
-    (void)to;
-    (void)from;
-    (void)bytes;
     if (w->reader.begin != NULL) return w->reader.wait != NULL ? w->reader.wait(w->reader.user) : 0;
-#ifdef MCC_LATE_COPIES
-    (void)memcpy(to, &w->memory[(size_t)(w->data + from)], bytes);
-    return 0;
-#else
-    return MCC_COPY_WAIT();
-#endif
+    return mcc_copy_wait(to, &w->memory[(size_t)(w->data + from)], bytes);
 }
 
 /* Brings a piece and waits for it. */

@@ -95,10 +95,11 @@ def _has_floats(graph: GraphProto) -> bool:
 
 
 def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    if chance.random() > 0.1:
+    if chance.random() > 0.2:
         return None
-    room = int(chance.choice([64, 512, 4096]))
-    return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1))
+    copied = bool(chance.random() < 0.5)  # more of it then: less would mostly be refused
+    room = int(chance.choice([256, 1024, 4096] if copied else [64, 512, 4096]))
+    return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1, copied))
 
 
 def _stream(chance: Chance, subject: Subject, machine: Machine) -> Any:

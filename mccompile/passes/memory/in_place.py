@@ -143,6 +143,8 @@ def _bind_before(region: Rows, target: Target, now: int, accesses: Known, parts:
     touched = {view.buffer for view in (*reads(region), *writes(region))}
     for source, nbytes in region.before if _is_free(out, now, accesses, parts) else ():
         base, shift = root(source)
+        if base.far != buffer.far:
+            continue
         align = max(target.align, buffer.storage.align, base.storage.align)
         start = (shift - nbytes) // align * align
         later = accesses[base].used_after(now, start, start + buffer.max_bytes)
@@ -160,7 +162,7 @@ def _bind_after(region: Rows, call: Call, now: int, accesses: Known, parts: set[
         return
     own = {root(view.buffer)[0] for view in call.ins}
     for base in dict.fromkeys(root(view.buffer)[0] for view in reads(region)):
-        ends = base.role in (TEMPORARY, INPUT) and accesses[base].last <= now
+        ends = base.role in (TEMPORARY, INPUT) and base.far == buffer.far and accesses[base].last <= now
         if ends and base not in own and base.max_bytes >= buffer.max_bytes:
             _lay(buffer, base, 0, accesses)
             return
@@ -218,6 +220,7 @@ def _bind_result(call: Call, result: int, needs: Needs, now: int, accesses: Know
         span = (start, start + buffer.max_bytes)
         if (
             base is buffer
+            or base.far != buffer.far
             or start % max(buffer.storage.align, buffer.dtype.bits // 8)
             or start + buffer.max_bytes > base.max_bytes
         ):

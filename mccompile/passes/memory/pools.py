@@ -12,6 +12,7 @@ from ...base.dims import upper
 from ...base.errors import CheckFailed, Problem
 from ...memory.interval import Block, peak
 from ...memory.pools import Planner, Share, share_out
+from ...memory.push_down import push_down
 from ...program.ir import Buffer, Item, Loop, Program, View, bodies, reads, scratches, writes
 from ...targets.api import Pool
 
@@ -22,6 +23,8 @@ def share_pools(
     program: Program, blocks: Sequence[Block], owners: Owners, pools: Sequence[Pool], planner: Planner
 ) -> list[Share]:
     """A share of the blocks for every pool; the fastest pool comes first."""
+    if any(pool.copied for pool in pools):
+        return [_those(program.name, blocks, owners, pool, planner) for pool in pools]
     heat = _heat(program.body, blocks, owners)
     limits = [pool.bytes for pool in pools]
     shares = share_out(blocks, heat, limits, planner)
@@ -34,6 +37,21 @@ def share_pools(
     last = pools[-1].name
     fix = f"with --mem {last}={needed} it fits; so it may with a larger pool before it, --rows auto or --prefer ram"
     raise CheckFailed(Problem(f"pool {last} of {limit} bytes is too small", program.name, why, fix))
+
+
+def _those(name: str, blocks: Sequence[Block], owners: Owners, pool: Pool, planner: Planner) -> Share:
+    """The blocks of all buffers that are far, or of all that are not. They were chosen such that push_down places them
+    within the limit."""
+    members = tuple(sorted({index for buffer, (index, _) in owners.items() if buffer.far == pool.copied}))
+    inside = [blocks[index] for index in members]
+    placement = planner(inside)
+    if pool.bytes is not None and placement.size > pool.bytes:
+        placement = push_down(inside)
+    if pool.bytes is not None and placement.size > pool.bytes:
+        why = "workspaces of several workers may take more than one worker needs"
+        fix = f"with --mem {pool.name}={placement.size} it fits"
+        raise CheckFailed(Problem(f"pool {pool.name} of {pool.bytes} bytes is too small", name, why, fix))
+    return Share(members, placement)
 
 
 def _why(blocks: Sequence[Block], pools: Sequence[Pool], shares: Sequence[Share]) -> str:

@@ -114,7 +114,7 @@ def plan_memory(
             raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
         align = max([target.align, *(block.align for block in inside)])
         full[arena_base(pool.name)] = peak(inside).time
-        arenas.append(Arena(pool.name, share.placement.size, align, lower_bound(inside), pool.bytes))
+        arenas.append(Arena(pool.name, share.placement.size, align, lower_bound(inside), pool.bytes, pool.copied))
         base = arena_base(pool.name)
         at |= {index: (base, offset) for index, offset in zip(share.members, share.placement.offsets, strict=True)}
     offsets = {buffer: (at[index][0], at[index][1] + shift) for buffer, (index, shift) in owners.items()}

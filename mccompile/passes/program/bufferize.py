@@ -126,7 +126,8 @@ def blocks_after(program: Program, context: Context, choice: Choice) -> list[Blo
 def _blocks(program: Program, context: Context, choice: Choice) -> tuple[list[Block], Mapping[Buffer, tuple[int, int]]]:
     trial = clone(program)
     _bind(trial, context, choice)
-    return blocks_of(liveness(trial, context.memory.keep_inputs), context.target.align)
+    lives = liveness(trial, context.memory.keep_inputs)
+    return blocks_of({buffer: span for buffer, span in lives.items() if not buffer.far}, context.target.align)
 
 
 def _bind(program: Program, context: Context, choice: Choice) -> None:

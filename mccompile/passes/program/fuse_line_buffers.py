@@ -53,7 +53,7 @@ STEPS = (1, 2, 4)  # rows at a time that are tried: more rows, less time
 
 def fuse_line_buffers(program: Program, context: Context) -> None:
     enough_bytes = context.memory.enough
-    if not context.memory.rows:
+    if not context.memory.rows or context.memory.copied:
         return
     context = replace(context, registry=remembered(context.registry, context.target))
     calls = row_calls(program, context)

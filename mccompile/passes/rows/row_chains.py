@@ -21,6 +21,7 @@ from ...kinds.dft import Dft
 from ...kinds.fetch import Fetch
 from ...kinds.pool import Pool
 from ...kinds.resize import Resize
+from ...kinds.transfer import Transfer
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, reads, walk, writes
 from ...program.planar import turned
 from ...program.pull import Pull
@@ -154,6 +155,8 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
         axis, windows = found, [Window(index) for index in followers(call) if len(call.ins[index].shape) > found]
     elif isinstance(kind, Fetch):
         axis, windows = kind.axis, []
+    elif isinstance(kind, Transfer):
+        axis, windows = kind.axis, [Window(0)]
     else:
         said = windows_of(call)
         if said is None:

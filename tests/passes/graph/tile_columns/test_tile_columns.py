@@ -80,8 +80,13 @@ NETWORKS = {
 
 
 def network(name: str) -> ModelProto:
-    made = parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g {NETWORKS[name]}')
-    chance = np.random.default_rng(len(name))
+    return with_weights(NETWORKS[name], len(name))
+
+
+def with_weights(text: str, seed: int) -> ModelProto:
+    """All inputs but the first become constants."""
+    made = parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g {text}')
+    chance = np.random.default_rng(seed)
     for weight in list(made.graph.input)[1:]:
         shape = [dim.dim_value for dim in weight.type.tensor_type.shape.dim]
         array = np.asarray(chance.standard_normal(shape), np.float32)

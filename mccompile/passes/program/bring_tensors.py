@@ -1,0 +1,134 @@
+"""bring_tensors: a program for two memories, where steps work in the near one alone. Tensors that it cannot hold lie in
+the far one; their rows are copied to rings of the near memory when they are wanted, and rows of results to the far
+memory when they are made.
+
+What is copied is as little as is found (passes/staging/route.py) within the bytes of both memories. What a plan takes
+is known only once its buffers are placed: where that is more than was expected, less is allowed, and another way found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...base.errors import CheckFailed, Problem, UnsupportedModel
+from ...kernels.remembered import remembered
+from ...memory.push_down import push_down
+from ...program.clone import clone
+from ...program.ir import Buffer, Item, Program
+from ...program.taken_names import taken_names
+from ..api import Context
+from ..memory.liveness import blocks_of, liveness
+from ..rows.row_chains import Chain, Chains, RowCall, row_calls
+from ..staging.route import Path, Room, Router
+from ..staging.segments import Segment, Segments
+from ..staging.tensors import Tensors
+from .bufferize import bufferize
+from .fuse_line_buffers import form_all
+
+TRIALS = 8  # paths that are tried, each with less room than the one before
+STEPS = (4, 2, 1)  # rows at a time that are tried
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A program whose runs of calls are to be joined: their first items, and what is known of them."""
+
+    program: Program
+    runs: tuple[tuple[int, Segment], ...]
+    far: frozenset[Buffer]
+
+
+def bring_tensors(program: Program, context: Context) -> None:
+    memory = context.memory
+    if not memory.copied:
+        return
+    _refuse(program)
+    context = replace(context, registry=remembered(context.registry, context.target))
+    tensors = Tensors(program, memory.keep_inputs, context.target.align)
+    calls = row_calls(program, context) if memory.rows else [None] * len(program.body)
+    router = Router(tensors, Segments(tensors, calls, context), context)
+    room = Room(memory.near, memory.far)
+    for _ in range(TRIALS):
+        path = router.best(room)
+        if path is None:
+            break
+        draft = _draft(program, path, router.segments)
+        for step in STEPS if draft.runs else STEPS[-1:]:
+            sizes = _sizes(draft, step, context)
+            over = [max(0, has - (may or has)) for has, may in zip(sizes, (memory.near, memory.far), strict=True)]
+            if over == [0, 0]:
+                program.body = draft.program.body
+                _join(replace(draft, program=program), step, context)
+                return
+        room = Room(_less(room.near, over[0]), _less(room.far, over[1]))
+    raise CheckFailed(_too_small(program, room, context))
+
+
+def _less(room: int | None, over: int) -> int | None:
+    return None if room is None else max(0, room - over)
+
+
+def _draft(program: Program, path: Path, segments: Segments) -> _Draft:
+    names, body, runs = taken_names(program), list[Item](), list[tuple[int, Segment]]()
+    for step in path.steps:
+        segment = segments.get(step.first, step.last, step.far, step.by_rows)
+        assert segment is not None
+        for twin, original in segment.twins:
+            twin.name = names.take(f"{original.name}_near")
+        if segment.chain is not None:
+            runs.append((len(body) + len(segment.before), segment))
+        body += segment.items
+    return _Draft(replace(program, body=body, values=[]), tuple(runs), path.far)
+
+
+def _sizes(draft: _Draft, step: int, context: Context) -> tuple[int, int]:
+    """Bytes of the near and of the far memory that a draft takes."""
+    trial = clone(draft.program)
+    twins = dict(zip(draft.program.buffers(), trial.buffers(), strict=True))
+    _join(_Draft(trial, draft.runs, frozenset(twins[b] for b in draft.far if b in twins)), step, context)
+    bufferize(trial, context)
+    lives = liveness(trial, context.memory.keep_inputs)
+    near, far = (
+        push_down(blocks_of({b: span for b, span in lives.items() if b.far == away}, context.target.align)[0]).size
+        for away in (False, True)
+    )
+    return near, far
+
+
+def _join(draft: _Draft, step: int, context: Context) -> None:
+    program = draft.program
+    for buffer in draft.far:
+        buffer.far = True
+    calls: list[RowCall | None] = [None] * len(program.body)
+    chains = list[Chain]()
+    for first, segment in draft.runs:
+        for number, row in enumerate(segment.rows, first):
+            call = program.body[number]
+            calls[number] = replace(row, call=call)  # type: ignore[arg-type]
+    player = Chains(program, calls)
+    for first, segment in draft.runs:
+        last = first + len(segment.rows) - 1
+        chain = player.play(first, last, step, True) or player.play(first, last, 1, True)
+        assert chain is not None
+        chains.append(chain)
+    form_all(program, chains, calls, program.buffers(), context)
+
+
+def _too_small(program: Program, room: Room, context: Context) -> Problem:
+    """What no path got beyond."""
+    name = "the memory that steps work in"
+    if not room.short:
+        what, why = "no plan was found that fits both memories", "the far memory is too small for what must lie there"
+        return Problem(what, program.name, why, "try a larger one behind --mem NAME=SIZE,copied, or leave out its size")
+    at = max(room.short)
+    nodes = ", ".join(program.body[at].provenance[:3]) or "a step"
+    lost = (context.memory.near or 0) - (room.near or 0)
+    needed = room.short[at] + lost
+    why = f"{nodes} needs {needed} bytes there, with operands and results copied by rows as far as they can be"
+    return Problem(f"{context.memory.near} bytes are too few for {name}", program.name, why, f"try {needed} bytes")
+
+
+def _refuse(program: Program) -> None:
+    if program.phases:
+        what, fix = "a network that learns cannot run in a memory that tensors are copied to", "leave out `copied`"
+        raise UnsupportedModel(Problem(what, program.name, "its phases share what is kept", fix))

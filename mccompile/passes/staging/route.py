@@ -1,0 +1,163 @@
+"""Which runs of calls go row by row, and which tensors lie far away, such that fewest bytes are copied: shortest paths
+through the program.
+
+A place on a path is a position in the program and the set of tensors alive there that are far. A step is one item, or a
+run of calls row by row; it is possible where the near memory holds what lives beside it, its rings and its copies, and
+the far memory all that is far. Of paths that copy as much, the one with the fewest calls row by row is taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ...kernels.api import Needs
+from ...program.ir import Buffer, Call, Item, View, reads, walk
+from ..api import Context
+from ..rows.row_chains import LONGEST
+from .segments import Segment, Segments
+from .tensors import Tensors
+
+MOST = 48  # sets of far tensors that are followed at a position
+CHOICES = 6  # tensors of which all subsets are tried; of more, all or none of them
+
+
+@dataclass(frozen=True)
+class Step:
+    """`first`..`last`, with the tensors that are far then, of those that it touches."""
+
+    first: int
+    last: int
+    far: frozenset[Buffer]
+    by_rows: bool
+
+
+@dataclass(frozen=True)
+class Path:
+    copied: int = 0
+    joined: int = 0
+    steps: tuple[Step, ...] = ()
+    far: frozenset[Buffer] = frozenset()  # of all tensors
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        return self.copied, self.joined, len(self.far)
+
+
+@dataclass
+class Room:
+    """Bytes of both memories; None: as many as are wanted. `short` is what the position that no path got beyond would
+    need of the near one at least."""
+
+    near: int | None
+    far: int | None
+    short: dict[int, int] = field(default_factory=dict)
+
+    def holds(self, near: int, far: int, at: int) -> bool:
+        if self.near is not None and near > self.near:
+            self.short[at] = min(near, self.short.get(at, near))
+            return False
+        return self.far is None or far <= self.far
+
+
+class Router:
+    def __init__(self, tensors: Tensors, segments: Segments, context: Context) -> None:
+        self.tensors, self.segments, self.context = tensors, segments, context
+
+    def best(self, room: Room) -> Path | None:
+        """The path that copies least; None where nothing fits."""
+        count = len(self.tensors.program.body)
+        places: list[dict[frozenset[Buffer], Path]] = [{} for _ in range(count + 1)]
+        for far in _subsets(b for b in self.tensors.inputs if b in self.tensors.may_be_far):
+            places[0][far & {*self.tensors.alive[0]}] = Path(far=far)
+        for first in range(count):
+            ways = sorted(places[first].items(), key=lambda way: way[1].order)[:MOST]
+            for last in range(first, min(count, first + LONGEST)):
+                reached = False
+                for far, path in ways:
+                    for step, result_far in self._steps(first, last, far):
+                        segment = self._possible(step, far, result_far, room)
+                        if segment is None:
+                            continue
+                        reached = True
+                        joined = path.joined + (last - first if step.by_rows else 0)
+                        made = Path(path.copied + segment.copied, joined, (*path.steps, step), path.far | result_far)
+                        now = (far | result_far) & {*self.tensors.alive[last + 1]}
+                        known = places[last + 1].get(now)
+                        if known is None or made.order < known.order:
+                            places[last + 1][now] = made
+                if not reached and last > first and self._grown(first, last, room):
+                    break
+        return min(places[count].values(), key=lambda path: path.order, default=None)
+
+    def _grown(self, first: int, last: int, room: Room) -> bool:
+        """Are the rings of a run alone too large? So they are for longer ones."""
+        least = self.segments.least.get((first, last))
+        return least is not None and room.near is not None and least > room.near
+
+    def _steps(self, first: int, last: int, far: frozenset[Buffer]) -> Iterator[tuple[Step, frozenset[Buffer]]]:
+        """Ways to do some items where these tensors are far, and which of their results are far as well."""
+        body = self.tensors.program.body
+        made = self.tensors.made(first, last)
+        operands = far & {view.buffer for item in body[first : last + 1] for view in _all_reads(item)}
+        possible = [b for b in made if b in self.tensors.may_be_far]
+        for results in _subsets(possible):
+            if first == last:
+                yield Step(first, last, operands | results, False), results
+            if self.segments.calls[last] is not None and len(made) <= 1:
+                yield Step(first, last, operands | results, True), results
+
+    def _possible(self, step: Step, far: frozenset[Buffer], results: frozenset[Buffer], room: Room) -> Segment | None:
+        """What a step becomes, where there is room for it."""
+        alive, made = self.tensors.alive[step.first], self.tensors.made(step.first, step.last)
+        near_made = [b for b in made if b not in results]
+        beside = sum(self.tensors.bytes(b) for b in (*alive, *near_made) if b not in far)
+        if room.near is not None and step.last > step.first and beside > room.near + self._most_gained(near_made):
+            return None
+        segment = self.segments.get(step.first, step.last, step.far, step.by_rows)
+        if segment is None:
+            return None
+        near = beside + segment.near
+        away = sum(self.tensors.bytes(b) for b in (*(b for b in alive if b in far), *results))
+        near -= sum(self._gained(segment, b, [a for a in alive if a not in far], step.last) for b in near_made[:1])
+        away -= sum(self._gained(segment, b, [a for a in alive if a in far], step.last) for b in results)
+        return segment if room.holds(near, away, step.first) else None
+
+    def _most_gained(self, made: Iterable[Buffer]) -> int:
+        return sum(self.tensors.bytes(b) for b in made)
+
+    def _gained(self, segment: Segment, result: Buffer, others: list[Buffer], last: int) -> int:
+        """Bytes less where a result lies over, or begins a little before, an operand of its memory that dies."""
+        dying = {b for b in others if self.tensors.ends_within(b, last)}
+        size = self.tensors.bytes(result)
+        chain = segment.chain
+        over = {*chain.over} if chain is not None else self._alias(segment.body[0], result)
+        best = size if any(self.tensors.bytes(b) >= size for b in dying & over) else 0
+        if chain is None:
+            return best
+        for buffer in dying & {*chain.before}:
+            together = max(size, self.tensors.bytes(buffer) + chain.before[buffer] + self.tensors.align)
+            best = max(best, size + self.tensors.bytes(buffer) - together)
+        return best
+
+    def _alias(self, item: Item, result: Buffer) -> set[Buffer]:
+        if not isinstance(item, Call) or not item.kernel:
+            return set()
+        needs = self.context.registry.match(item, self.context.target)
+        if not isinstance(needs, Needs):
+            return set()
+        pairs = [pair for pair, reach in needs.alias.items() if reach >= 0 and item.outs[pair[0]].buffer is result]
+        return {item.ins[operand].buffer for _, operand in pairs}
+
+
+def _all_reads(item: Item) -> Iterator[View]:
+    for inner in walk([item]):
+        yield from reads(inner)
+
+
+def _subsets(buffers: Iterable[Buffer]) -> list[frozenset[Buffer]]:
+    each = list(buffers)
+    if len(each) > CHOICES:
+        return [frozenset(), frozenset(each)]
+    return [frozenset(some) for count in range(len(each) + 1) for some in itertools.combinations(each, count)]

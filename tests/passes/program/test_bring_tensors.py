@@ -1,0 +1,147 @@
+"""Two memories: results stay the same, steps work in the near one alone, little is copied, and bytes are kept to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from mccompile.base.dtypes import f32
+from mccompile.base.errors import CheckFailed, InternalError, WrongUse
+from mccompile.emit.package import Package
+from mccompile.emit.summary import summary
+from mccompile.emit.traffic import transfers
+from mccompile.expr.ir import operand
+from mccompile.kinds.map import Map
+from mccompile.option_texts import pools
+from mccompile.plan.ir import Plan
+from mccompile.plan.verify import verify
+from mccompile.program import ir
+from mccompile.program.verify import verify as verify_program
+from mccompile.targets.api import Pool
+from tests.passes.graph.tile_columns import test_tile_columns as networks
+from tests.passes.graph.tile_columns.test_tile_columns import NETWORKS, package, results, with_weights
+
+AWAY = Pool("away", None, 1, copied=True)
+INPUT, MIDDLE, END = 6144, 16384, 8192  # bytes of the tensors of `tall`
+TALL = """(float[1,3,32,16] x, float[8,3,3,3] w, float[4,8,3,3] v, float[8,4,1,1] u) => (float[1,8,16,16] y) {
+    a = Conv <pads = [1, 1, 1, 1]> (x, w)
+    b = Relu(a)
+    c = Conv <pads = [1, 1, 1, 1], strides = [2, 1]> (b, v)
+    y = Conv (c, u)
+}"""
+
+
+def network(name: str) -> ModelProto:
+    return with_weights(TALL, 4) if name == "tall" else networks.network(name)
+
+
+def compiled(name: str, near: int | None, far: int | None = None, **options: object) -> Package:
+    return package(network(name), mem=(Pool("near", near, 0), replace(AWAY, bytes=far)), **options)
+
+
+def sizes(plan: Plan) -> tuple[int, int]:
+    near, far = (arena.bytes for arena in plan.arenas)
+    return near, far
+
+
+def least(name: str) -> int:
+    """Bytes with which a network still runs."""
+    with pytest.raises(CheckFailed) as caught:
+        compiled(name, 16)
+    return int(str(caught.value).split("try ")[1].split()[0])
+
+
+@pytest.mark.parametrize("name", ["tall", *NETWORKS])
+def test_results_are_the_same_in_less_and_less_memory(name: str) -> None:
+    made, tried = network(name), set[tuple[int, int]]()
+    whole = package(made)
+    wanted = results(whole, made)
+    for part in (0.8, 0.5, 0.25):
+        room = max(int(whole.plan.arena_bytes * part), least(name))
+        try:
+            found = compiled(name, room)
+        except CheckFailed:  # what one step needs is known, not what all of them do
+            continue
+        assert sizes(found.plan)[0] <= room and sizes(found.plan) not in tried
+        tried.add(sizes(found.plan))
+        got = results(found, made)  # copies come late, and other numbers are there before
+        for key in wanted:
+            np.testing.assert_allclose(got[key], wanted[key], rtol=1e-4, atol=1e-3)  # sums may have another order
+    assert tried
+
+
+def test_an_input_is_read_once_and_what_fits_stays() -> None:
+    found = compiled("tall", 11 << 10)
+    assert transfers(found.plan) == {"away": {"read_bytes": INPUT, "written_bytes": 0, "traffic_bytes": INPUT}}
+    assert sizes(found.plan)[1] == INPUT
+    assert json.loads(found.files["report.json"])["pools"][1]["traffic_bytes"] == INPUT
+    assert f"away   {INPUT} bytes; a run reads {INPUT} bytes there and writes 0" in summary(found.plan, 0)
+
+
+def test_where_all_fits_nothing_is_copied() -> None:
+    found = compiled("tall", None)
+    assert sizes(found.plan)[1] == 0 and transfers(found.plan)["away"]["traffic_bytes"] == 0
+    assert not any(step.function.kernel.copies for step in found.plan.steps())
+
+
+def test_a_result_goes_away_by_rows() -> None:
+    found = compiled("tall", 6 << 10)
+    assert transfers(found.plan)["away"] == {"read_bytes": INPUT, "written_bytes": END, "traffic_bytes": INPUT + END}
+
+
+def test_far_memory_has_a_limit_as_well() -> None:
+    """A result begins before the input that is read, so both take little more than the larger one."""
+    found = compiled("tall", 8 << 10, END + 512)
+    assert sizes(found.plan)[1] <= END + 512
+    with pytest.raises(CheckFailed, match=r"fits both memories|too few"):
+        compiled("tall", 6 << 10, INPUT - 64)
+
+
+def test_too_small_a_memory_is_refused_with_what_would_do() -> None:
+    needed = least("tall")
+    assert needed > 16
+    with pytest.raises(CheckFailed, match=f"{needed - 1} bytes are too few"):
+        compiled("tall", needed - 1)
+
+
+def test_tensors_come_as_a_whole_where_rows_are_off() -> None:
+    made = network("tall")
+    found = compiled("tall", MIDDLE + INPUT, rows="off")
+    np.testing.assert_allclose(results(found, made)["y"], results(package(made), made)["y"], rtol=1e-4, atol=1e-3)
+
+
+def test_a_plan_whose_steps_work_far_away_is_refused() -> None:
+    plan = compiled("tall", 6 << 10).plan
+    near, far = plan.arenas
+    with pytest.raises(InternalError, match="works in a memory that is copied"):
+        verify(replace(plan, arenas=(replace(near, copied=True), far)))
+
+
+def test_a_program_whose_calls_work_far_away_is_refused() -> None:
+    x, y = ir.Buffer("x", f32, (4,), ir.INPUT), ir.Buffer("y", f32, (4,), far=True)
+    call = ir.Call(Map(operand(0, f32)), (x.whole(),), (y.whole(),))
+    with pytest.raises(InternalError, match="y is far, and no transfer touches it"):
+        verify_program(ir.Program("g", [("x", x)], [("y", y.whole())], [call]))
+
+
+@pytest.mark.parametrize(
+    ("memories", "more", "said"),
+    [
+        ((AWAY,), {}, "one memory is copied to one other"),
+        ((Pool("a", 64, 0), Pool("b", 64, 0), AWAY), {}, "one memory is copied to one other"),
+        ((Pool("a", 64, 0), replace(AWAY, name="b"), AWAY), {}, "one memory is copied to one other"),
+        ((Pool("a", 4096, 0), AWAY), {"weights_window": 4096}, "does not go with `copied`"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(memories: tuple[Pool, ...], more: dict[str, int], said: str) -> None:
+    with pytest.raises(WrongUse, match=said):
+        package(network("tall"), mem=memories, **more)
+
+
+def test_options_as_texts() -> None:
+    fast, away = pools(("psram=8M,copied", "tcm=16K,fast"))
+    assert (fast, away) == (Pool("tcm", 16 << 10, 0), Pool("psram", 8 << 20, 1, copied=True))
