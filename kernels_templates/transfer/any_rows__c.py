@@ -54,7 +54,7 @@ class TransferRows(Kernel):
 
         def place(name: str, view: View) -> str:
             line = f"begin % {view.lines}" if 0 < view.lines < rows else "begin"
-            terms = [f"{line} * {view.strides[axis]}"]
+            terms = [f"{line} * {view.strides[axis]}"] if view.lines != 1 else []
             return " + ".join([name, *terms, *(f"i{number} * {view.strides[a]}" for number, a in enumerate(others))])
 
         return {
@@ -65,7 +65,9 @@ class TransferRows(Kernel):
             "y": place("y", y),
             "rings": [view.lines for view in (x, y) if 0 < view.lines < rows],
             "by_rows": call.rows is not None,
-            "at_once": not others and static(x.strides[axis]) == static(y.strides[axis]) == run,
+            "at_once": 1 not in (x.lines, y.lines)
+            and not others
+            and static(x.strides[axis]) == static(y.strides[axis]) == run,
         }
 
 

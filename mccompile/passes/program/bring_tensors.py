@@ -116,16 +116,17 @@ def _join(draft: _Draft, step: int, context: Context) -> None:
 
 def _too_small(program: Program, room: Room, context: Context) -> Problem:
     """What no path got beyond."""
-    name = "the memory that steps work in"
-    if not room.short:
-        what, why = "no plan was found that fits both memories", "the far memory is too small for what must lie there"
-        return Problem(what, program.name, why, "try a larger one behind --mem NAME=SIZE,copied, or leave out its size")
-    at = max(room.short)
-    nodes = ", ".join(program.body[at].provenance[:3]) or "a step"
-    lost = (context.memory.near or 0) - (room.near or 0)
-    needed = room.short[at] + lost
-    why = f"{nodes} needs {needed} bytes there, with operands and results copied by rows as far as they can be"
-    return Problem(f"{context.memory.near} bytes are too few for {name}", program.name, why, f"try {needed} bytes")
+    at = max((*room.short, *room.far_short), default=0)
+    nodes, ways = ", ".join(program.body[at].provenance[:3]) or "a step", list[str]()
+    for what, may, left, short in (
+        ("near", context.memory.near, room.near, room.short),
+        ("copied", context.memory.far, room.far, room.far_short),
+    ):
+        if at in short and may is not None and left is not None:  # with what placing the others took more
+            ways.append(f"{short[at] + may - left} bytes of the {what} one instead of {may}")
+    what = "two memories are too small, with operands and results copied by rows as far as they can be"
+    why = f"{nodes} needs {' or '.join(ways) or 'more'}"
+    return Problem(what, program.name, why, "give --mem larger sizes, or none for the one that is copied")
 
 
 def _refuse(program: Program) -> None:

@@ -47,18 +47,22 @@ class Path:
 
 @dataclass
 class Room:
-    """Bytes of both memories; None: as many as are wanted. `short` is what the position that no path got beyond would
-    need of the near one at least."""
+    """Bytes of both memories; None: as many as are wanted. `short` is what positions would need of the near one at
+    least where it is too small, `far_short` the same of the far one where the near one is large enough."""
 
     near: int | None
     far: int | None
     short: dict[int, int] = field(default_factory=dict)
+    far_short: dict[int, int] = field(default_factory=dict)
 
     def holds(self, near: int, far: int, at: int) -> bool:
         if self.near is not None and near > self.near:
             self.short[at] = min(near, self.short.get(at, near))
             return False
-        return self.far is None or far <= self.far
+        if self.far is not None and far > self.far:
+            self.far_short[at] = min(far, self.far_short.get(at, far))
+            return False
+        return True
 
 
 class Router:
