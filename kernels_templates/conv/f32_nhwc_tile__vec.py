@@ -15,7 +15,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import bf16, f16, f32
+from mccompile.base.dtypes import bf16, f16, f32, i8
 from mccompile.base.rounding import SHORT, in_runs
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
@@ -26,6 +26,7 @@ from mccompile.codegen.vector.vector_loops import channels_last_refusal
 from mccompile.codegen.vector.vector_taps import conv_of
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
+    WITH_BYTES,
     TileSize,
     computed_in,
     convolution_refusal,
@@ -75,7 +76,7 @@ class ChannelsLastTile(Kernel):
             replace(_case("planar_result", plain, (1, 5, 6, 17), (19, 5, 3, 3)), permute_outs={}),
             replace(_case("planar_pixel", pointwise, (1, 5, 1, 1), (19, 5, 1, 1)), permute_outs={}),
         ]
-        for dtype in (f16, bf16):
+        for dtype in (f16, bf16, i8):
             case = _case(f"weights_{dtype}", plain, (1, 5, 6, 17), (21, 5, 3, 3))
             cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (21, 5, 3, 3)))))
         for name, repeated in [
@@ -137,7 +138,8 @@ class ChannelsLastTile(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = conv_of(call)
-        reason = convolution_refusal(call, target) or channels_last_refusal(call, call.ins[2:], result=False)
+        reason = convolution_refusal(call, target, WITH_BYTES)
+        reason = reason or channels_last_refusal(call, call.ins[2:], result=False)
         if reason:
             return No(reason)
         layout, size, cut = best_layout(call, target)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
-from mccompile.base.dtypes import bf16, bool_, f16, f32
+from mccompile.base.dtypes import bf16, bool_, f16, f32, i8
 from mccompile.base.rounding import SHORT
 from mccompile.base.tensor import Shape, TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
@@ -26,6 +26,7 @@ from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_runs import Run, cutting, longest_run, of_sums, runs
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
+    WITH_BYTES,
     Group,
     Part,
     Pass,
@@ -81,7 +82,7 @@ class RowsTile(Kernel):
             _case("batches_constant", plain, *batches, constant=True),
             replace(_case("one_for_all", plain, *batches, constant=True), repeated={1: (0, 1)}),
         ]
-        for dtype in (f16, bf16):
+        for dtype in (f16, bf16, i8):
             case = _case(f"weights_{dtype}", plain, (9, 6), (6, 37), constant=True)
             cases.append(replace(case, ins=(case.ins[0], TensorType(dtype, (6, 37)))))
         for name, repeated in (("bias", (0,)), ("scalar", (0, 1)), ("per_row", (1,)), ("residual", ())):
@@ -124,7 +125,7 @@ class RowsTile(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind, y = call.of(Gemm), call.outs[0]
-        reason = vector_refusal(target) or _sizes_refusal(call) or products_refusal(call, target, masks=True)
+        reason = vector_refusal(target) or _sizes_refusal(call) or products_refusal(call, target, True, WITH_BYTES)
         reason = reason or refusals(kind.expressions(), computed_in(call), (bool_,))
         if reason:
             return No(reason)

@@ -1,4 +1,4 @@
-/* mcc_vec_narrow.h - vectors of floats from and to numbers that are stored in 16 bits: f16 and bf16.
+/* mcc_vec_narrow.h - vectors of floats from and to numbers that are stored in 16 bits: f16 and bf16; from bytes.
  *
  * For N lanes as in mcc_vec.h, and bf16 wherever f16 stands here:
  *
@@ -8,6 +8,7 @@
  *     mcc_store_part_f16_f32xN(p, n, v)
  *     mcc_load_apart_f16_f32xN(p, step, n)  mcc_store_apart_f16_f32xN(p, step, n, v)   n <= N that lie `step` apart
  *     mcc_round_f16_f32xN(v)              what a store and a load would make of it
+ *     mcc_load_i8_f32xN(p)  mcc_load_part_i8_f32xN(p, n)   of bytes
  *
  * One instruction where the machine has it (F16C, AVX-512, NEON), else on bits; denormal numbers of f16 are numbers on
  * all machines. Those of bf16 are what the machine takes denormal floats for. NaN stays NaN, its bits may change.
@@ -111,6 +112,27 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_narrow_##dtype
 
+/* Weights of 8 bits: one load widens them on Helium. */
+#if defined(__ARM_FEATURE_MVE)
+#define MCC_VEC_OF_BYTES(N, p) vcvtq_f32_s32(vldrbq_s32(p))
+#else
+#define MCC_VEC_OF_BYTES(N, p)                                                                                         \
+    __builtin_convertvector(__builtin_convertvector(*(const mcc_bytes_f32x##N *)(p), mcc_i32x##N), mcc_f32x##N)
+#endif
+#define MCC_VEC_BYTES(N)                                                                                               \
+    typedef int8_t mcc_bytes_f32x##N __attribute__((vector_size(N), aligned(1), may_alias));                           \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_i8_f32x##N(const int8_t *p)                                                    \
+    {                                                                                                                  \
+        return (mcc_f32x##N)MCC_VEC_OF_BYTES(N, p);                                                                    \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_i8_f32x##N(const int8_t *p, int n)                                        \
+    {                                                                                                                  \
+        int8_t part[N] = {0};                                                                                          \
+        (void)memcpy(part, p, (size_t)n);                                                                              \
+        return mcc_load_i8_f32x##N(part);                                                                              \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_bytes
+
 /* ---- 4 lanes */
 MCC_VEC_NARROW_TYPES(4);
 #if defined(__F16C__)
@@ -138,6 +160,7 @@ MCC_VEC_F16_BITS(4);
 #endif
 MCC_VEC_NARROW(4, f16);
 MCC_VEC_NARROW(4, bf16);
+MCC_VEC_BYTES(4);
 
 #if MCC_VEC_LANES >= 8
 MCC_VEC_NARROW_TYPES(8);
@@ -152,6 +175,7 @@ MCC_VEC_F16_BITS(8);
 #endif
 MCC_VEC_NARROW(8, f16);
 MCC_VEC_NARROW(8, bf16);
+MCC_VEC_BYTES(8);
 #endif
 
 #if MCC_VEC_LANES >= 16
@@ -170,6 +194,7 @@ MCC_VEC_F16_BITS(16);
 #endif
 MCC_VEC_NARROW(16, f16);
 MCC_VEC_NARROW(16, bf16);
+MCC_VEC_BYTES(16);
 #endif
 
 #endif /* MCC_VEC_NARROW_H */

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 
-from ...base.dtypes import DType, bf16, bool_, f16, f32
+from ...base.dtypes import DType, bool_, f16, f32, i8
 from ...base.marked import called, marked_name, named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
@@ -29,6 +29,7 @@ from .vector_loops import narrow
 from .vector_runs import HALF_RUN
 
 FLOAT = 4  # bytes
+WITH_BYTES = (*NARROW, i8)  # what constant weights may be stored in
 NARROW_CORE = 2  # a core that begins no more instructions in a cycle waits for these before anything else
 SECOND_LEVEL = 512 << 10  # bytes that surely do not leave the second-level cache between two runs
 FROM_THIRD = 12  # bytes of weights per cycle that come from the third-level cache
@@ -67,25 +68,25 @@ def computed_in(call: Call) -> DType:
     return f16 if call.outs[0].buffer.dtype is f16 else f32
 
 
-def products_refusal(call: Call, target: Target, masks: bool = False) -> str:
+def products_refusal(call: Call, target: Target, masks: bool = False, stored: tuple[DType, ...] = NARROW) -> str:
     """Why the types of a call's operands are none that vectors multiply on the target, or nothing. Constant weights,
-    the second operand, may be stored in fewer bits than they are multiplied in; with `masks`, operands of the epilogue
-    may be truth values beside 32-bit floats."""
+    the second operand, may be `stored` in fewer bits than they are multiplied in; with `masks`, operands of the
+    epilogue may be truth values beside 32-bit floats."""
     dtype = computed_in(call)
     if dtype is f16 and not target.option("half_lanes", 0):
         return "the target does not compute in 16 bits"
     extras = (view for view in call.ins[2:] if not (masks and dtype is f32 and view.buffer.dtype is bool_))
     others = (*call.ins[:1], *extras, *call.outs)
     weights = call.ins[1].buffer
-    narrower = dtype is f32 and weights.dtype in (f16, bf16) and weights.constant is not None
+    narrower = dtype is f32 and weights.dtype in stored and weights.constant is not None
     if (weights.dtype is dtype or narrower) and all(view.buffer.dtype is dtype for view in others):
         return ""
     return "only for 32-bit floats, or 16-bit ones where the target computes in them"
 
 
-def convolution_refusal(call: Call, target: Target) -> str:
+def convolution_refusal(call: Call, target: Target, stored: tuple[DType, ...] = NARROW) -> str:
     """Why vectors do not convolve these operands, wherever they lie, or nothing."""
-    reason = vector_refusal(target) or static_views(call) or products_refusal(call, target)
+    reason = vector_refusal(target) or static_views(call) or products_refusal(call, target, stored=stored)
     reason = reason or refusals(call.kind.expressions(), computed_in(call))
     if reason:
         return reason
@@ -116,7 +117,7 @@ def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
     if dtype is f16:
         return math | {"mcc_vec_half.h"}
     dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
-    narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint(NARROW)
+    narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint((*NARROW, i8))
     return math | {"mcc_vec.h", *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow}
 
 
