@@ -9,7 +9,7 @@ from pathlib import Path
 from .build import Compiler, compile_shared
 from .host_model import host_model_header
 from .loaded import built, loaded
-from .model_report import Report, bad_folder
+from .model_report import Report, bad_folder, sources_of
 
 TEXT_HOST = Path(__file__).with_name("text_host.c")  # of programs of language models
 HOST_CDEF = Path(__file__).with_name("host.h").read_text(encoding="utf-8")
@@ -26,9 +26,8 @@ def build_shared(
 ) -> Path:
     """Compiles the C files of an output folder of mccompile; gives `out`. `steps`: so many tell when they end, and
     their times are wanted. `dump`: the model was compiled with --dump-values, and that is wanted."""
-    # The example program has a main of its own; the weights are read from the blob, which need not be compiled.
-    left_out = {"main.c", f"{report.prefix}_weights.c"}
-    sources = [path for path in sorted(folder.glob("*.c")) if path.name not in left_out]
+    # The weights are read from the blob, which need not be compiled.
+    sources = [path for path in sources_of(folder, report.prefix) if path.name != f"{report.prefix}_weights.c"]
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         if report.module:
             image = built(folder, report, str(compiler), Path(scratch))
