@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ sys.path.insert(0, str(TOP))
 
 _COLUMNS, _ROWS = 106, 30  # of the terminal
 _LINE, _CHARACTER = 17.0, 7.2  # size of a cell
+_HEIGHT = 320  # of the memory map
 _LONGEST_WAIT, _LAST_WAIT = 0.5, 6.0  # seconds
 _ESCAPE = re.compile(r"\x1b\[([\d;]*)m")
 _STYLE = """.s{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d7dde4;white-space:pre}
@@ -31,12 +33,11 @@ _STYLE = """.s{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fi
 
 
 def memory_map() -> str:
-    """The memory map of `mccompile analyze --html` as a picture of its own, with names in the large blocks."""
+    """The memory map of `mccompile studio` as a picture of its own, with names in the large blocks."""
     from mccompile import compile
-    from mccompile.emit.html_report import memory_maps
 
-    (found,) = memory_maps(compile(MODEL).report)
-    left, top, height = 70, 36, 320
+    found = _map(compile(MODEL).report)
+    left, top, height = 70, 36, _HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1090 {height + 90}" font-family="system-ui,sans-serif">',
         f'<rect width="1090" height="{height + 90}" fill="#fff" rx="8"/>',
@@ -63,6 +64,41 @@ def memory_map() -> str:
     legend = "Across: steps of a run. Up: bytes. Red: what is alive at the peak, below which no plan can be."
     parts.append(f'<text x="{left}" y="{top + height + 40}" font-size="13" fill="#5b6b7b">{legend}</text>')
     return "\n".join([*parts, "</svg>", ""])
+
+
+@dataclass(frozen=True)
+class _Block:
+    name: str
+    bytes: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class _Map:
+    bytes: int
+    steps: int
+    blocks: tuple[_Block, ...]
+
+
+def _map(report: Mapping[str, Any]) -> _Map:
+    """Where the buffers of a report lie: across 1000 by time, up by bytes."""
+    size, end = report["arena_bytes"], max(b["end"] for b in report["buffers"])
+    across, up = 1000 / end, _HEIGHT / size
+    blocks = (
+        _Block(
+            b["name"],
+            b["high"] - b["low"],
+            round(b["start"] * across, 2),
+            round(_HEIGHT - b["high"] * up, 2),
+            round((b["end"] - b["start"]) * across, 2),
+            round((b["high"] - b["low"]) * up, 2),
+        )
+        for b in report["buffers"]
+    )
+    return _Map(size, end, tuple(blocks))
 
 
 def alive(blocks: Sequence[Any], steps: int, step: int) -> list[Any]:

@@ -26,7 +26,7 @@ from .options import (
     samples_option,
     trust_flag,
 )
-from .pages import refuse_to_overwrite
+from .pages import page_of, refuse_to_overwrite
 from .told import tell
 from .usage import refuse_verb
 
@@ -73,7 +73,7 @@ def commands() -> None:
 )
 @force_flag
 @click.option("--explain", is_flag=True, help="Show the kernels considered for each call, and why others were refused.")
-@click.option("--html", "pages", is_flag=True, help="Write report.html beside the C files: what `analyze` shows.")
+@click.option("--html", "pages", is_flag=True, help="Write report.html beside the C files: the page of `studio`.")
 @json_flag
 @model_options
 def compile(  # noqa: A001 - what users type
@@ -165,13 +165,12 @@ def _with_pages(files: Mapping[str, bytes], packages: Sequence[Package]) -> Mapp
     """A page for each model, which report.json lists."""
     from ..emit.analysis import analysis_of
     from ..emit.folder import MARK, with_report
-    from ..emit.html_report import html_report
 
     pages = {}
     for package in packages:
         plan = package.plan
         name = f"report_{plan.prefix}_{plan.target}.html" if len(packages) > 1 else "report.html"
-        pages[name] = html_report(analysis_of(package)).encode()
+        pages[name] = page_of(package, analysis_of(package)).encode()
     return with_report({**files, **pages}, json.loads(files[MARK]))
 
 

@@ -92,7 +92,7 @@ COMMANDS = (
     Group(
         "Check and measure",
         "mccompile check kws.onnx --target cortex-m4",
-        ("check", "bench", "tune", "analyze", "evidence", "diff", "compare", "opt"),
+        ("check", "bench", "tune", "analyze", "studio", "evidence", "diff", "compare", "opt"),
     ),
     Group("See what there is", "mccompile doctor", ("boards", "targets", "ops", "doctor")),
 )

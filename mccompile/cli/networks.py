@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     "--html",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a page of the compiled result, with the noise of each tensor.",
+    help="Write the page of `studio` for the compiled result, with the noise of each tensor.",
 )
 @json_flag
 @quantizing_options
@@ -73,7 +73,7 @@ def quantize(
     recipe = replace(options.recipe, **how)
     report = quantization.quantize(model, destination, data, options, recipe, test)
     if html:
-        write_page(html, analysis_of(report.compiled, quantized=report.as_dict()))
+        write_page(html, report.compiled, analysis_of(report.compiled, quantized=report.as_dict()))
     click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
 
 

@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
 
+if TYPE_CHECKING:
+    from ..emit.package import Package
+
 _OTHERS = (".tflite", ".lite", ".h5", ".keras", ".pt", ".pth", ".pb", ".npz", ".c", ".h", ".bin", ".json", ".html")
 
 
-def write_page(path: Path, analysis: Mapping[str, Any]) -> None:
-    """The page for what `emit.analysis` says."""
-    from ..emit.html_report import html_report
+def write_page(path: Path, package: Package, analysis: Mapping[str, Any]) -> None:
+    """The page of one build, for what `emit.analysis` says of it."""
+    write_text(path, page_of(package, analysis))
 
+
+def page_of(package: Package, analysis: Mapping[str, Any]) -> str:
+    from ..emit.studio.page import studio_page
+    from ..emit.studio.view import view
+
+    return studio_page([view(analysis, [*lines_of(package)])])
+
+
+def write_text(path: Path, text: str, option: str = "--html") -> None:
     try:
-        path.write_text(html_report(analysis), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise cannot_write("the page", path, error, "--html") from None
+        raise cannot_write("the page", path, error, option) from None
+
+
+def lines_of(package: Package) -> Iterator[dict[str, Any]]:
+    """The lines of C that belong to steps, with their text."""
+    from ..evidence.lines import segments
+
+    prefix = package.plan.prefix
+    for path in (f"{prefix}.c", f"{prefix}_kernels.c", f"{prefix}_kernels.h"):
+        if path not in package.files:  # all of it is one file then
+            continue
+        text = package.files[path].decode().split("\n")
+        for piece in segments(path, package):
+            first, last = piece["lines"]
+            if piece["steps"]:
+                own = {"file": path, "first": first, "last": last, "what": piece["what"], "steps": list(piece["steps"])}
+                yield own | {"text": "\n".join(text[first - 1 : last])}
 
 
 def refuse_other_formats(destination: Path) -> None:

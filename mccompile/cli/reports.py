@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     help="Show the Pareto-optimal plans instead, or on the page as well: RAM, flash (weights and estimated code), time "
     "(estimated, relative to the fastest).",
 )
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write it as a page with charts.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of `studio`.")
 @click.option("--measure", is_flag=True, help="Add what `bench` measures to the page or the JSON.")
 @board_options
 @json_flag
@@ -73,12 +73,12 @@ def analyze(
         return seen[-1]
 
     if html and not as_json:
-        write_page(html, looked_at(*jobs[0]).as_dict())
+        looked_at(*jobs[0]).write(html)
         click.echo("".join(f"{line}\n" for line in held_of(jobs)), nl=False)
         return
     show_each("analyze", jobs, as_json, looked_at, hold=True)
     if html:
-        write_page(html, seen[0].as_dict())
+        seen[0].write(html)
 
 
 class _Seen:
@@ -104,6 +104,9 @@ class _Seen:
 
     def as_dict(self) -> dict[str, Any]:
         return self.found
+
+    def write(self, page: Path) -> None:
+        write_page(page, self.package, self.found)
 
     def show(self) -> str:
         from ..emit.summary import analysis, explanation

@@ -1,5 +1,5 @@
 """Everything there is to say of a compiled model, as one JSON object: what report.json says, and per step what it was
-fused from, which steps it reads from, and what the next kernel would have cost.
+fused from, which steps it reads from, which buffers it touches and when, and what the next kernel would have cost.
 
 `report.schema.json` beside this file is its schema.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.provenance import Provenance
 from ..passes.api import Explanation
-from ..plan.ir import Step, is_arena
+from ..plan.ir import Argument, Branch, Item, Plan, Repeat, RowRegion, Step, is_arena
 from .package import Package
 
 _OF_FILES = ("files", "seal")  # report.json says it of the output folder
@@ -28,9 +28,7 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **m
         if item.choice.candidates
     }
     steps = list(package.plan.steps())
-    sources = _sources(steps)
-    stacks = (measured or {}).get("function_stack_bytes", {})
-    took = _measured_steps(measured or {}, len(steps))
+    sources, when, buffers = _sources(steps), _moments(package.plan), _numbers(package.plan)
     return {
         **{key: value for key, value in report.items() if key not in _OF_FILES},
         "steps": [
@@ -40,9 +38,10 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **m
                 "result": ", ".join(str(a.type) for a in step.arguments if a.written and a.role != "scratch"),
                 "ram_bytes": _touched(step),
                 "weights_bytes": sum(a.high - a.low for a in step.arguments if a.address.base == "blob"),
-                **({"stack_bytes": stacks[step.function.name]} if step.function.name in stacks else {}),
+                **_measured(measured or {}, number, step.function.name),
                 "after": sources[number],
-                **took[number],
+                "moment": when[step.number],
+                "touches": [_touch(a, buffers) for a in step.arguments if is_arena(a.address.base)],
                 **_choice(choices, step.provenance, step.function.kernel.id),
             }
             for number, (step, said) in enumerate(zip(steps, report["steps"], strict=True))
@@ -52,12 +51,16 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **m
     }
 
 
-def _measured_steps(measured: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """What each step took, where that was measured step by step."""
-    steps = measured.get("steps")
-    if not isinstance(steps, list):
-        return [{} for _ in range(count)]
-    return [{f"measured_{unit}": step[unit] for unit in ("us", "ticks") if unit in step} for step in steps]
+def _measured(measured: Mapping[str, Any], number: int, function: str) -> dict[str, Any]:
+    """What is known of a step, and of its function, which others may share."""
+    found = {"stack_bytes": "function_stack_bytes", "code_bytes": "function_code_bytes"}
+    made = {key: measured[of][function] for key, of in found.items() if function in measured.get(of, {})}
+    if isinstance(measured.get("steps"), list):
+        took = measured["steps"][number]
+        made |= {f"measured_{unit}": took[unit] for unit in ("us", "ticks") if unit in took}
+    if "step_instructions" in measured:
+        made["measured_instructions"] = measured["step_instructions"][number]
+    return made
 
 
 def _touched(step: Step) -> int:
@@ -68,6 +71,47 @@ def _touched(step: Step) -> int:
         total += max(0, high - begin)
         end = (base, max(high, begin))
     return total
+
+
+def _moments(plan: Plan) -> dict[int, int]:
+    """When steps run, by their numbers, on the axis of the buffers' lives: a chain row by row is one moment."""
+    found: dict[int, int] = {}
+    time = 0
+
+    def visit(items: Sequence[Item]) -> None:
+        nonlocal time
+        for item in items:
+            time += 1
+            match item:
+                case Branch():
+                    visit(item.then)
+                    visit(item.otherwise)
+                case Repeat():
+                    visit(item.items)
+                case RowRegion():
+                    found.update((stage.run.number, time) for stage in item.stages)
+                case Step():
+                    found[item.number] = time
+
+    visit(plan.items)
+    return found
+
+
+def _numbers(plan: Plan) -> dict[tuple[str, int, str], int]:
+    """Of buffers in the report's list, by arena, first byte and name."""
+    return {(life.base, life.low, life.name): number for number, life in enumerate(plan.lives)}
+
+
+def _touch(argument: Argument, buffers: Mapping[tuple[str, int, str], int]) -> dict[str, Any]:
+    place = argument.address.place
+    number = buffers.get((argument.address.base, place.begin, place.name)) if place is not None else None
+    return {
+        "role": argument.role,
+        "type": str(argument.type),
+        "bytes": [argument.low, argument.high],
+        **({"buffer": number} if number is not None else {}),
+        **({"written": True} if argument.written else {}),
+    }
 
 
 def _sources(steps: Sequence[Step]) -> list[list[int]]:

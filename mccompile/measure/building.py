@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..base.errors import Problem, WrongUse
@@ -46,16 +47,35 @@ def refuse_undefined(package: Package) -> None:
 def build(package: Package, target: Target, cc: str | None = None) -> Model | Emulated:
     """The package as it runs on its target: emulated if the target names an emulator, else on this machine."""
     refuse_undefined(package)
-    # Weights through a window come as late as they may. (A module's Makefile takes flags instead of its own.)
-    late = ("-DMCC_LATE_COPIES",) if package.plan.window or any(a.copied for a in package.plan.arenas) else ()
+    flags = flags_of(package, target)
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         folder = Path(scratch, "out")
         package.write(folder)
         if target.run:
-            small = ("-Os",) if target.prefer == Prefer.FLASH else ()
-            return Emulated.build(folder, target, cc, (*small, *late))
-        flags = (*target.cflags, *late)  # the model's headers ask for the target's, whatever kernels were chosen
-        return Model.build(folder, cc, flags)
+            return Emulated.build(folder, target, cc, flags)
+        # the model's headers ask for the target's flags, whatever kernels were chosen
+        return Model.build(folder, cc, (*target.cflags, *flags))
+
+
+def flags_of(package: Package, target: Target) -> tuple[str, ...]:
+    """What a package is built with besides the target's own flags."""
+    # Weights through a window come as late as they may. (A module's Makefile takes flags instead of its own.)
+    late = ("-DMCC_LATE_COPIES",) if package.plan.window or any(a.copied for a in package.plan.arenas) else ()
+    small = ("-Os",) if target.run and target.prefer == Prefer.FLASH else ()
+    return (*small, *late)
+
+
+def own_functions(sizes: Mapping[str, int], package: Package) -> dict[str, int]:
+    """Of all functions of a program the bytes of those that steps call, with the parts that were cut out of them."""
+    names = {function.name for function in package.plan.functions}
+    found: dict[str, int] = {}
+    for name, nbytes in sizes.items():
+        parts = name.split("_")
+        heads = ("_".join(parts[:count]) for count in range(len(parts), 0, -1))
+        owner = next((head for head in heads if head in names), None)
+        if owner is not None:
+            found[owner] = found.get(owner, 0) + nbytes
+    return found
 
 
 def on_board(package: Package, port: Port) -> Served:

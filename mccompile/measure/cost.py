@@ -6,6 +6,7 @@ map, and from a painted stack.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +16,11 @@ from ..base.errors import Problem, WrongUse
 from ..base.stages import stage
 from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
-from ..toolchain.emulate import Emulated
+from ..toolchain.emulate import Emulated, Inputs
+from ..toolchain.image import function_bytes
 from ..toolchain.stack import Bound, CallGraph
+from ..toolchain.ticks import count_steps
+from .building import flags_of, own_functions
 from .correctness import build, input_sets
 from .windows import newest
 
@@ -35,6 +39,8 @@ class Cost:
     run_stack: int | None
     stack_bound: Bound  # of a run, by the compiler
     stacks: Mapping[str, int]  # the same of functions of steps, where there is a bound
+    functions: Mapping[str, int]  # bytes of code of functions of steps
+    by_step: Sequence[int] = ()  # instructions, where they were asked for
 
     @property
     def code_bytes(self) -> int:
@@ -73,7 +79,9 @@ class Cost:
             "run_stack_bound_bytes": self.stack_bound.bytes,
             "run_stack_bound_without": list(self.stack_bound.unseen),
             "function_stack_bytes": dict(self.stacks),
+            "function_code_bytes": dict(self.functions),
             "steps": sum(1 for _ in self.package.plan.steps()),
+            **({"step_instructions": list(self.by_step)} if self.by_step else {}),
         }
 
     def show(self) -> str:
@@ -109,8 +117,9 @@ def flash_of(sections: Mapping[str, Mapping[str, int]], sources: Sequence[str] =
 
 
 @stage("bench")
-def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> Cost:
-    """Builds and runs a model under emulation. Its input is random; only control flow in the model depends on it."""
+def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0, by_step: bool = False) -> Cost:
+    """Builds and runs a model under emulation. Its input is random; only control flow in the model depends on it.
+    `by_step`: each step is counted, too, in a second build."""
     target = options.resolved_target()
     if not target.run:
         fix = "name one of a core, such as --target cortex-m4 (`mccompile targets`)"
@@ -138,7 +147,21 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0) -> 
         count.run_stack,
         model.call_graph.bound(f"{package.plan.prefix}_run"),
         _stacks(package, model.call_graph),
+        own_functions(function_bytes(model.program), package),
+        _by_step(package, options, cc, inputs, count.run_instructions) if by_step else (),
     )
+
+
+def _by_step(package: Package, options: Options, cc: str | None, inputs: Inputs, whole: int) -> list[int]:
+    target = options.resolved_target()
+    steps = sum(1 for _ in package.plan.steps())
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        out = Path(scratch, "out")
+        package.write(out)
+        package.write_ticking(out)
+        return count_steps(
+            Emulated.build(out, target, cc, flags_of(package, target), ticks=steps), inputs, whole, steps
+        )
 
 
 def _stacks(package: Package, graph: CallGraph) -> dict[str, int]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import BadFile, Problem, WrongUse
 from ..emit.summary import table
+from .matching import matched
 from .results import Results, moved_weights, results
 
 _WORST = 3  # changes that stand first
-_QUANTIZES = ("QuantizeLinear", "DequantizeLinear")  # nodes that quantizing adds end in that
 
 FIGURES = {  # key -> what it is; less is better in all but the last
     "arena_bytes": "RAM: arena, bytes",
@@ -64,6 +64,7 @@ class Difference:
     steps: tuple[tuple[str, str], ...]  # name, and what happened to it
     results: Results | str = ""  # or why there are none
     weights: tuple[str, ...] = ()  # steps whose weights are other bytes
+    now: tuple[int | None, ...] = ()  # numbers after, of the steps that changed
 
     @property
     def has_changes(self) -> bool:
@@ -136,20 +137,30 @@ class Difference:
 
 def difference(before: Path, after: Path, data: Path | None = None, runs: int = 3) -> Difference:
     one, other = _read(before), _read(after)
+    found = of_reports(one, other)
+    if not (before.is_dir() and after.is_dir()):
+        if data is not None:
+            why, fix = "only folders have code that can be run", "name two output folders"
+            raise WrongUse(Problem("there are no results to compare", "--data", why, fix))
+        return found
+    weights = tuple(moved_weights(before, after, one, other))
+    return replace(found, results=results(before, after, data, runs), weights=weights)
+
+
+def since(before: Path, after: Mapping[str, Any]) -> Difference:
+    """What changed from a folder or report to what `emit.analysis` says now."""
+    return of_reports(_read(before), {**after, **after.get("measured", {}), "steps": after["steps"]})
+
+
+def of_reports(one: Mapping[str, Any], other: Mapping[str, Any]) -> Difference:
     figures = [
         Change(words, one[key], other[key])
         for key, words in FIGURES.items()
         if isinstance(one.get(key), int | float) and isinstance(other.get(key), int | float)
     ]
-    steps = tuple(_steps(_steps_of(one), _steps_of(other)))
-    if not (before.is_dir() and after.is_dir()):
-        if data is not None:
-            why, fix = "only folders have code that can be run", "name two output folders"
-            raise WrongUse(Problem("there are no results to compare", "--data", why, fix))
-        return Difference(_title(one), _title(other), tuple(figures), steps)
-    weights = tuple(moved_weights(before, after, one, other))
-    made = results(before, after, data, runs)
-    return Difference(_title(one), _title(other), tuple(figures), steps, made, weights)
+    changed = [*_steps(_steps_of(one), _steps_of(other))]
+    steps = tuple((name, change) for name, change, _ in changed)
+    return Difference(_title(one), _title(other), tuple(figures), steps, now=tuple(now for _, _, now in changed))
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -176,59 +187,41 @@ def _title(report: Mapping[str, Any]) -> str:
     return f"{report['model']} for {report['target']}"
 
 
-def _steps_of(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Steps by name; a name that stands there twice is told apart by its place."""
+def _steps_of(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     steps: Sequence[Mapping[str, Any]] = report["steps"] if isinstance(report["steps"], list) else []
-    found: dict[str, Mapping[str, Any]] = {}
+    return steps
+
+
+def _named(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A name that stands there twice is told apart by its place."""
+    found: dict[str, None] = {}
     for step in steps:
         name, count = step["name"] or step.get("op", "step"), 2
         key = name
         while key in found:
             key, count = f"{name} ({count})", count + 1
-        found[key] = step
-    return found
-
-
-def _matched(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Steps before by the same work after: of one name, else those that share a node, as layers of floats and of
-    integers do."""
-    found = {name: name for name in before if name in after}
-    left: dict[str, str] = {}
-    for name in after:
-        if name not in before:
-            for node in _nodes(name):
-                left.setdefault(node, name)
-    for name in before:
-        other = next((left[node] for node in _nodes(name) if node in left), None)
-        if name not in found and other is not None and other not in found.values():
-            found[name] = other
-    return found
-
-
-def _nodes(name: str) -> list[str]:
-    """Those that do the work of a step."""
-    return [node for node in name.partition(" (")[0].split(" + ") if not node.endswith(_QUANTIZES)]
+        found[key] = None
+    return [*found]
 
 
 def _steps(
-    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
-) -> Iterator[tuple[str, str]]:
-    same = _matched(before, after)
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str, int | None]]:
+    """Name, what happened to it, and its number after."""
+    same = matched(before, after)
     taken = set(same.values())
-    for name in {**before, **after}:
-        other = same.get(name)
-        if other is None and name in before:
-            yield name, "gone"
-        elif other is None and name not in taken:
-            yield name, f"new, {after[name]['kernel']}"
-        elif other is not None:
-            changes = [
-                f"{key} {before[name][key]} → {after[other][key]}"
-                for key in ("kernel", "macs")
-                if before[name].get(key) != after[other].get(key)
-            ]
-            if changes:
-                yield name, ", ".join(changes)
+    for number, (name, step) in enumerate(zip(_named(before), before, strict=True)):
+        if number not in same:
+            yield name, "gone", None
+            continue
+        there = after[same[number]]
+        keys = ("kernel", "macs")
+        changes = [f"{key} {step[key]} → {there[key]}" for key in keys if step.get(key) != there.get(key)]
+        if changes:
+            yield name, ", ".join(changes), same[number]
+    for number, (name, step) in enumerate(zip(_named(after), after, strict=True)):
+        if number not in taken:
+            yield name, f"new, {step['kernel']}", number
 
 
 def _number(value: float) -> str:

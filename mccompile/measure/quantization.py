@@ -29,9 +29,9 @@ from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
 from ..quantize.guards import check_test_set
 from ..quantize.quantize import Quantized, quantized
-from ..quantize.samples import Feed, Samples, decibels, read_samples, right_answers
-from ..quantize.through_onnxruntime import integer_form
+from ..quantize.samples import Feed, Samples, read_samples, right_answers
 from .correctness import build
+from .noise import noise
 
 _HEARD = 32  # samples that noise is measured and integers are compared with
 _WORST = 8  # tensors that are shown
@@ -107,8 +107,8 @@ class Report:
             before, after, count = self.accuracy.before, self.accuracy.after, self.accuracy.samples
             change = f"{100 * (after - before):+.2f} points"
             lines.append(f"accuracy  {before:.2%} before, {after:.2%} after ({change}; {count} samples, compiled)")
-        for name, noise in self.outputs.items():
-            lines.append(f"output    {name}: {noise:.1f} dB signal to noise")
+        for name, decibels in self.outputs.items():
+            lines.append(f"output    {name}: {decibels:.1f} dB signal to noise")
         worst = sorted(self.tensors.items(), key=lambda item: item[1])[:_WORST]
         lines += [f"tensor    {name}: {noise:.1f} dB" for name, noise in worst]
         if self.differences and self.differences.elements:
@@ -165,13 +165,13 @@ def _measured(model: Path, result: Path, made: Quantized, samples: Samples | Non
         return report
     here = Options(dims=options.dims, shapes=options.shapes, bounds=options.bounds, kernels=options.kernels)
     some = samples.feeds[:_HEARD]
-    noise = _noise(made.float_file, result, some)
+    heard = noise(made.float_file, result, some)
     names = Original(model, reading).outputs
     return replace(
         report,
         accuracy=_accuracy(Oracle(model, (), reading), result, samples, here),
-        outputs={name: noise[name] for name in names if name in noise},
-        tensors={name: value for name, value in noise.items() if name not in names},
+        outputs={name: heard[name] for name in names if name in heard},
+        tensors={name: value for name, value in heard.items() if name not in names},
         differences=_differences(result, some, here),
     )
 
@@ -185,23 +185,6 @@ def _accuracy(oracle: Oracle, result: Path, samples: Samples, options: Options) 
     got = [compiled.run(feed)[first] for feed in samples.feeds]
     labels = samples.labels
     return Accuracy(right_answers(wanted, labels), right_answers(got, labels), len(labels))
-
-
-def _noise(plain: Path, result: Path, feeds: Sequence[Feed]) -> dict[str, float]:
-    """Of all float tensors that both files have, by their name in the first, in dB."""
-    first, second = Original(plain), Original(result)
-    known = {*second.inner, *second.outputs}
-    twins = {name: integer_form(name) for name in first.inner if integer_form(name) in known}
-    twins |= {name: name for name in (*first.inner, *first.outputs) if name in known and name not in twins}
-    wanted = Oracle(plain, [name for name in twins if name not in first.outputs])
-    got = Oracle(result, [name for name in twins.values() if name not in second.outputs])
-    pairs: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in twins}
-    for feed in feeds:
-        a, b = wanted.run(feed), got.run(feed)
-        for name, twin in twins.items():
-            if a[name].dtype.kind == "f" and b[twin].dtype.kind == "f":
-                pairs[name].append((a[name], b[twin]))
-    return {name: decibels(found) for name, found in pairs.items() if found}
 
 
 def _differences(result: Path, feeds: Sequence[Feed], options: Options) -> Differences:

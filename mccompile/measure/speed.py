@@ -27,7 +27,7 @@ from ..plan.ir import Step
 from ..targets.api import Target
 from ..toolchain.build import compile_program, find_compiler, run_program
 from ..toolchain.run import Model
-from .building import refuse_undefined
+from .building import own_functions, refuse_undefined
 from .windows import newest
 
 SECONDS = 1.0  # of each of the two builds, roughly
@@ -40,6 +40,7 @@ class Speed:
     runs: tuple[float, ...]  # seconds, sorted
     steps: tuple[tuple[Step, float], ...]  # seconds of each in a run, the median
     peak: float  # GFLOP/s of one core
+    functions: Mapping[str, int]  # bytes of code of functions of steps
 
     @property
     def median(self) -> float:
@@ -72,6 +73,7 @@ class Speed:
             "arena_bytes": self.package.plan.arena_bytes,
             "portable": [step.as_dict() for step in self.package.plan.portable],
             "left_out": [each.as_dict() for each in self.package.left_out],
+            "function_code_bytes": dict(self.functions),
             "steps": [
                 {
                     "name": " + ".join(step.provenance),
@@ -134,7 +136,9 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
         timed.time(inputs, 1)
         spent.append(timed.spent(len(steps)))
     medians = np.median(np.diff(np.array(spent), axis=0), axis=0)
-    return Speed(package, tuple(runs), tuple(zip(steps, map(float, medians), strict=True)), measured_peak(target, cc))
+    spent_by = tuple(zip(steps, map(float, medians), strict=True))
+    functions = own_functions(whole.function_bytes, package)
+    return Speed(package, tuple(runs), spent_by, measured_peak(target, cc), functions)
 
 
 def _runs(model: Model, inputs: Mapping[str, Any]) -> list[float]:

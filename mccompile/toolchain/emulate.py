@@ -33,11 +33,14 @@ from .image import address, read_map
 from .loaded import built, loaded
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report, sources_of
 from .stack import FLAG, CallGraph, frames_by_compiler
+from .ticks import ticks_source
 from .tools import require
 from .wasm import MAGIC as WASM
 from .wasm import with_counters
 
 _FOLDER = Path(__file__).with_name("board")
+Inputs = Mapping[str, np.ndarray]
+Words = Sequence[str]
 _MAGIC = 0x4D434352
 _HEAD = struct.Struct("<8I")
 _WORD = struct.Struct("<I")
@@ -131,10 +134,11 @@ class Emulated:
 
     @classmethod
     def build(
-        cls, folder: Path, target: Target, cc: str | None = None, flags: Sequence[str] = (), dump: bool = False
+        cls, folder: Path, target: Target, cc: str | None = None, flags: Words = (), dump: bool = False, ticks: int = 0
     ) -> Emulated:
         """Cross-compile an output folder of mccompile. `flags` are added to the target's. For a target that names no
-        emulator the program is only looked at. `dump`: runs write what their steps make, too."""
+        emulator the program is only looked at. `dump`: runs write what their steps make, too. `ticks`: so many steps
+        tell when they end."""
         report = read_report(folder)
         command = run_command(target)
         compiler = shlex.split(cc) if cc else [target.compiler]
@@ -148,6 +152,9 @@ class Emulated:
             sources = [scratch / f"{report.prefix}_loaded.c"]
             sources[0].write_text(loaded(report, image), encoding="utf-8")
         machine = command[command.index("-M") + 1] if "-M" in command else ""
+        if ticks:
+            sources.append(scratch / "ticks.c")
+            sources[-1].write_text(ticks_source(ticks), encoding="utf-8")
         board_sources = [_FOLDER / "run_model.c", _FOLDER / "marks.c", _FOLDER / ("bare.c" if machine else "hosted.c")]
         includes = [f"-I{path}" for path in (scratch, _FOLDER, folder, folder / "runtime")]
         objects = []
@@ -184,6 +191,15 @@ class Emulated:
 
     def count(self, inputs: Mapping[str, np.ndarray], host_cc: str = "gcc") -> Count:
         """Exact numbers of instructions, and the stack that was used."""
+        lines, head = self.counted(inputs, host_cc)
+        init, run, again = (int(line) for line in lines)
+        if run != again:
+            raise CheckFailed(Problem("two equal runs took different numbers of instructions", self.report.prefix))
+        used = [None if stack == _UNKNOWN else stack for stack in head[3:5]]
+        return Count(init, run, used[0], used[1], head[5])
+
+    def counted(self, inputs: Inputs, host_cc: str, more: str = "") -> tuple[list[str], tuple[int, ...]]:
+        """The lines that count.c wrote, for init and two runs, and the head of the results. `more`: arguments of it."""
         counts = self.program.with_name("counts.txt")
         if self.program.read_bytes().startswith(WASM):
             counting = self.program.with_name("counting.wasm")
@@ -194,14 +210,10 @@ class Emulated:
             plugin = self.program.with_name("count.so")
             _call([host_cc, "-O2", "-fPIC", "-shared", str(_FOLDER / "count.c"), "-o", str(plugin)], "count.c")
             begin, end = (address(self.program, name) for name in ("board_count_begin", "board_count_end"))
-            chosen = f"{plugin},begin={begin:#x},end={end:#x},out={counts}"
+            chosen = f"{plugin},begin={begin:#x},end={end:#x},out={counts}{more}"
             command = [self._command[0], "-plugin", chosen, *self._command[1:], str(self.program)]
         _, _, head = self._execute(inputs, command)
-        init, run, again = (int(line) for line in counts.read_text(encoding="utf-8").split())
-        if run != again:
-            raise CheckFailed(Problem("two equal runs took different numbers of instructions", self.report.prefix))
-        used = [None if stack == _UNKNOWN else stack for stack in head[3:5]]
-        return Count(init, run, used[0], used[1], head[5])
+        return counts.read_text(encoding="utf-8").splitlines(), head
 
     def _execute(
         self, inputs: Mapping[str, np.ndarray], command: Sequence[str], state: bytes | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 from mccompile.base.errors import CheckFailed, Problem
@@ -59,21 +60,37 @@ def address(program: Path, symbol: str) -> int:
 def symbols(program: Path) -> dict[str, int]:
     """Where the symbols of a program stand, from its ELF symbol table."""
     contents = program.read_bytes()
+    thumb = contents[18] == 40  # whose lowest bit says Thumb
+    return {name: value & ~1 if thumb else value for name, value, _ in _symbols(contents)}
+
+
+def function_bytes(program: Path) -> dict[str, int]:
+    """Sizes of functions of an ELF file, by name without what compilers append; nothing of other files."""
+    contents = program.read_bytes()
+    found: dict[str, int] = {}
+    listed = {*_symbols(contents, only_functions=True)} if contents.startswith(b"\x7fELF") else set()
+    for name, _, size in sorted(each for each in listed if each[2]):
+        own = name.partition(".")[0]
+        found[own] = found.get(own, 0) + size
+    return found
+
+
+def _symbols(contents: bytes, only_functions: bool = False) -> Iterator[tuple[str, int, int]]:
+    """Name, value and size."""
     wide = contents[4] == 2
     sections_at = struct.unpack_from("<Q" if wide else "<I", contents, 40 if wide else 32)[0]
     size, count = struct.unpack_from("<HH", contents, 58 if wide else 46)
     sections = [_section(contents, sections_at + size * number, wide) for number in range(count)]
-    found = {}
     for kind, offset, length, link in sections:
-        if kind != 2:  # SHT_SYMTAB
+        if kind not in ((2, 11) if only_functions else (2,)):  # SHT_SYMTAB; SHT_DYNSYM, all that some compilers write
             continue
         names = sections[link][1]
         for start in range(offset, offset + length, 24 if wide else 16):
+            if only_functions and contents[start + (4 if wide else 12)] & 15 != 2:  # STT_FUNC
+                continue
             name = names + struct.unpack_from("<I", contents, start)[0]
-            value = struct.unpack_from("<Q" if wide else "<I", contents, start + (8 if wide else 4))[0]
-            text = contents[name : contents.index(b"\0", name)].decode(errors="replace")
-            found[text] = int(value) & ~1 if contents[18] == 40 else int(value)  # the lowest bit says Thumb
-    return found
+            value, nbytes = struct.unpack_from("<QQ" if wide else "<II", contents, start + (8 if wide else 4))
+            yield contents[name : contents.index(b"\0", name)].decode(errors="replace"), value, nbytes
 
 
 def _section(contents: bytes, start: int, wide: bool) -> tuple[int, int, int, int]:

@@ -25,6 +25,7 @@ from mccompile.base.errors import CheckFailed, Problem, WrongUse, raise_all
 from .build import DEFAULT_FLAGS, Library, find_compiler, load
 from .elements import Bytes, descriptors, from_bytes, read_strings, to_bytes
 from .host_library import HOST_CDEF, build_shared, read_weights
+from .image import function_bytes
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 
 POISON = 0xA5  # a number as float; 0xFF would be NaN in every float type
@@ -38,6 +39,7 @@ class Model:
 
     def __init__(self, library: Library, report: Report, weights: bytes) -> None:
         self.report = report
+        self.function_bytes: Mapping[str, int] = {}  # of code
         self._library = library
         self._weights_file = np.frombuffer(weights, np.uint8)
         self._weights = _Guarded(len(weights), _WEIGHTS_ALIGN)
@@ -63,8 +65,10 @@ class Model:
         # Where what is loaded cannot be deleted (Windows), it stays until somebody clears the temporary files.
         with tempfile.TemporaryDirectory(prefix="mccompile-", ignore_cleanup_errors=True) as scratch:
             shared = build_shared(folder, report, Path(scratch, "model.so"), find_compiler(cc), flags, steps, dump)
-            library = load(shared, HOST_CDEF)
-        return cls(library, report, read_weights(folder, report))
+            library, sizes = load(shared, HOST_CDEF), function_bytes(shared)
+        made = cls(library, report, read_weights(folder, report))
+        made.function_bytes = sizes
+        return made
 
     def resize(self, sizes: Mapping[str, int]) -> None:
         """How large the inputs of the next runs are; `run` sees to it by itself."""

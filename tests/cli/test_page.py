@@ -15,5 +15,5 @@ def test_a_page_beside_the_files_is_listed_and_replaced(tmp_path: Path) -> None:
     for _ in range(2):
         assert cli.run([str(path), "-o", str(out), "--html"]) == 0
     assert "report.html" in json.loads((out / "report.json").read_text())["files"]
-    assert "<svg" in (out / "report.html").read_text()
+    assert 'id="data"' in (out / "report.html").read_text()
     assert cli.run([str(path), "-o", str(out)]) == 0 and not (out / "report.html").exists()

@@ -73,7 +73,8 @@ def test_modules_and_make_targets_that_a_page_names_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_options_of_commands_that_a_page_shows_exist(page: Path) -> None:
     text = re.sub(r"\\\n", " ", page.read_text(encoding="utf-8"))
-    known = {option for command in commands.commands.values() for p in command.params for option in p.opts}
+    params = [p for command in commands.commands.values() for p in command.params]
+    known = {option for p in params for option in (*p.opts, *p.secondary_opts)}
     shown = re.findall(r"(?m)(?:^\$? ?|`)mccompile ([^`#|\n]*)", text)
     used = {option for line in shown for option in re.findall(r"(?<!\S)--[a-z][a-z0-9-]*", line)}
     assert used <= known | {"--help", "--version"}

@@ -1,0 +1,98 @@
+// The six questions that bring people here, answered in a sentence each.
+function drawAnswers() {
+  const build = builds[0], b = 0;
+  const box = el("input", { type: "number", id: "budget", min: "0", step: "any", value: budget / 1024, "aria-label": "Budget of RAM in KB",
+    on: { change: event => { budget = Math.max(0, Number(event.target.value)) * 1024; drawAnswers(); drawMemory(); drawPlans(); } } });
+  $("answers").replaceChildren(el("div", { class: "cards" },
+    largest(build, b), fits(build, b, box), slowest(build, b), worst(), changed(), advised(build, b)));
+  mark();
+}
+
+const card = (title, what, ...lines) => el("div", { class: "card", ...what }, el("h3", {}, title), lines);
+const big = text => el("b", { class: "big", text });
+const soft = (...parts) => el("p", { class: "soft" }, parts);
+
+function largest(build, b) {
+  const order = build.buffers.map((_, n) => n).sort((p, q) => span(build.buffers[q]) - span(build.buffers[p]));
+  if (!order.length) return card("Largest tensor", {}, soft("None: nothing lies in the arena."));
+  const n = order[0], buffer = build.buffers[n];
+  return card("Largest tensor", pick("buffer", b, n), big(bytes(span(buffer))), el("p", { class: "name", title: buffer.name, text: buffer.label }),
+    soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena, ${lifeText(build, buffer)}`));
+
+  function span(each) { return each.high - each.low; }
+}
+
+function needed(build) {
+  const figures = build.figures;
+  return figures.arena_bytes + (figures.struct_bytes || 0) + (figures.run_stack_bytes || 0) + (figures.external_bytes || 0);
+}
+
+function fits(build, b, box) {
+  const used = needed(build), all = build.figures.struct_bytes !== undefined, title = el("span", {}, "Does it fit in ", box, " KB?");
+  const what = all ? "arena, struct and stack" : "of arena";
+  if (used <= budget) return card(title, {}, big(`Yes: ${size(used)}`), soft(`${what}; ${size(budget - used)} are left.`));
+  const rest = used - build.figures.arena_bytes;
+  const plan = [...build.frontier].filter(each => each.ram_bytes + rest <= budget).sort((p, q) => p.estimated_time - q.estimated_time)[0];
+  const peak = build.buffers.map((buffer, n) => [buffer, n]).filter(([buffer]) => buffer.at_peak)
+    .sort((p, q) => q[0].high - q[0].low - p[0].high + p[0].low).slice(0, 3);
+  const over = big(`${size(used - budget)} too much`);
+  const held = soft("At the peak lie ", peak.map(([buffer, n], k) => [k ? ", " : "", link("buffer", b, n, `${buffer.label} ${size(buffer.high - buffer.low)}`, buffer.name)]), ".");
+  if (plan) return card(title, {}, over, el("p", {}, "Take ", link("plan", b, build.frontier.indexOf(plan), plan.options), ` : ${size(plan.ram_bytes)}.`), held);
+  const least = build.frontier.length ? Math.min(...build.frontier.map(each => each.ram_bytes)) : 0;
+  const words = least ? `The smallest plan takes ${size(least)}: make these tensors smaller (resolution, channels, int8).` :
+    build.figures.arena_bound_bytes + rest > budget ? "This order of steps cannot take less: try --prefer ram, which runs layers row by row, or int8." : "Try --prefer ram.";
+  return card(title, {}, over, el("p", { text: words }), held);
+}
+
+function slowest(build, b) {
+  const clock = clockOf(build) || ["macs", "MACs", "MACs", "work, not time"], key = clock[0];
+  const order = build.steps.map((_, n) => n).sort((p, q) => (build.steps[q][key] || 0) - (build.steps[p][key] || 0));
+  if (!order.length) return card("Slowest layer", {}, soft("There are no steps."));
+  const n = order[0], step = build.steps[n], why = build.portable.find(each => step.nodes.join(" + ") === each.name);
+  return card("Slowest layer", pick("step", b, n), big(`${percent((step[key] || 0) / totalOf(build, key))} of a run`),
+    el("p", { class: "name", title: step.nodes.join("\n"), text: stepTitle(step, n) }), el("p", {}, el("code", { text: step.kernel })),
+    soft(`${brief(step[key] || 0)} ${clock[2]}, ${clock[3]}.`, why && ` ${why.why}`));
+}
+
+function worst() {
+  const found = builds.flatMap((build, b) => build.steps.map((step, n) => ({ b, n, step, value: step.signal_to_noise })))
+    .filter(each => typeof each.value === "number");
+  if (!found.length) {
+    const noise = builds.flatMap(build => build.quantized ? build.quantized.noise : []).filter(each => each[2] !== null);
+    if (!noise.length) return card("Where accuracy is lost", {}, soft("Not measured: name the float model with --float, and samples with --data."));
+    const [name, short, value] = noise.reduce((p, q) => q[2] < p[2] ? q : p);
+    return card("Where accuracy is lost", {}, big(decibels(value)), el("p", { class: "name", title: name, text: short }), soft("of signal to noise: the least of all tensors."));
+  }
+  const before = each => {
+    const known = each.step.after.map(k => builds[each.b].steps[k].signal_to_noise);
+    return known.length && known.every(value => value !== undefined) ?
+      Math.min(...known.map(value => value === "exact" ? 99 : value)) : undefined;
+  };
+  const steps = found.map(each => ({ ...each, from: before(each) })).filter(each => each.from !== undefined);
+  const loss = each => each.from - each.value;
+  const most = steps.length ? steps.reduce((p, q) => loss(q) > loss(p) ? q : p) : found.reduce((p, q) => q.value < p.value ? q : p);
+  const last = found.filter(each => each.b === most.b).pop();
+  const whence = most.from === undefined ? "" : `${most.from === 99 ? "exact" : decibels(most.from)} before it, `;
+  return card("Where accuracy is lost", pick("step", most.b, most.n),
+    big(most.from === undefined || most.from === 99 ? decibels(most.value) : `−${loss(most).toFixed(1)} dB`),
+    el("p", { class: "name", title: most.step.nodes.join("\n") }, builds.length > 1 && chip(most.b), stepTitle(most.step, most.n)),
+    soft(`${whence}${decibels(most.value)} behind it; ${decibels(last.value)} at the end, against float.`));
+}
+
+function changed() {
+  const since = data.since;
+  if (!since) return card("What changed", {}, soft("Name an older output folder or report.json with --since."));
+  const line = since.worst[0] || "Nothing got worse.";
+  return card("What changed", {}, big(`${since.steps.length || "no"} steps`), el("p", { text: line }),
+    soft(el("a", { href: "#changes", text: "All figures" }), ` since ${since.before}`));
+}
+
+function advised(build, b) {
+  if (!build.frontier.length) return card("Which plan", {}, soft("Not tried: add --plans, which compiles the best plans and measures each."));
+  const plan = bestPlan(build), n = build.frontier.indexOf(plan), clock = planClock(build);
+  const fastest = Math.min(...build.frontier.map(each => each[clock[0]])), slower = plan[clock[0]] / fastest;
+  return card("Which plan", pick("plan", b, n), big(plan.options),
+    el("p", { text: `${size(plan.ram_bytes)} of RAM, ${brief(plan[clock[0]])} ${clock[1]}` }),
+    soft(plan.ram_bytes > budget ? `No plan fits ${size(budget)}; this one takes least.` :
+      `The fastest within ${size(budget)}${slower > 1.005 ? `, ${slower.toFixed(2)} times the fastest of all` : ", and of all"}; ${clock[2]}.`));
+}

@@ -1,0 +1,23 @@
+// Draws everything, and anew what depends on the width.
+function drawAll() {
+  drawHead();
+  drawAnswers();
+  drawFigures();
+  drawMemory();
+  drawLayers();
+  drawPlans();
+  drawChanges();
+  drawMore();
+  emptyDetail();
+}
+
+let drawnFor = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === drawnFor) return;
+  drawnFor = window.innerWidth;
+  hideDetail();
+  drawMemory();
+  drawLayers();
+  drawPlans();
+});
+drawAll();

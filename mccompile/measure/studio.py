@@ -1,0 +1,151 @@
+"""What the page of `mccompile studio` is told besides the analysis of each build: measurements, where integers lose
+accuracy, the best plans, and which steps do the same work.
+
+Invariant: a figure is measured or absent; why it is absent is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import MccError
+from ..base.stages import stage
+from ..check.inputs import random_sets
+from ..driver import Options, best_plans, compile, settled
+from ..emit.analysis import analysis_of
+from ..emit.package import Package
+from ..fitting import Point
+from ..frontend.load import load
+from ..frontend.original import Original
+from ..graph.ir import Graph
+from ..quantize.samples import Feed, read_samples
+from ..toolchain.tools import missing
+from .cost import cost
+from .matching import matched
+from .noise import noise, on_steps, twins, twins_by_work
+from .speed import speed
+
+_HEARD = 8  # samples that noise is measured with
+Job = tuple[Path, Options]
+
+
+@dataclass
+class Build:
+    """A model, compiled with options."""
+
+    path: Path
+    options: Options
+    package: Package
+    analysis: dict[str, Any]
+    without: list[str] = field(default_factory=list)  # what could not be measured, and why
+
+
+def built(path: Path, options: Options, measure: bool, plans: bool) -> Build:
+    package = compile(path, options)
+    build = Build(path, options, package, {})
+    measured = build_measured(build, options, by_step=True) if measure else None
+    best = [_point(build, point, measure) for point in best_plans(path, options)] if plans else None
+    build.analysis = analysis_of(package, measured, frontier=best and undominated(best))
+    return build
+
+
+def build_measured(build: Build, options: Options, by_step: bool = False) -> Mapping[str, Any] | None:
+    """What `bench` says, and how much each step takes; nothing where a program for that is missing."""
+    target = options.resolved_target()
+    if absent := missing([target.compiler, *target.run.split()[:1]]):
+        reason = f"{target.name} was not measured: {', '.join(absent)} is not installed"
+        build.without += [] if reason in build.without else [reason]
+        return None
+    try:
+        if target.run:
+            return dict(cost(build.path, options, by_step=by_step).as_dict())
+        return dict(speed(build.path, options).as_dict())
+    except MccError as error:  # a model that does not fit the emulated board is compiled all the same
+        build.without.append(f"{target.name} was not measured: {error.problems[0].what}")
+        return None
+
+
+def _point(build: Build, point: Point, measure: bool) -> dict[str, Any]:
+    """A plan with what it takes."""
+    own = replace(settled(build.path, build.options), **point.changes)
+    found = build_measured(build, own) if measure else None
+    names = {"us": "median_us", "instructions": "run_instructions", "code_bytes": "code_bytes"}
+    return point.as_dict() | {key: found[name] for key, name in names.items() if found and name in found}
+
+
+def undominated(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those that no other one is at least as good as, by what was measured."""
+    clock = next((key for key in ("us", "instructions") if all(key in p for p in points)), "estimated_time")
+
+    def figures(point: Mapping[str, Any]) -> tuple[float, ...]:
+        return point[clock], point["ram_bytes"], point["weights_bytes"] + point.get("code_bytes", 0)
+
+    kept: list[Mapping[str, Any]] = []
+    for point in sorted(points, key=figures):
+        if not any(all(a <= b for a, b in zip(figures(k), figures(point), strict=True)) for k in kept):
+            kept.append(point)
+    return kept
+
+
+@stage("compare with floats")
+def hear(build: Build, plain: Path, plain_options: Options, data: Path | None) -> None:
+    """Puts the signal to noise against the float model into the steps of a build."""
+    first, second = _graph(plain, plain_options), _graph(build.path, build.options)
+    pairs = twins(Original(plain, plain_options.reading), Original(build.path, build.options.reading))
+    by_work = twins_by_work(first, second)
+    pairs = pairs if len(pairs) >= len(by_work) else by_work
+    feeds = [f.inputs for f in random_sets(first, 0, _HEARD)] if data is None else read_samples(data, first).feeds
+    readings = plain_options.reading, build.options.reading
+    try:
+        found = noise(plain, build.path, feeds[:_HEARD], pairs, readings, _Handing(first, build.analysis["inputs"]))
+    except MccError as error:
+        build.without.append(f"the error against {plain.name} was not measured: {error.problems[0].what}")
+        return
+    heard = on_steps(build.analysis["steps"], second, {pairs[name]: value for name, value in found.items()})
+    for step, value in zip(build.analysis["steps"], heard, strict=True):
+        if value is not None:
+            step["signal_to_noise"] = value
+
+
+class _Handing:
+    """Floats as a model takes them whose inputs may be integers, in the order of the float model's inputs."""
+
+    def __init__(self, plain: Graph, inputs: Sequence[Mapping[str, Any]]) -> None:
+        self.names, self.inputs = [value.name for value in plain.inputs], inputs
+
+    def __call__(self, feed: Feed) -> Feed:
+        values = [feed[name] for name in self.names]
+        return {t["name"]: _stored(t, value) for t, value in zip(self.inputs, values, strict=False)}
+
+
+def _stored(tensor: Mapping[str, Any], value: np.ndarray) -> np.ndarray:
+    scheme = tensor.get("quantized")
+    if scheme is None or value.dtype.kind != "f" or scheme["axis"] is not None:
+        return value
+    wanted = np.dtype({"i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16"}[tensor["dtype"]])
+    limits = np.iinfo(wanted)
+    counted = np.rint(value / scheme["scales"][0]) + scheme["zeros"][0]
+    stored: np.ndarray = np.clip(counted, limits.min, limits.max).astype(wanted)
+    return stored
+
+
+def _graph(path: Path, options: Options) -> Graph:
+    return load(path, options.dims, options.shapes, options.bounds, options.reading)
+
+
+def pairs_of(builds: Sequence[Build]) -> list[list[list[int]]]:
+    """For each further build quadruples: the first build, that one, and numbers of steps of both that do the same."""
+    first = builds[0].analysis["steps"] if builds else []
+    return [
+        [[0, number, *pair] for pair in matched(first, build.analysis["steps"], by_work=True).items()]
+        for number, build in enumerate(builds[1:], 1)
+    ]
+
+
+def is_quantized(build: Build) -> bool:
+    return Original(build.path, build.options.reading).is_quantized

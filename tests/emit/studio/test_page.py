@@ -1,0 +1,305 @@
+"""The page says what the analysis says, in a browser, at both widths, and its links lead where they say."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mccompile.cli.pages import lines_of, page_of
+from mccompile.driver import Options
+from mccompile.emit.analysis import analysis_of
+from mccompile.emit.studio.page import studio_page
+from mccompile.emit.studio.view import view
+from mccompile.targets.api import Pool, Prefer
+from tests import small_models
+from tests.emit.studio.browser import shown
+from tests.small_models import compiled, model, node
+
+PLANS = [
+    {
+        "ram_bytes": 900,
+        "flash_bytes": 70,
+        "weights_bytes": 50,
+        "code_bytes": 20,
+        "estimated_time": 9.0,
+        "us": 2.0,
+        "options": "--prefer time",
+    },
+    {
+        "ram_bytes": 300,
+        "flash_bytes": 80,
+        "weights_bytes": 50,
+        "code_bytes": 30,
+        "estimated_time": 8.0,
+        "us": 3.5,
+        "options": "--prefer ram",
+    },
+]
+
+
+def chain(count: int) -> Any:
+    names = ["x", *(f"layer_{number}/with/a/rather/long/name/Relu:0" for number in range(count - 1)), "y"]
+    nodes = [node("Softmax", before, after) for before, after in pairwise(names)]
+    return model("chain", nodes, [("x", (2, 8))], [("y", (2, 8))])
+
+
+def shared() -> Any:
+    """A result in place, a part of another one, and names that have to be cut."""
+    layers = ("activation/Relu", "batch_normalization/FusedBatchNormV3", "conv2d/Conv2D")
+    long = ";".join(f"model/block_17/{layer}" for layer in layers)
+    nodes = [
+        node("Softmax", "x", long),
+        node("MatMul", f"{long} w", "wide"),
+        node("Softmax", "wide", "b"),
+        node("Concat", "b wide", "c", axis=0),
+        node("Exp", "c", "y"),
+    ]
+    return model("shared", nodes, [("x", (2, 8))], [("y", (4, 32))], {"w": np.ones((8, 32), np.float32)})
+
+
+def analysis_with_all(package: Any) -> dict[str, Any]:
+    """As after measuring, with plans, and error against float."""
+    functions = {function.name: 40 + number for number, function in enumerate(package.plan.functions)}
+    steps = [{"us": 1.5 + number} for number, _ in enumerate(package.plan.steps())]
+    measured = {"function_code_bytes": functions, "steps": steps, "median_us": 21.25, "code_bytes": 999}
+    analysis = analysis_of(package, measured, frontier=PLANS)
+    for number, step in enumerate(analysis["steps"]):
+        step["signal_to_noise"] = 40.0 - 7 * number
+    return analysis
+
+
+@pytest.fixture(scope="module")
+def package() -> Any:
+    return compiled(shared())
+
+
+@pytest.fixture(scope="module")
+def analysis(package: Any) -> dict[str, Any]:
+    return analysis_with_all(package)
+
+
+@pytest.fixture(scope="module")
+def page(package: Any, analysis: dict[str, Any]) -> str:
+    return page_of(package, analysis)
+
+
+def test_figures_are_those_of_the_report(page: str, analysis: dict[str, Any], package: Any, tmp_path: Path) -> None:
+    script = """const all = (selector, read) => [...document.querySelectorAll(selector)].map(read);
+        document.querySelector(".tensors .more")?.click();
+        return { bars: all("[data-metric]", e => [e.dataset.metric, Number(e.dataset.step), Number(e.dataset.value)]),
+          tiles: all("[data-figure]", e => [e.dataset.figure, Number(e.dataset.value)]),
+          blocks: all(".block", e => Number(e.dataset.bytes)),
+          rows: all(".trow [data-bytes]", e => Number(e.dataset.bytes)),
+          bound: all(".bound", e => Number(e.dataset.bytes)),
+          plans: all(".plan [data-ram]", e => Number(e.dataset.ram)) }"""
+    found = shown(page, script, tmp_path)
+    report = json.loads(package.files["report.json"])
+    tiles = dict(found["tiles"])
+    keys = ("arena_bytes", "arena_bound_bytes", "arena_naive_bytes", "weights_bytes", "macs")
+    assert {key: tiles[key] for key in keys} == {key: report[key] for key in keys}
+    assert tiles["median_us"] == 21.25 and tiles["code_bytes"] == 999
+    bars: dict[str, dict[int, float]] = {}
+    for metric, step, value in found["bars"]:
+        bars.setdefault(metric, {})[step] = value
+    for number, step in enumerate(report["steps"]):
+        assert bars["macs"].get(number, 0) == step["macs"]
+    for number, step in enumerate(analysis["steps"]):
+        assert bars["ram"][number] == step["ram_bytes"] and bars["time"][number] == step["measured_us"]
+        assert bars["flash"][number] == step["weights_bytes"] + step["code_bytes"]
+        assert bars["noise"][number] == step["signal_to_noise"]
+    sizes = sorted(b["high"] - b["low"] for b in report["buffers"])
+    assert sorted(found["blocks"]) == sorted(found["rows"]) == sizes
+    assert found["bound"] == [report["arena_bound_bytes"]]
+    assert sorted(found["plans"]) == sorted(plan["ram_bytes"] for plan in PLANS)
+
+
+CLICKS = """
+    const panel = document.getElementById("detail"), read = () => panel.textContent;
+    const click = node => { node.dispatchEvent(new MouseEvent("click", { bubbles: true })); return read(); };
+    const each = selector => [...document.querySelectorAll(selector)].map(node => [node.dataset.pick, click(node)]);
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_click_on_any_element_shows_what_it_is(
+    page: str, analysis: dict[str, Any], tmp_path: Path, width: int
+) -> None:
+    script = (
+        CLICKS
+        + """document.querySelector(".tensors .more")?.click();
+        const found = {};
+        for (const kind of [".lrow[data-pick]", ".block", ".trow[data-pick]", ".shared", ".plan", ".prow[data-pick]",
+            ".card[data-pick]"])
+          found[kind] = each(kind);
+        click(document.querySelector(".lrow[data-pick]"));
+        found.links = [...panel.querySelectorAll("[data-pick]")].length;
+        found.link = click(panel.querySelector("[data-pick]"));
+        found.linked = document.querySelectorAll(".lrow.linked").length;
+        document.querySelector("#detail .close").click();
+        found.closed = document.querySelectorAll(".on, .linked").length;
+        return found;"""
+    )
+    found = shown(page, script, tmp_path, width)
+    steps, buffers = analysis["steps"], analysis["buffers"]
+    for kind in (".lrow[data-pick]", ".card[data-pick]"):
+        for pick, text in found[kind]:
+            what, _, number = pick.split()
+            names = {"step": steps[int(number)]["nodes"] if what == "step" else []}.get(what, [])
+            assert all(name in text for name in names), "a name is shown in full"
+    assert [pick for pick, _ in found[".lrow[data-pick]"]] == [f"step 0 {n}" for n in range(len(steps))]
+    for number, (_, text) in enumerate(found[".lrow[data-pick]"]):
+        assert steps[number]["kernel"] in text and steps[number]["function"] in text and "lines" in text
+    for kind in (".block", ".trow[data-pick]"):
+        assert sorted(int(pick.split()[2]) for pick, _ in found[kind]) == [*range(len(buffers))]
+        for pick, text in found[kind]:
+            buffer = buffers[int(pick.split()[2])]
+            assert buffer["name"] in text and f"{buffer['high'] - buffer['low']:,} B" in text
+    assert found[".shared"] and all("Shares bytes with" in text for _, text in found[".shared"])
+    for kind in (".plan", ".prow[data-pick]"):
+        assert all(PLANS[int(pick.split()[2])]["options"] in text for pick, text in found[kind])
+        assert len(found[kind]) == len(PLANS)
+    assert found["links"] and found["link"] and found["linked"] and not found["closed"]
+
+
+def test_a_step_leads_to_its_lines_of_c(page: str, package: Any, tmp_path: Path) -> None:
+    script = (
+        CLICKS
+        + """const found = [...document.querySelectorAll(".lrow[data-pick]")].map(row => { click(row);
+        return [...panel.querySelectorAll("details.source")].map(each => [each.querySelector("summary").textContent,
+          [...each.querySelectorAll("[data-line]")].map(line => [Number(line.dataset.line), line.textContent])]) });
+        return found;"""
+    )
+    steps = [*package.plan.steps()]
+    for step, pieces in zip(steps, shown(page, script, tmp_path), strict=True):
+        assert {title.split(",")[0] for title, _ in pieces} >= {"shared.c", "shared_kernels.c"}
+        for title, lines in pieces:
+            written = package.files[title.split(",")[0]].decode().split("\n")
+            assert all(text.strip() == written[number - 1].strip() for number, text in lines)
+        assert any(step.function.name in text for _, lines in pieces for _, text in lines)
+
+
+def test_columns_sort_and_budgets_answer(page: str, analysis: dict[str, Any], tmp_path: Path) -> None:
+    script = (
+        CLICKS
+        + """
+        const order = () => [...document.querySelectorAll(".lrow[data-pick]")]
+          .map(row => Number(row.dataset.pick.split(" ")[2]));
+        const found = {};
+        for (const key of ["macs", "flash", "ram", "time", "noise", ""]) {
+          document.querySelector(`.lhead [data-sort="${key}"]`).click(); found[key] = order(); }
+        const tensors = () => [...document.querySelectorAll(".trow [data-bytes]")].map(e => Number(e.dataset.bytes));
+        document.querySelector(".tensors .more")?.click(); found.tensors = tensors();
+        const budget = value => { const box = document.getElementById("budget"); box.value = value;
+          box.dispatchEvent(new Event("change"));
+          return [...document.querySelectorAll(".card")].map(card => card.textContent); };
+        found.large = budget(64); found.small = budget(0.1); return found;"""
+    )
+    found = shown(page, script, tmp_path)
+    steps = analysis["steps"]
+    numbers = range(len(steps))
+    assert found["macs"][0] == max(numbers, key=lambda n: steps[n]["macs"])
+    assert found["time"] == sorted(numbers, key=lambda n: -steps[n]["measured_us"])
+    assert found["noise"] == sorted(numbers, key=lambda n: steps[n]["signal_to_noise"]) and found[""] == [*numbers]
+    assert found["tensors"] == sorted(found["tensors"], reverse=True)
+    assert any("Yes: " in text for text in found["large"]) and "--prefer time" in found["large"][5]
+    assert any("too much" in text for text in found["small"]) and "--prefer ram" in found["small"][5]
+
+
+def test_the_first_cards_answer_the_questions(page: str, analysis: dict[str, Any], tmp_path: Path) -> None:
+    largest, _, slowest, worst, changed, plan = shown(
+        page, 'return [...document.querySelectorAll(".card")].map(card => card.textContent);', tmp_path
+    )
+    most = max(b["high"] - b["low"] for b in analysis["buffers"])
+    last = len(analysis["steps"]) - 1
+    assert f"{most:,} B" in largest and analysis["steps"][last]["kernel"] in slowest and f"{last} " in slowest
+    assert "\u22127.0 dB" in worst and "--since" in changed and "--prefer time" in plan
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize(
+    "options", [Options(), Options(prefer=Prefer.RAM), Options(mem=(Pool("dtcm", 4096, 0), Pool("sram", None, 1)))]
+)
+def test_no_text_lies_over_another_one(options: Options, width: int, tmp_path: Path) -> None:
+    for number, make in enumerate((small_models.branches, small_models.conv, shared)):
+        made = compiled(make(), options)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        opened = """const first = overlaps(); document.querySelector(".lrow[data-pick]").click();
+            for (const each of document.querySelectorAll("details")) each.open = true;
+            return [first, overlaps()];"""
+        for found in shown(page_of(made, analysis_with_all(made)), opened, folder, width):
+            assert found["boxes"] > 30 and found["found"] == [] and found["wide"] <= 0
+
+
+def test_overlaps_are_seen(page: str, tmp_path: Path) -> None:
+    script = 'document.querySelector("h1").style.marginBottom = "-40px"; return overlaps();'
+    assert shown(page, script, tmp_path)["found"]
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_builds_stand_side_by_side(width: int, tmp_path: Path) -> None:
+    builds = [analysis_with_all(compiled(shared(), options)) for options in (Options(), Options(target="cortex-m4"))]
+    count = [len(build["steps"]) for build in builds]
+    more = {
+        "pairs": [[[0, 1, n, n] for n in range(min(count))]],
+        "without": ["cortex-m4 was not measured"],
+        "since": {
+            "before": "old",
+            "after": "new",
+            "worst": ["RAM: 1 → 2"],
+            "figures": [{"what": "RAM", "before": 1, "after": 2}],
+            "steps": [{"name": "a", "change": "gone"}, {"name": "b", "change": "kernel x → y", "step": 0}],
+        },
+    }
+    text = studio_page([view(build) for build in builds], more)
+    script = (
+        CLICKS
+        + """click(document.querySelector(".lrow[data-pick]"));
+        const rows = [...document.querySelectorAll(".lrow[data-pick]")];
+        return { pairs: rows.map(row => row.querySelectorAll(".kernel").length),
+          maps: document.querySelectorAll("svg.map").length, twin: panel.textContent, ...overlaps(),
+          values: [...document.querySelectorAll('[data-figure="arena_bytes"]')].map(e => Number(e.dataset.value)),
+          change: click(document.querySelector("#changes [data-pick]")) }"""
+    )
+    found = shown(text, script, tmp_path, width)
+    assert found["pairs"][: min(count)] == [2] * min(count) and found["maps"] == 2
+    assert found["values"] == [build["arena_bytes"] for build in builds]
+    assert "The same work elsewhere" in found["twin"] and "Step 0" in found["change"]
+    assert found["found"] == [] and found["wide"] <= 0
+
+
+def test_names_are_text() -> None:
+    made = small_models.conv()
+    for each in made.graph.node:
+        each.name = f"</script><script>alert('{each.name}')</script>"
+    text = page_of(package := compiled(made), analysis_of(package))
+    assert "<script>alert" not in text and "\\u003cscript>alert" in text
+
+
+def test_it_needs_nothing_from_elsewhere(page: str) -> None:
+    assert "src=" not in page and "@import" not in page and "fetch(" not in page
+    assert page.replace("http://www.w3.org/2000/svg", "").count("http") == 0
+
+
+def test_500_steps_are_less_than_two_megabytes_and_sort_at_once(tmp_path: Path) -> None:
+    made = compiled(chain(500))
+    text = page_of(made, analysis_of(made))
+    assert len(text.encode()) < 2_000_000
+    script = """const rows = () => document.querySelectorAll(".lrow[data-pick]").length, before = rows();
+        document.querySelector('.lhead [data-sort="ram"]').click(); return [before, rows()];"""
+    assert shown(text, script, tmp_path) == [500, 500]
+
+
+def test_lines_of_c_are_those_of_their_steps() -> None:
+    package = compiled(small_models.branches())
+    steps = [*package.plan.steps()]
+    pieces = [*lines_of(package)]
+    for number, step in enumerate(steps):
+        own = [piece for piece in pieces if number in piece["steps"] and piece["what"] in ("step", "function")]
+        assert {piece["what"] for piece in own} == {"step", "function"}
+        assert all(step.function.name in piece["text"] for piece in own)

@@ -1,0 +1,47 @@
+"""Tensors of a float model and of its integers find each other by layers where names differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.frontend.load import load
+from mccompile.measure.noise import noise, on_steps, twins_by_work
+from tests.small_models import model, node, save
+
+W = {"w": np.ones((4, 4), np.float32), "s": np.float32(0.5), "z": np.int8(0)}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    plain = model("plain", [node("MatMul", "x w", "a"), node("Relu", "a", "y")], [("x", (2, 4))], [("y", (2, 4))], W)
+    rounded = [
+        node("MatMul", "in w", "product"),
+        node("QuantizeLinear", "product s z", "q"),
+        node("DequantizeLinear", "q s z", "out"),
+    ]
+    other = model("other", rounded, [("in", (2, 4))], [("out", (2, 4))], W)
+    return save(plain, tmp_path), save(other, tmp_path)
+
+
+def test_a_layer_ends_behind_its_activation_and_its_rounding(files: tuple[Path, Path]) -> None:
+    assert twins_by_work(load(files[0]), load(files[1])) == {"y": "out"}
+
+
+def test_noise_is_that_of_rounding(files: tuple[Path, Path]) -> None:
+    x = np.full((2, 4), 0.3, np.float32)  # 1.2 becomes 1.0
+    found = noise(*files, [{"x": x}], {"y": "out"}, handed=lambda feed: {"in": feed["x"]})
+    assert found["y"] == pytest.approx(20 * np.log10(1.2 / 0.2), abs=0.01)
+
+
+def test_a_step_has_the_noise_of_the_last_tensor_that_it_makes(files: tuple[Path, Path]) -> None:
+    graph = load(files[1])
+    nodes = [name for node in graph.nodes for name in node.provenance]
+    steps = [{"nodes": nodes[:1]}, {"nodes": nodes}, {"nodes": ["other"]}]
+    assert on_steps(steps, graph, {"product": float("inf"), "out": 12.345}) == [
+        "exact",
+        pytest.approx(12.345, abs=0.01),
+        None,
+    ]
