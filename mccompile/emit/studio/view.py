@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .labels import labels
+from .short_names import labels
 
 TEXT_BYTES = 500_000  # of C that the page shows; longer code is named by its lines
 _OTHERS = 3  # kernels that were not chosen

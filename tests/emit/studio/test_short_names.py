@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mccompile.emit.studio.labels import LONGEST, label, labels
+from mccompile.emit.studio.short_names import LONGEST, label, labels
 
 
 @pytest.mark.parametrize(
