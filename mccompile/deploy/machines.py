@@ -50,9 +50,9 @@ def emulated(target: Target, ram: int, weights: int) -> Emulated | None:
 
 
 def on_chip(board: Board) -> OnChip | None:
-    """Its own memories; none where nothing says where they lie, or a bootloader lies first."""
+    """Its own memories; none where nothing says where they lie."""
     found = next((at for pattern, at in _chips().items() if _fits(pattern, board)), None)
-    if not found:
+    if found is None:
         return None
     flash, ram = found["flash"], found["ram"]
     code = Region(flash + _VECTORS, board.flash - _VECTORS)

@@ -1,7 +1,7 @@
 /* mcc_serve.h - lets a host check and measure a model on its board, over any stream of bytes.
  *
  * A frame (mcc_frame.h) holds a number of 4 bytes, a code, and a body. Numbers are little-endian. The host repeats a
- * request that is not answered; one with the number of the last that did something is answered again, and not done again.
+ * request that is not answered; one with the number of the last that did something is answered, and not done again.
  *
  *     code         body                             answer
  *     IDENTITY     -                                version, what it can (1), MCC_SERVE_BODY (2), ticks per second (4),
@@ -14,8 +14,8 @@
  *     STORE        offset (4), bytes                status, 0 (8): a piece of a new blob; the first begins it
  *
  * The first byte of an answer's body is 0; or MCC_SERVE_REFUSED: no such code, or memory that no area has; or
- * MCC_SERVE_BUSY: the answer is to come, and the board alive; or MCC_SERVE_STOPPED: a run waits for NEXT, and READ of area
- * MCC_SERVE_RECORD gives what a step has made (its bytes stand in the place of ticks).
+ * MCC_SERVE_BUSY: the answer is to come, and the board alive; or MCC_SERVE_STOPPED: a run waits for NEXT, and READ of
+ * area MCC_SERVE_RECORD gives what a step has made (its bytes stand in the place of ticks).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -40,7 +40,15 @@
 #define MCC_SERVE_SLACK MCC_FRAME_SLACK(MCC_SERVE_WHOLE)
 #define MCC_SERVE_FRAME (MCC_SERVE_WHOLE + MCC_SERVE_SLACK) /* on the line, without the zero at its end */
 
-enum { MCC_SERVE_IDENTITY = 1, MCC_SERVE_WRITE, MCC_SERVE_READ, MCC_SERVE_INIT, MCC_SERVE_RUN, MCC_SERVE_NEXT, MCC_SERVE_STORE };
+enum {
+    MCC_SERVE_IDENTITY = 1,
+    MCC_SERVE_WRITE,
+    MCC_SERVE_READ,
+    MCC_SERVE_INIT,
+    MCC_SERVE_RUN,
+    MCC_SERVE_NEXT,
+    MCC_SERVE_STORE
+};
 enum { MCC_SERVE_DONE = 0, MCC_SERVE_REFUSED, MCC_SERVE_BUSY, MCC_SERVE_STOPPED };
 enum { MCC_SERVE_STOPS = 1, MCC_SERVE_TIMES = 2, MCC_SERVE_STATE = 4, MCC_SERVE_STORES = 8 }; /* what a server can */
 enum { MCC_SERVE_TO_STOP = 1, MCC_SERVE_RESET = 2, MCC_SERVE_LOAD = 4 };                      /* how it runs */
@@ -71,7 +79,7 @@ struct mcc_serve {
     uint32_t *stack; /* its lowest address; NULL: not known */
     uint32_t number; /* of the last request that did something, and what it was answered */
     uint8_t code, how, answered[10];
-    uint8_t is_ready, is_late, is_stopped; /* did init succeed; is the frame longer than one can be; is a run under way */
+    uint8_t is_ready, is_late, is_stopped; /* did init succeed; is the frame too long; is a run under way */
     size_t count;                          /* bytes of the frame so far */
     uint8_t frame[MCC_SERVE_SLACK + MCC_SERVE_FRAME + 1u]; /* what comes is put behind the slack */
 };
@@ -128,7 +136,8 @@ MCC_INLINE void mcc_serve_act(mcc_serve *s)
     } else if (s->is_ready) {
         status = s->begin != NULL ? s->begin(s->how) : MCC_OK;
         if (status == MCC_OK) {
-            while ((status = mcc_serve_timed(s, s->run, &ticks, &stack)) == MCC_MORE) mcc_serve_reply(s, MCC_SERVE_BUSY);
+            while ((status = mcc_serve_timed(s, s->run, &ticks, &stack)) == MCC_MORE)
+                mcc_serve_reply(s, MCC_SERVE_BUSY);
         }
         if (status == MCC_OK && s->end != NULL) status = s->end();
     }

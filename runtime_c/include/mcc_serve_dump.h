@@ -1,5 +1,6 @@
-/* mcc_serve_dump.h - has a run behind a serial line stop at everything that its steps make, until the host has read what
- * it wants of that. For models that are compiled with --dump-values: <model>_set_dump(&m, mcc_serve_stop, &server).
+/* mcc_serve_dump.h - has a run behind a serial line stop at everything that its steps make, until the host has read
+ * what it wants of that. For models that are compiled with --dump-values:
+ * <model>_set_dump(&m, mcc_serve_stop, &server).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

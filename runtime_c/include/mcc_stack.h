@@ -14,14 +14,19 @@
 #if defined(__GNUC__)
 /* Both are leaves and never inlined: their frames begin where the stack of the caller ends. Their own frames, a few
  * words, are not painted and count as used. */
-MCC_UNUSED static __attribute__((noinline)) void mcc_stack_paint(uint32_t *lowest)
+#if defined(__OPTIMIZE__)
+#define MCC_STACK_LEAF static __attribute__((noinline, unused))
+#else
+#define MCC_STACK_LEAF MCC_INLINE
+#endif
+MCC_STACK_LEAF void mcc_stack_paint(uint32_t *lowest)
 {
     uint32_t *const end = (uint32_t *)__builtin_frame_address(0) - 4;
     volatile uint32_t *p;
     for (p = lowest; p < end; p++) *p = MCC_STACK_PAINT;
 }
 
-MCC_UNUSED static __attribute__((noinline)) uint32_t mcc_stack_used(const uint32_t *lowest)
+MCC_STACK_LEAF uint32_t mcc_stack_used(const uint32_t *lowest)
 {
     const volatile uint32_t *p = lowest;
     while (*p == MCC_STACK_PAINT) p++;

@@ -21,7 +21,8 @@
 #include "mcc_vec.h"
 
 /* (1 + q) * 2^n for a whole number n within -160..160, given t = n + 3 * 2^22 + 254: in two factors, as 2^n itself may
- * leave the range of floats. Half of the bits of t, shifted to the exponent, are one of them, the other half the rest. */
+ * leave the range of floats. Half of the bits of t, shifted to the exponent, are one of them, the other half is the
+ * rest. */
 #define MCC_VEC_SCALE(N)                                                                                               \
     MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N q, mcc_f32x##N t)                                         \
     {                                                                                                                  \
@@ -70,7 +71,8 @@ MCC_VEC_SCALE(16);
 #endif
 
 /* exp(x) = 2^n * (1 + q): t = n + 3 * 2^22 + BIAS, whose bits, shifted to the exponent, are 2^n with a BIAS of 127.
- * x = n * log(2) + r, |r| <= log(2)/2; q = r + r^2 * p(r), p by odd and even powers, which do not wait for each other. */
+ * x = n * log(2) + r, |r| <= log(2)/2; q = r + r^2 * p(r), p by odd and even powers, which do not wait for each
+ * other. */
 #define MCC_VECMATH_EXP(N, X, BIAS)                                                                                    \
     const mcc_f32x##N shift = mcc_set_f32x##N(12582912.0f + BIAS);                                                     \
     const mcc_f32x##N t = mcc_fma_f32x##N(X, mcc_set_f32x##N(1.44269504f), shift), n = mcc_sub_f32x##N(t, shift);      \

@@ -17,7 +17,6 @@ import pytest
 
 from mccompile import cli
 from mccompile.base.errors import CheckFailed, WrongUse
-from mccompile.deploy import machines
 from mccompile.deploy.ecosystem import ecosystem_of, ecosystems, mains, templates
 from mccompile.deploy.projects import Asked, project
 from mccompile.driver import Options
@@ -95,21 +94,6 @@ def test_boards_have_a_usual_ecosystem(board: str, ecosystem: str) -> None:
     found = catalogue.find(board)
     assert ecosystem_of("", found).name == ecosystem
     assert ecosystem_of("", found).facts_of(found)
-
-
-@pytest.mark.parametrize(
-    ("board", "flash", "ram"), [("nucleo_f446re", 0x08000000, 0x20000000), ("h743zi", 0x08000000, 0x24000000)]
-)
-def test_a_chip_has_its_own_memories(board: str, flash: int, ram: int) -> None:
-    found = machines.on_chip(catalogue.find(board))
-    assert found is not None
-    assert f"{flash:#x}" in found.script
-    assert f"{ram:#x}" in found.script
-
-
-@pytest.mark.parametrize("board", ["portenta_h7_m7", "maple_mini_b20", "uno"])
-def test_nothing_is_written_over_a_bootloader(board: str) -> None:
-    assert machines.on_chip(catalogue.find(board)) is None
 
 
 def test_every_board_has_an_ecosystem() -> None:

@@ -31,12 +31,6 @@ def test_the_catalogue_is_whole() -> None:
         assert 8 <= board.mhz <= 1000, board.key
 
 
-def test_a_part_has_one_size_of_memories() -> None:
-    """The sources exchange RAM and flash of some boards with this part."""
-    found = [board for board in catalogue.boards().values() if board.chip.startswith("STM32H750VB")]
-    assert {(board.ram, board.flash) for board in found} == {(512 << 10, 128 << 10)}
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_has_boards(family: str) -> None:
     assert [board for board in catalogue.boards().values() if (catalogue.family(board.chip) or ("",))[0] == family]
