@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .description import SPLITS, Spacing, unsupported
+from .description import SPLITS, Spacing, damaged, unsupported
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _PARTS = ("normalizers", "pretokenizers", "processors", "decoders")
@@ -30,7 +30,9 @@ def listed(told: Told | None) -> Iterator[Told]:
     if told["type"] != "Sequence":
         yield told
         return
-    inside = next(told[name] for name in _PARTS if name in told)
+    inside = next((told[name] for name in _PARTS if name in told), None)
+    if inside is None:
+        raise damaged("a sequence of steps has none")
     for each in inside:
         yield from listed(each)
 

@@ -68,7 +68,9 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     far = {**_TOKEN, "id": 1 << 23}
     spaces = {"type": "Metaspace", "replacement": ["a"], "prepend_scheme": "always", "split": False}
     level = {"type": "Sequence", "pretokenizers": [spaces, _LEVEL]}
-    for change in ({"added_tokens": [far]}, {"pre_tokenizer": level}, {"added_tokens": [{**_TOKEN, "content": [1]}]}):
+    changes: list[dict[str, Any]] = [{"added_tokens": [far]}, {"added_tokens": [{**_TOKEN, "content": [1]}]}]
+    changes += [{"pre_tokenizer": level}, {"pre_tokenizer": {"type": "Sequence"}}]
+    for change in changes:
         with pytest.raises(BadFile, match="is damaged"):
             library(written(path, {**small(), **change}))
     for part in (None, [], {}, {"model": 3}, {"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}}):
