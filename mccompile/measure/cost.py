@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class Cost:
     run_stack: int | None
     stack_bound: Bound  # of a run, by the compiler
     stacks: Mapping[str, int]  # the same of functions of steps, where there is a bound
-    functions: Mapping[str, int]  # bytes of code of functions of steps
+    functions: Mapping[str, int] = field(default_factory=dict)  # bytes of code of functions of steps
     by_step: Sequence[int] = ()  # instructions, where they were asked for
 
     @property
