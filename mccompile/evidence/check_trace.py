@@ -64,7 +64,7 @@ def _nodes(trace: dict[str, Any]) -> Iterator[str]:
 
 
 def _steps(trace: dict[str, Any], calls: dict[int, dict[str, Any]]) -> Iterator[str]:
-    positions = {node["position"] for node in trace["nodes"]}
+    positions, unread = {node["position"] for node in trace["nodes"]}, set(trace["unread_inputs"])
     if [step["step"] for step in trace["steps"]] != sorted(calls):
         yield "the steps are not those of the certificate of memory"
         return
@@ -72,7 +72,8 @@ def _steps(trace: dict[str, Any], calls: dict[int, dict[str, Any]]) -> Iterator[
         call = calls[step["step"]]
         if step["function"] != call["function"] or step["provenance"] != call["nodes"]:
             yield f"step {step['step']} is not that of the certificate of memory"
-        if not step["nodes"] or not positions.issuperset(step["nodes"]):
+        given = step["provenance"] and unread.issuperset(step["provenance"])  # the program gives it, nobody reads it
+        if not (step["nodes"] or given) or not positions.issuperset(step["nodes"]):
             yield f"step {step['step']} comes from no node: {step['kind']} {step['provenance']}"
     for name, found in trace["untraced"].items():
         if found:

@@ -6,7 +6,7 @@ that no step reads are listed as untraced, and evidence with such a list is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from ..base.dims import static
@@ -36,6 +36,7 @@ def trace(package: Package, nodes: Sequence[Listed]) -> dict[str, Any]:
     names = _Names(nodes)
     controls = [*_controls(plan.items)]
     steps = [_step(step, names) for step in plan.steps()]
+    unread = [tensor.name for tensor in plan.inputs if not names.of(tensor.name)]
     by_name: dict[str, list[int]] = {}
     for step in plan.steps():
         for name in step.provenance:
@@ -48,13 +49,14 @@ def trace(package: Package, nodes: Sequence[Listed]) -> dict[str, Any]:
         "schema": SCHEMA,
         "prefix": plan.prefix,
         "nodes": dispositions,
+        "unread_inputs": unread,
         "steps": steps,
         "controls": [{"nodes": names.nodes(provenance), "steps": inside} for provenance, inside in controls],
         "files": files,
         "blob": blob,
         "untraced": {
             "nodes": [node["position"] for node in dispositions if not node["disposition"]],
-            "steps": [step["step"] for step in steps if not step["nodes"]],
+            "steps": [s["step"] for s in steps if not s["nodes"] and not _only({*unread}, s["provenance"])],
             "lines": [[path, *s["lines"]] for path, parts in files.items() for s in parts if s["what"] == "untraced"],
             "bytes": [[part["begin"], part["end"]] for part in blob if part["what"] == "untraced"],
         },
@@ -103,6 +105,10 @@ def _step(step: Step, names: _Names) -> dict[str, Any]:
         "provenance": list(step.provenance),
         "nodes": names.nodes(step.provenance),
     }
+
+
+def _only(some: Set[str], names: Sequence[str]) -> bool:
+    return bool(names) and some.issuperset(names)
 
 
 def _controls(items: Iterable[Item]) -> Iterator[tuple[tuple[str, ...], list[int]]]:

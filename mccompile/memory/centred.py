@@ -54,9 +54,11 @@ def centred(blocks: Sequence[Block]) -> Placement:
 
 
 def _zones(blocks: Sequence[Block]) -> list[_Zone]:
-    """The largest block first, each in the first zone that is free; a zone is as large as the first of its blocks."""
+    """The largest block first, each in the first zone that is free; a zone is as large as the first of its blocks. Blocks
+    without bytes are in none: behind the last zone they would make the arena larger."""
     zones: list[_Zone] = []
-    for index in sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].start, i)):
+    sized = [index for index, block in enumerate(blocks) if block.size]
+    for index in sorted(sized, key=lambda i: (-blocks[i].size, blocks[i].start, i)):
         if not any(zone.add(index, blocks[index]) for zone in zones):
             zones.append(_Zone(blocks[index].size))
             zones[-1].add(index, blocks[index])

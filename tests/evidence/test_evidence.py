@@ -92,6 +92,17 @@ def test_steps_that_no_node_asked_for_are_traced(options: Options) -> None:
     folder.checked_trace(package, nodes_of(model), folder.checked(package))
 
 
+def test_an_input_that_is_fetched_and_not_read_is_listed() -> None:
+    nodes = [small_models.node("Neg", "x", "y")]
+    model = small_models.model("given", nodes, [("x", [3]), ("z", [4, 5])], [("y", [3])])
+    package = small_models.compiled(model, Options(inputs={"z": InputForm(rows=True)}))
+    memory = folder.checked(package)
+    found = folder.checked_trace(package, nodes_of(model), memory)
+    assert found["unread_inputs"] == ["z"] and [step["nodes"] for step in found["steps"]] == [[], ["0"]]
+    found["unread_inputs"] = []
+    assert "comes from no node" in check_trace.check(found, memory, package.files)[0]
+
+
 def test_lines_lead_back_to_nodes(written: Path) -> None:
     found = json.loads((written / "out" / "trace.json").read_text())
     chance = random.Random(0)

@@ -26,3 +26,8 @@ def test_an_arena_that_would_grow_too_much_is_the_smallest_one() -> None:
     found = centred([*early, late])
     assert found == push_down([*early, late])
     assert found.size == 10000 < 19000 / MOST
+
+
+def test_blocks_without_bytes_take_none() -> None:
+    """Also behind blocks that end where nothing is aligned."""
+    assert centred([Block("x", (Part(0, 2, 0, 140),), 16), Block("empty", (Part(1, 3, 0, 0),), 16)]).size == 140
