@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from ..base.dtypes import i64
 from ..base.marked import called, listed, words
@@ -89,6 +90,13 @@ def slices(plan: Plan) -> list[Slices]:
             found.append(_slice(len(found), _items((item,), indent)))
     kept = [f"    {line}".rstrip() for line in _states(plan.states)]
     return [*found, _slice(len(found), kept)] if kept else found
+
+
+def in_order(found: Sequence[Slices]) -> list[list[Slices]]:
+    """What the C that runs one slice is made of, in the order in which they run: chains of rows, and what lies between
+    two of them."""
+    each = {slices.first: slices for slices in found}.values()
+    return [list(group) for _, group in groupby(each, lambda slices: 0 if slices.is_single else slices.end)]
 
 
 def _slice(number: int, lines: Sequence[str]) -> Slices:

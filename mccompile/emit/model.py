@@ -23,7 +23,7 @@ from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import Carrier, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
-from .items import after_items, body, bring_c, check_c, pieces, place_of, slices
+from .items import after_items, body, bring_c, check_c, in_order, pieces, place_of, slices
 from .render import TEMPLATES, Source, comment, render, render_c
 from .run_parts import RunPart, run_parts
 from .wrappers.registry import wrapper_files
@@ -74,6 +74,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
     """What the templates of a model's own files are told."""
     written = _Written(plan)
     phases = [] if plan.sliced else [_phase(plan, *each) for each in plan.runs]
+    sliced = slices(plan) if plan.sliced else []
     moving = of_states(plan)
     outside = [*_outside(plan, "input"), *_outside(plan, "output")]
     return {
@@ -111,7 +112,8 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "phases": phases,
         "learns": _learns(plan),
         "sliced": plan.sliced,
-        "slices": slices(plan) if plan.sliced else [],
+        "slices": sliced,
+        "slices_in_order": in_order(sliced),
         "row_stages": most_stages(plan) if plan.sliced else 0,
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan.prefix, plan.states),

@@ -108,7 +108,7 @@ def _step(step: Step, names: _Names) -> dict[str, Any]:
 
 
 def _only(some: Set[str], names: Sequence[str]) -> bool:
-    return bool(names) and some.issuperset(names)
+    return bool(names) and some >= {*names}
 
 
 def _controls(items: Iterable[Item]) -> Iterator[tuple[tuple[str, ...], list[int]]]:

@@ -54,8 +54,8 @@ def centred(blocks: Sequence[Block]) -> Placement:
 
 
 def _zones(blocks: Sequence[Block]) -> list[_Zone]:
-    """The largest block first, each in the first zone that is free; a zone is as large as the first of its blocks. Blocks
-    without bytes are in none: behind the last zone they would make the arena larger."""
+    """The largest block first, each in the first zone that is free; a zone is as large as the first of its blocks.
+    Blocks without bytes are in none: behind the last zone they would make the arena larger."""
     zones: list[_Zone] = []
     sized = [index for index, block in enumerate(blocks) if block.size]
     for index in sorted(sized, key=lambda i: (-blocks[i].size, blocks[i].start, i)):
