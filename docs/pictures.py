@@ -13,10 +13,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 TOP = Path(__file__).resolve().parent.parent
 IMAGES = Path(__file__).resolve().parent / "images"
@@ -66,8 +65,7 @@ def memory_map() -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     name: str
     bytes: int
     x: float
@@ -76,8 +74,7 @@ class _Block:
     height: float
 
 
-@dataclass(frozen=True)
-class _Map:
+class _Map(NamedTuple):
     bytes: int
     steps: int
     blocks: tuple[_Block, ...]

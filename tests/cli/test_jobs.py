@@ -26,7 +26,7 @@ class Figures:
 
 @pytest.fixture
 def mlp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(commands, "figures_of", lambda model, options, cc, seed: Figures(model, options.target))
+    monkeypatch.setattr(commands, "figures_of", lambda model, options, *how: Figures(model, options.target))
     return small_models.save(small_models.mlp(), tmp_path)
 
 
