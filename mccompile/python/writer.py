@@ -18,12 +18,12 @@ from ..llm import chat
 from ..llm.program import program, with_tokenizer
 from ..toolchain.build import compile_shared, find_compiler, load
 from ..toolchain.host_library import TEXT_HOST
+from ..toolchain.session import aligned_bytes
 from . import cache
 
 _CDEF = """
 size_t text_session_bytes(void);
 size_t text_arena_bytes(void);
-size_t text_arena_align(void);
 const char *text_status(const void *session);
 int32_t text_made(const void *session);
 int text_begin(void *session, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
@@ -69,11 +69,12 @@ class Writer:
         self.chats = bool(said["language"]["chats"])
         library = load(folder / _SHARED, _CDEF)
         self._ffi, self._code = library.ffi, library.functions
-        self._weights = np.fromfile(folder / "out" / f"{said['prefix']}.mcb", np.uint8)
-        size, align = self._code.text_arena_bytes(), self._code.text_arena_align()
-        memory = np.zeros(size + align, np.uint8)
-        begin = -memory.ctypes.data % align
-        self._arena = memory[begin : begin + size]
+        blob = folder / "out" / f"{said['prefix']}.mcb"
+        self._weights = aligned_bytes(blob.stat().st_size)
+        with blob.open("rb") as file:
+            file.readinto(self._weights.data)
+        size = self._code.text_arena_bytes()
+        self._arena = aligned_bytes(size)
         self._session = np.zeros(self._code.text_session_bytes() // 8 + 1, np.uint64)
         parts = self._at(self._arena), size, self._at(self._weights), self._weights.size
         if not self._code.text_begin(self._at(self._session), *parts):

@@ -34,11 +34,11 @@ class Session:
         self._library: Library = load(shared, HOST_CDEF)
         self._turn = threading.Lock()
         self._weights = _memory_of(read_weights(folder, self.report))
-        self._arenas = [_memory(arena.bytes) for arena in self.report.arenas]
-        self._model = _memory(self._library.functions.mcc_host_model_bytes())
+        self._arenas = [aligned_bytes(arena.bytes) for arena in self.report.arenas]
+        self._model = aligned_bytes(self._library.functions.mcc_host_model_bytes())
         self._here = self._pointer(self._model)
         outside = [tensor for tensor in (*self.report.inputs, *self.report.outputs) if tensor.room]
-        self._outside = {tensor.symbol: _memory(tensor.room) for tensor in outside}
+        self._outside = {tensor.symbol: aligned_bytes(tensor.room) for tensor in outside}
         self._sizes: dict[str, int] | None = None
         self.reset()
 
@@ -206,7 +206,7 @@ def _misfit(report: Report, tensor: Tensor, array: np.ndarray) -> WrongUse:
     return WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, shown, f"give {tensor}"))
 
 
-def _memory(count: int) -> Bytes:
+def aligned_bytes(count: int) -> Bytes:
     """Zeros, aligned as well as code may ask."""
     whole = np.zeros(count + _ALIGN, np.uint8)
     start = -int(whole.ctypes.data) % _ALIGN
@@ -214,6 +214,6 @@ def _memory(count: int) -> Bytes:
 
 
 def _memory_of(content: bytes) -> Bytes:
-    memory = _memory(len(content))
-    memory[:] = np.frombuffer(content, np.uint8)
-    return memory
+    found = aligned_bytes(len(content))
+    found[:] = np.frombuffer(content, np.uint8)
+    return found

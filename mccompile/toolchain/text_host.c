@@ -5,7 +5,6 @@ size_t text_session_bytes(void) { return sizeof(TEXT_NAME(session)); }
 
 size_t text_arena_bytes(void) { return TEXT_SIZE(ARENA_BYTES); }
 
-size_t text_arena_align(void) { return TEXT_SIZE(ARENA_ALIGN); }
 
 const char *text_status(const void *session)
 {

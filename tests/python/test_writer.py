@@ -10,6 +10,7 @@ import pytest
 
 import mccompile
 from mccompile.base.errors import MccError, UnsupportedModel, WrongUse
+from mccompile.toolchain.session import aligned_bytes
 
 pytest.importorskip("tokenizers")
 
@@ -88,3 +89,8 @@ def test_a_network_without_tokenizer_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "tiny" / "tokenizer.json").unlink()
     with pytest.raises(MccError, match="there is no tokenizer"):
         loaded(tmp_path / "tiny").generate("a")
+
+
+def test_weights_and_arena_lie_where_the_c_wants_them() -> None:
+    """Wherever the allocator puts arrays."""
+    assert {aligned_bytes(count).ctypes.data % 64 for count in range(1, 4000, 97)} == {0}
