@@ -6,7 +6,7 @@ those that a run finds out once they are measured, or where a block first names 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -92,11 +92,24 @@ def slices(plan: Plan) -> list[Slices]:
     return [*found, _slice(len(found), kept)] if kept else found
 
 
-def in_order(found: Sequence[Slices]) -> list[list[Slices]]:
-    """What the C that runs one slice is made of, in the order in which they run: chains of rows, and what lies between
-    two of them."""
+def one_slice(found: Sequence[Slices]) -> str:
+    """C that runs slice `step`, in the order in which they run: chains of rows, and what lies between two of them."""
     each = {slices.first: slices for slices in found}.values()
-    return [list(group) for _, group in groupby(each, lambda slices: 0 if slices.is_single else slices.end)]
+    lines = [] if found else ["    (void)m;", "    (void)step;"]
+    for is_single, group in groupby(each, lambda slices: slices.is_single):
+        some = [*group]
+        lines += _cases(some) if is_single else [line for slices in some for line in _chain(slices)]
+    return "\n".join(lines)
+
+
+def _cases(group: Iterable[Slices]) -> list[str]:
+    cases = [[f"    case {one.first}u: {{", one.body, "        break;", "    }"] for one in group]
+    return ["    switch (step) {", *(line for case in cases for line in case), "    default: break;", "    }"]
+
+
+def _chain(rows: Slices) -> list[str]:
+    behind = f"step >= {rows.first}u && " if rows.first else ""
+    return [f"    if ({behind}step < {rows.end}u) {{", rows.body, "    }"]
 
 
 def _slice(number: int, lines: Sequence[str]) -> Slices:

@@ -23,7 +23,7 @@ from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import Carrier, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
-from .items import after_items, body, bring_c, check_c, in_order, pieces, place_of, slices
+from .items import after_items, body, bring_c, check_c, one_slice, pieces, place_of, slices
 from .render import TEMPLATES, Source, comment, render, render_c
 from .run_parts import RunPart, run_parts
 from .wrappers.registry import wrapper_files
@@ -113,7 +113,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "learns": _learns(plan),
         "sliced": plan.sliced,
         "slices": sliced,
-        "slices_in_order": in_order(sliced),
+        "one_slice": one_slice(sliced),
         "row_stages": most_stages(plan) if plan.sliced else 0,
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan.prefix, plan.states),
