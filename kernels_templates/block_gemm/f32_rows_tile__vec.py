@@ -128,8 +128,8 @@ class _Layout:
             "stop": f"first + {self.rows_at_once}",
             "rows": dim_c(self.rows),
             "layout": self,
-            "scope": ["piece", "first", "stop", "j", "float *panel", *(["float *sums"] if self.is_cut else [])],
-            "sums": self.depth * self.size.channels,
+            "scope": ["piece", "first", "stop", "j", "float *panel", *(["float *partial"] if self.is_cut else [])],
+            "panel": self.depth * self.size.channels,
         }
 
     def group(self, names: Sequence[str], header: str, vectors: int, last: int) -> Group:
@@ -162,7 +162,7 @@ class _Layout:
             index = index_c([down, across], ["i", "j"])
             return Reference(name, index, down if points > 1 else 0, across, stored=view.buffer.dtype)
 
-        sums = Reference("sums", index_c([wide], [f"({named('i')} - {named('first')})"]), wide, 1)
+        sums = Reference("partial", index_c([wide], [f"({named('i')} - {named('first')})"]), wide, 1)
         pairs = list(zip(self.call.ins, names, strict=True))[self.kind.fixed :]
         extras = [reference(view, name) for view, name in pairs] if final else []
         y = reference(self.call.outs[0], "y") if final else sums

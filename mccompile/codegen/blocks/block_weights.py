@@ -15,6 +15,7 @@ from ...base.constant import Constant
 from ...base.dims import ceil_div, static
 from ...base.dtypes import DTYPES, DType, bool_, f32, i8, u8
 from ...base.tensor import TensorType
+from ...expr.ir import apply, operand
 from ...kernels.api import Case, viewed
 from ...kinds.block_gemm import BlockGemm
 from ...program.ir import CONSTANT, Call
@@ -93,6 +94,8 @@ def cases() -> list[Case]:
             case = case_of(f"epilogue_{name}_{rows}", (rows, 32, 19), "u4", 16, True)
             kind = replace(case.kind, epilogue=RELU_OF_SUM) if isinstance(case.kind, BlockGemm) else case.kind
             found.append(replace(case, kind=kind, ins=(*case.ins, *case.outs), repeated={4: repeated}))
+    curved = case_of("cut_sum_with_curve", (20, 320, 24), "i4", 32, False)
+    found.append(replace(curved, kind=BlockGemm(32, epilogue=apply("tanh", operand(0, f32)))))
     return found
 
 

@@ -17,18 +17,19 @@ from ...plan.ir import Function, Item, Step, with_steps
 from ...program.ir import Call
 
 MOST_SHORT = (1 << 15) - 1
+_ADDRESS = " at 0x"  # in the text of an object that has none of its own: another one in every run
 
 
 def instance(kernel: Kernel, call: Call) -> tuple[object, ...]:
     """What the text of a kernel's function depends on besides its parameters, without its sizes.
 
-    A template may be given functions, which do not show what they do: that follows from kind and views.
+    A template may be given functions and objects that show nothing: that follows from kind, views and blocks.
     """
-    context = kernel.context(call)
-    shown = repr(sorted((name, None if callable(value) else value) for name, value in context.items()))
-    hidden = any(map(callable, context.values()))
-    views = [(view.shape, view.strides) for view in (*call.outs, *call.ins)] if hidden else []
-    return kernel.id, shown, repr((call.kind, views)) if views else "", call.rows, call.workers > 1
+    texts = {name: repr(value) for name, value in kernel.context(call).items()}
+    shown = sorted((name, text) for name, text in texts.items() if _ADDRESS not in text)
+    views = [(view.shape, view.strides) for view in (*call.outs, *call.ins)] if len(shown) < len(texts) else []
+    told = repr((call.kind, views, call.blocks)) if views else ""
+    return kernel.id, repr(shown), told, call.rows, call.workers > 1
 
 
 def share_functions(
