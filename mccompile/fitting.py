@@ -12,11 +12,12 @@ from typing import Any
 
 from .base.errors import CheckFailed, Problem, raise_all
 from .emit.package import Package
-from .targets.api import Prefer
+from .targets.api import WORTH, Prefer
 
 Changes = Mapping[str, Any]  # of options
 Attempt = Callable[[Changes], Package]
 _KNOWN = ("ram", "weights", "flash")  # of what budgets hold, before C is compiled
+SMALLEST: Changes = {"prefer": Prefer.RAM, "enough": 1}
 BETWEEN = 4  # plans between the smallest arena and that of the fastest plan
 
 
@@ -65,7 +66,9 @@ class Point:
 def told(changes: Changes) -> str:
     """As flags."""
     enough = changes.get("enough", 0)
-    return f"--budget ram={enough}" if enough else f"--prefer {changes['prefer']}"
+    if not enough:
+        return f"--prefer {changes['prefer']}"
+    return "--budget ram=min" if changes == SMALLEST else f"--budget ram={enough}"
 
 
 def fitting(attempt: Attempt, prefer: Prefer | None, budget: Mapping[str, int]) -> tuple[Point, bool]:
@@ -83,6 +86,8 @@ def _plans(prefer: Prefer | None, budget: Mapping[str, int]) -> Iterator[Changes
     """The fastest first."""
     if budget.keys().isdisjoint(_KNOWN) or prefer not in (None, Prefer.TIME):
         yield {}
+        if "ram" in budget and prefer in WORTH:
+            yield {"prefer": Prefer.RAM, "enough": budget["ram"]}
         return
     yield {"prefer": Prefer.TIME}
     yield {"prefer": Prefer.RAM, "enough": budget.get("ram", 0)}
@@ -93,8 +98,8 @@ def _plans(prefer: Prefer | None, budget: Mapping[str, int]) -> Iterator[Changes
 def frontier(attempt: Attempt) -> list[Point]:
     """The best plans: none is dominated, that is no better in any figure than another one. The fastest first."""
     preferred: list[Changes] = [{"prefer": what} for what in (Prefer.TIME, Prefer.RAM, Prefer.FLASH, Prefer.BALANCED)]
-    points = [Point(changes, attempt(changes)) for changes in preferred]
-    most, least = points[0].ram, points[1].ram
+    points = [Point(changes, attempt(changes)) for changes in (*preferred, SMALLEST)]
+    most, least = points[0].ram, points[-1].ram
     for number in range(1, BETWEEN + 1):
         enough = round(least * (most / max(1, least)) ** (number / (BETWEEN + 1)))
         changes = {"prefer": Prefer.RAM, "enough": enough}

@@ -109,7 +109,7 @@ class OptionTable:
         common=True,
     )
     prefer: Prefer | None = _option(
-        "Optimize for RAM, time, flash, or RAM times time (balanced); the target has a default.",
+        "Optimize for RAM (1 % may cost 2 % of time), time, flash, or both (balanced); the target has a default.",
         TARGET,
         common=True,
         metavar="ram|time|flash|balanced",
@@ -201,7 +201,7 @@ class OptionTable:
 
     budget: Mapping[str, int] = _option(
         "Fail above a limit: ram=96K (the arena), flash=512K (code and weights), weights=400K, stack=2K, "
-        "instructions=2M. All but ram and weights are measured with the target's compiler and emulator.",
+        "instructions=2M; ram=min is the smallest arena at any price. All but ram and weights are measured.",
         MEMORY,
         make=dict,
         common=True,

@@ -16,7 +16,7 @@ from .base.streaming import Stream
 from .importers.joining import Prepended
 from .passes.api import ALL
 from .passes.io.io_forms import InputForm, OutputForm, parse_input, parse_output
-from .targets.api import POOL_NAME, Pool, fastest_first
+from .targets.api import LEAST, POOL_NAME, Pool, fastest_first
 
 
 def _dim(text: str) -> tuple[str, tuple[int, int]]:
@@ -170,7 +170,9 @@ def _likely_budget(part: str) -> str:
 
 
 def budget_of(what: str, size: str) -> int:
-    """Bytes, where K is 1024; or instructions, where it is 1000."""
+    """Bytes, where K is 1024; or instructions, where it is 1000; of RAM also as few as there can be."""
+    if (what, size) == ("ram", "min"):
+        return LEAST
     number = _number(size, 1000 if what == "instructions" else 1024)
     if number is None:
         example = "2M" if what == "instructions" else "96K"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mccompile.base.errors import CheckFailed
+from mccompile.base.errors import CheckFailed, WrongUse
 from mccompile.driver import Options, best_plans, compile, settled
-from mccompile.targets.api import Prefer
+from mccompile.targets.api import LEAST, Prefer
 from tests.small_models import save
 from tests.small_quantized import convolutions
 
@@ -26,7 +26,8 @@ def arena(model: Path, **options: object) -> int:
 
 
 def test_a_budget_leads_to_the_fastest_plan_that_fits(model: Path) -> None:
-    fast, small = (compile(model, Options(target=TARGET, prefer=prefer)) for prefer in ("time", "ram"))
+    fast = compile(model, Options(target=TARGET, prefer="time"))
+    small = compile(model, Options(target=TARGET, budget={"ram": LEAST}))
     most, least = fast.plan.arena_bytes, small.plan.arena_bytes
     assert least < most
     assert compile(model, Options(target=TARGET, budget={"ram": most})).identity == fast.identity
@@ -49,6 +50,19 @@ def test_what_is_preferred_is_not_given_up_for_a_budget(model: Path) -> None:
     assert arena(model, prefer="ram", budget={"ram": 1 << 20}) == arena(model, prefer="ram")
 
 
+def test_ram_costs_no_more_time_than_it_is_worth(model: Path) -> None:
+    options = ({"prefer": "ram"}, {"prefer": "balanced"}, {"budget": {"ram": LEAST}})
+    ram, balanced, least = (compile(model, Options(target=TARGET, **each)) for each in options)  # type: ignore[arg-type]
+    assert least.plan.arena_bytes < ram.plan.arena_bytes <= balanced.plan.arena_bytes
+    assert ram.estimate.time * ram.plan.arena_bytes**2 < least.estimate.time * least.plan.arena_bytes**2
+    assert arena(model, prefer="ram", budget={"ram": least.plan.arena_bytes}) == least.plan.arena_bytes
+
+
+def test_the_smallest_arena_has_one_preference(model: Path) -> None:
+    with pytest.raises(WrongUse, match="ram=min does not go with --prefer time"):
+        arena(model, prefer="time", budget={"ram": LEAST})
+
+
 def test_weights_have_a_budget_too(model: Path) -> None:
     least = len(compile(model, Options(target=TARGET, prefer=Prefer.FLASH)).files["convolutions.mcb"])
     arena(model, budget={"weights": least})
@@ -61,6 +75,6 @@ def test_the_frontier_leads_from_the_fastest_plan_to_the_smallest(model: Path) -
     for one, other in permutations(points, 2):
         assert any(a < b for a, b in zip(one.figures, other.figures, strict=True))
     assert [point.time for point in points] == sorted(point.time for point in points)
-    assert min(point.ram for point in points) == arena(model, prefer="ram")
+    assert min(point.ram for point in points) == arena(model, budget={"ram": LEAST})
     for point in points:
         assert arena(model, **point.changes) == point.ram

@@ -27,7 +27,7 @@ from ..passes.io.io_forms import InputForm, OutputForm  # noqa: F401
 from ..passes.io.turn_io import IoLayout
 from ..passes.planning.inside import Looks
 from ..targets import api as target_api
-from ..targets.api import Pool, Prefer, Target, is_file  # noqa: F401
+from ..targets.api import LEAST, WORTH, Pool, Prefer, Target, is_file  # noqa: F401
 from ..targets.boards.catalogue import find, larger, shown
 from .memories import two_memories
 
@@ -59,8 +59,11 @@ class Options(OptionTable):
                 BlockActivations, self.block_activations, "block activations cannot be {!r}", "--block-activations"
             ),
         }
-        for name, value in (read | self._of_board()).items():
+        for name, value in read.items():
             object.__setattr__(self, name, value)
+        for given in (self._least, self._of_board):
+            for name, value in given().items():
+                object.__setattr__(self, name, value)
         check_known(self.planner, ("", *PLANNERS), "there is no planner {!r}", "--planner")
         self.delivery.check()
         check_wrappers(self.wrappers)
@@ -79,6 +82,17 @@ class Options(OptionTable):
         if self.recompute > 1 and self.dump_values:
             why = "tensors inside of strips never exist whole"
             raise WrongUse(Problem("--recompute does not go with --dump-values", "--recompute", why, "leave one out"))
+
+    def _least(self) -> dict[str, Any]:
+        """What `--budget ram=min` asks for."""
+        if self.budget.get("ram") != LEAST:
+            return {}
+        if self.prefer not in (None, Prefer.RAM):
+            what = f"--budget ram=min does not go with --prefer {self.prefer}"
+            why = "it asks for the smallest arena, whatever time that takes"
+            raise WrongUse(Problem(what, "--budget", why, "leave out --prefer"))
+        budget = {what: most for what, most in self.budget.items() if what != "ram"}
+        return {"prefer": Prefer.RAM, "enough": 1, "budget": budget}
 
     def _of_board(self) -> dict[str, Any]:
         """What a board sets. A target file may say more of its core; another core is refused."""
@@ -125,7 +139,8 @@ class Options(OptionTable):
         """What may be done with tensors in memory, on a resolved target."""
         blocks = self.rows == RowByRow.AUTO and "fuse_line_buffers" not in self.without
         rows = blocks and target.prefer == Prefer.RAM
-        balanced = (self.prefer or target_api.load(self.target).prefer) == Prefer.BALANCED
+        prefer = self.prefer or target_api.load(self.target).prefer
+        asked = self.enough or self.recompute > 1 or self.strips  # so much memory, or time, whatever that costs
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)
         recompute = self.recompute if rows and not self.strips else 1.0
         copied, near, far = two_memories(self.mem or target.separate_pools, self.weights_window)
@@ -138,7 +153,7 @@ class Options(OptionTable):
             enough=self.enough,
             strips=self.strips,
             recompute=recompute,
-            balanced=balanced,
+            worth=0 if asked else WORTH.get(prefer, 0),
             copied=copied,
             near=near,
             far=far,

@@ -111,7 +111,7 @@ class Memory:
     copied: bool = False  # steps work in a near memory alone; what lies in the far one is copied
     near: int | None = None  # bytes of these; None: as many as are wanted
     far: int | None = None
-    balanced: bool = False  # kernels are chosen for the smallest product of the arena and time
+    worth: int = 0  # percent of time that one percent of the arena may cost; 0: any
 
 
 @dataclass(frozen=True)

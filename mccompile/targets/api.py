@@ -43,11 +43,15 @@ class Prefer(StrEnum):
     RAM = "ram"
     TIME = "time"
     FLASH = "flash"
-    BALANCED = "balanced"  # the smallest product of RAM and time
+    BALANCED = "balanced"
 
     @classmethod
     def written(cls, text: str) -> Prefer:
         return chosen(cls, text, "cannot prefer {!r}", "--prefer")
+
+
+LEAST = -1  # a budget: as little as there can be
+WORTH = {Prefer.RAM: 2, Prefer.BALANCED: 1}  # percent of time that one percent of RAM may cost
 
 
 @dataclass(frozen=True)

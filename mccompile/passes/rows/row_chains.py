@@ -91,7 +91,7 @@ Strides = dict[Buffer, tuple[int, int]]  # of the rows of a buffer, and their nu
 def _turns(context: Context) -> bool:
     """Do signals run moment by moment? Kernels that compute several positions at once have one then, so only where
     memory comes first."""
-    return not context.memory.balanced
+    return context.memory.worth != 1
 
 
 def row_strides(body: Sequence[Item], turns: bool = False) -> Strides:

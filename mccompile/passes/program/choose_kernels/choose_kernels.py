@@ -1,5 +1,6 @@
-"""choose_kernels: which kernels the calls get where memory comes first: those of the plan with the smallest arena, and
-of such plans the fastest; or, if they are to be balanced, of that with the smallest product of arena and time.
+"""choose_kernels: which kernels the calls get where memory comes first: those of the plan with the smallest product of
+time and a power of the arena, which says how many percent of time one percent of memory may cost; or, where memory may
+cost any time, of the plan with the smallest arena, and of such plans the fastest.
 
 A kernel's workspace counts only where the peak is, and one that cannot run by rows breaks a chain; both show when
 memory is planned, so plans are made on trial. The search sets out from what each call would get alone, gives calls at
@@ -39,7 +40,7 @@ class Search:
 
     def __init__(self, plans: TrialPlans) -> None:
         self.plans, self.enough = plans, plans.context.memory.enough
-        self.balanced = plans.context.memory.balanced
+        self.worth = plans.context.memory.worth
         self.product = False  # what counts: of arena and time, or the arena first
         self.left = min(budgets().trials, budgets().tried_calls // plans.count)
         self.tried: dict[Picks, Trial] = {}
@@ -53,19 +54,19 @@ class Search:
         if math.prod(map(len, self.plans.among)) <= self.left:
             for picks in product(*(range(len(candidates)) for candidates in self.plans.among)):
                 self.better(picks)
-            if self.balanced:
+            if self.worth:
                 self.weigh()
             return self.picks
         while self.least[0] and any(self.better(picks) for picks in self.smaller()):
             pass
         self.faster()
-        if self.balanced:
+        if self.worth:
             self.weigh()
             self.faster()
         return self.picks
 
     def weigh(self) -> None:
-        """From here on the product of arena and time counts."""
+        """From here on the product of time and a power of the arena counts."""
         self.product = True
         self.least, self.picks = min((self.score(trial, trial.bytes), picks) for picks, trial in self.tried.items())
 
@@ -82,13 +83,13 @@ class Search:
         return True
 
     def score(self, trial: Trial, nbytes: int) -> Score:
-        over = nbytes * trial.time if self.product else max(0, nbytes - self.enough)
+        over = nbytes**self.worth * trial.time if self.product else max(0, nbytes - self.enough)
         return over, trial.time, nbytes
 
     def smaller(self) -> Iterator[Picks]:
         """Plans that may need less: the frugal kernels for all calls at the peak, for one of them, for all calls."""
         here = self.tried[self.picks].at_peak
-        if self.balanced:
+        if self.worth:
             yield self.changed(here, tuple(map(min, (pick + 1 for pick in self.picks), self.last)))
         yield self.changed(here, self.last)
         if len(here) > 1:

@@ -18,6 +18,7 @@ from mccompile.passes.lower import lower
 from mccompile.passes.program.choose_kernels.choose_kernels import Search
 from mccompile.passes.program.choose_kernels.trial_plans import Trial, TrialPlans
 from mccompile.pipeline import chosen
+from mccompile.targets.api import LEAST
 from tests.small_quantized import convolutions
 
 DEPTHWISE = "conv/i8_nhwc_depthwise__dsp"
@@ -50,7 +51,7 @@ def plans(made: onnx.ModelProto, options: Options) -> TrialPlans:
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_no_combination_of_kernels_is_better(network: str, target: str) -> None:
-    found = plans(NETWORKS[network], Options(target=target, prefer="ram"))
+    found = plans(NETWORKS[network], Options(target=target, budget={"ram": LEAST}))
     combinations = list(product(*(range(len(candidates)) for candidates in found.among)))
     trials = {picks: found.trial(picks) for picks in combinations}
     alone = trials[combinations[0]]
@@ -65,17 +66,18 @@ def test_no_combination_of_kernels_is_better(network: str, target: str) -> None:
             search.enough = enough
             trial: Trial = trials[search.best()]
             assert (max(0, trial.bytes - enough), trial.time) == best(enough)
-        search = Search(found)
-        search.balanced = True
-        trial = trials[search.best()]
-        assert not any(t.bytes <= trial.bytes and t.time < trial.time for t in trials.values())
-        assert trial.bytes * trial.time <= alone.bytes * alone.time
+        for worth in (1, 2):
+            search = Search(found)
+            search.worth = worth
+            trial = trials[search.best()]
+            assert not any(t.bytes <= trial.bytes and t.time < trial.time for t in trials.values())
+            assert trial.bytes**worth * trial.time <= alone.bytes**worth * alone.time
 
 
 def test_every_call_of_a_deep_network_is_tried_with_a_faster_kernel(target: str) -> None:
     same, wider = (8, 3, 1), (12, 3, 1)
     deep = convolutions(16, [same, same, same, (12, 3, 2), wider, wider, (16, 3, 2), (16, 3, 1)])
-    found = plans(deep, Options(target=target, prefer="ram"))
+    found = plans(deep, Options(target=target, budget={"ram": LEAST}))
     search = Search(found)
     search.enough = 0
     picks = search.best()
