@@ -45,6 +45,13 @@ if TYPE_CHECKING:
 @click.option("--accumulate", default=1, metavar="N", help="Batches between two steps, whose gradients are added up.")
 @click.option("--clip", type=float, metavar="NORM", help="The largest norm of all gradients together.")
 @click.option("--at-once", is_flag=True, help="Weights move in <model>_learn; no gradient is kept.")
+@click.option(
+    "--batch-norm",
+    type=click.Choice(["frozen", "train"]),
+    default="frozen",
+    show_default=True,
+    help="Does BatchNormalization learn, with the statistics of the batch?",
+)
 @model_options
 def train(
     model: Path,
@@ -57,6 +64,7 @@ def train(
     accumulate: int,
     clip: float | None,
     at_once: bool,
+    batch_norm: str,
     options: Options,
 ) -> None:
     """Compile a model into C that also learns.
@@ -69,10 +77,11 @@ def train(
     from ..emit.folder import write_folder
     from ..emit.summary import summary
     from ..frontend.load import name_of
+    from ..passes.learn.batch_norm import BatchNorm
     from ..passes.learn.optimizers import optimizer as optimizer_of
     from ..passes.learn.phase_graphs import Learning
 
-    asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate)
+    asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate, BatchNorm(batch_norm))
     package = trained(model, asked, options)
     files = arrange(package.files, layout, options.name or name_of(model), options) if layout else package.files
     write_folder(output, files, force)

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.choice import chosen
 from ..base.errors import Problem, WrongUse
 from ..driver import Options
 from ..driver.training import train as train_file
 from ..frontend.learned import write_learned
+from ..passes.learn.batch_norm import BatchNorm
 from ..passes.learn.losses import CLASSES
 from ..passes.learn.optimizers import optimizer as optimizer_of
 from ..passes.learn.phase_graphs import Learning
@@ -130,6 +132,7 @@ def train(
     accumulate: int = 1,
     at_once: bool = False,
     clip: float | None = None,
+    batch_norm: str = "frozen",
     cc: str | None = None,
     **keywords: Any,
 ) -> Trainer:
@@ -139,5 +142,6 @@ def train(
     if options is None and "target" not in keywords:
         given = replace(given, target="native")
     path, kept = model_file(model)
-    asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate)
+    statistics = chosen(BatchNorm, batch_norm, "there is no batch_norm {!r}", "batch_norm")
+    asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate, statistics)
     return Trainer(path, asked, given, cc, kept)

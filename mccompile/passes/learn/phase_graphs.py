@@ -14,10 +14,11 @@ from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal
-from ...graph.ir import Fact, Graph, Value, graphs
+from ...graph.ir import Fact, Graph, Node, Value, graphs
 from ...ops.api import resolve
 from ...ops.rules.backward import Writer
 from ...plan.learning import LOSS
+from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics
 from .gradients import gradients
 from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, place, root
@@ -38,13 +39,32 @@ class Learning:
     at_once: bool = False  # weights move as soon as their gradients are there, in the same call
     clip: float | None = None  # the largest norm of all gradients together
     accumulate: int = 1  # calls that learn between two steps
+    batch_norm: BatchNorm = BatchNorm.FROZEN
 
 
-def keep_weights(graph: Graph, asked: Learning) -> list[Value]:
+@dataclass(frozen=True)
+class Kept:
+    """What a network learns, as inputs that are kept."""
+
+    weights: list[Value]
+    normalized: list[Node]  # by the statistics of a batch
+    averages: list[Value]  # of these, which batches move
+
+
+def keep_weights(graph: Graph, asked: Learning) -> Kept:
     """Makes what learns inputs that are kept, and gives them."""
+    freeze(graph)
+    trains = asked.batch_norm == BatchNorm.TRAIN
+    learned = learning(graph, asked.learn, loss_output(graph, asked.loss), trains)
+    normalized = of_batches(graph.nodes, learned) if trains else []
+    averages = statistics(normalized, learned)
+    return Kept(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages))
+
+
+def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:
     found = []
     taken = {value.name for value in (*graph.inputs, *graph.outputs)}
-    for constant in learning(graph, asked.learn, loss_output(graph, asked.loss)):
+    for constant in constants:
         weight = Value(constant.name, Fact(constant.type))
         if weight.name in taken:
             why = "an input or output of the model has that name"
@@ -61,14 +81,17 @@ def keep_weights(graph: Graph, asked: Learning) -> list[Value]:
 
 def learning_graph(graph: Graph, asked: Learning) -> Graph:
     """Makes a network one that computes loss and gradients, and keeps them, or what they make of the weights."""
-    weights = keep_weights(graph, asked)
-    writer = _writer(graph)
+    kept = keep_weights(graph, asked)
+    weights, writer = kept.weights, _writer(graph)
+    moved = measure(graph, writer, kept.normalized)
     loss = add_loss(graph, writer, asked.loss)
     _free_names(graph, writer, asked, weights)
     graph.outputs = []
     slopes = gradients(graph, loss, weights)
     _keep(graph, LOSS, SCALAR, loss)
     graph.outputs[-1] = loss
+    for before in kept.averages:
+        _state(graph, before.name, moved[before])
     if asked.at_once:
         _move(graph, writer, asked, weights, slopes, {})
     else:
@@ -80,7 +103,7 @@ def learning_graph(graph: Graph, asked: Learning) -> Graph:
 def _free_names(graph: Graph, writer: Writer, asked: Learning, weights: Sequence[Value]) -> None:
     """What learning keeps has names of its own; values of the network that have them get others."""
     chosen = asked.optimizer
-    kept = {LOSS, LEARNED, RATE, *chosen.counts, *map(gradient_name, weights)}
+    kept = {LOSS, LEARNED, RATE, *chosen.counts, *(gradient_name(weight.name) for weight in weights)}
     kept |= {statistic_name(weight, name) for weight in weights for name in chosen.statistics}
     for value in [value for part in graphs(graph) for value in part.values() if value.name in kept]:
         if value in graph.inputs:
@@ -94,8 +117,9 @@ def step_graph(learned: Graph, asked: Learning) -> Graph:
     """The step behind a network that `learning_graph` made."""
     types = {value.name: value.type for value in learned.inputs}
     graph = Graph(f"{learned.name}_step")
-    weights = [_input(graph, name, types[name]) for name in learned.initial]
-    slopes = [_input(graph, gradient_name(value), value.type) for value in weights]
+    names = [name for name in learned.initial if gradient_name(name) in types]
+    weights = [_input(graph, name, types[name]) for name in names]
+    slopes = [_input(graph, gradient_name(value.name), value.type) for value in weights]
     count = _input(graph, LEARNED, SCALAR)
     writer = _writer(graph)
     scale = writer.pointwise(div(1.0, place(0)), count)
@@ -103,13 +127,13 @@ def step_graph(learned: Graph, asked: Learning) -> Graph:
         scale = _clipped(writer, slopes, scale, asked.clip)
     _move(graph, writer, asked, weights, slopes, {"scale": scale})
     _state(graph, LEARNED, writer.pointwise(mul(0.0, place(0)), count))
-    graph.initial = {**learned.initial, **{value.name: None for value in slopes}}
+    graph.initial = {**{name: learned.initial[name] for name in names}, **{value.name: None for value in slopes}}
     graph.sort()
     return graph
 
 
-def gradient_name(weight: Value) -> str:
-    return f"{weight.name}.gradient"
+def gradient_name(weight: str) -> str:
+    return f"{weight}.gradient"
 
 
 def statistic_name(weight: Value, name: str) -> str:
@@ -122,7 +146,7 @@ def _add_up(graph: Graph, writer: Writer, weights: Sequence[Value], slopes: Sequ
     is_later = apply("less", literal(0.0, f32), place(2))
     expr = add(apply("select", is_later, place(1), literal(0.0, f32)), place(0))
     for weight, slope in zip(weights, slopes, strict=True):
-        before = _input(graph, gradient_name(weight), weight.type)
+        before = _input(graph, gradient_name(weight.name), weight.type)
         _state(graph, before.name, writer.pointwise(expr, slope, before, count))
     _state(graph, LEARNED, writer.pointwise(add(place(0), 1.0), count))
 

@@ -28,14 +28,17 @@ LAYERS = {
     "InstanceNormalization": (1, 2),
     "RMSNormalization": (1,),
     "PRelu": (1,),
+    "Gather": (0,),
 }
+Layer = tuple[Node, list[Value]]
+BATCH_NORM = {"BatchNormalization": (1, 2)}  # which learns only where that is asked for
 
 
-def layers(nodes: Iterable[Node]) -> list[tuple[Node, list[Value]]]:
+def layers(nodes: Iterable[Node], batch_norm: bool = False) -> list[Layer]:
     """Layers in order, each with its weights."""
-    found = []
+    found, known = [], LAYERS | (BATCH_NORM if batch_norm else {})
     for node in nodes:
-        weights = [v for i in LAYERS.get(node.op.name, ()) if (v := _weight(node, i)) is not None]
+        weights = [v for i in known.get(node.op.name, ()) if (v := _weight(node, i)) is not None]
         if weights:
             found.append((node, [*weights, *_added(node)]))
     return found
@@ -55,18 +58,22 @@ def _added(node: Node) -> list[Value]:
     return [bias] if bias is not None and bias.type.rank <= 1 else []
 
 
-def learning(graph: Graph, text: str, of: Value) -> list[Value]:
+def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[Value]:
     """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for: those that lead to
     `of`."""
     leading = _leading(of)
-    known = layers(node for node in graph.nodes if node in leading)
-    if text == "all" or text.startswith("last:"):
-        if not known:
-            why = f"no Conv, Gemm, MatMul, recurrent layer or normalization in front of {of.name} has a constant of f32"
-            raise WrongUse(Problem("nothing can learn", "--learn", why, _instead(graph, leading)))
-        count = len(known) if text == "all" else _count(text, len(known))
-        return _unique([value for _, weights in known[-count:] for value in weights])
-    return _unique([value for name in text.split(",") for value in _named(graph, known, leading, name)])
+    known = layers((node for node in graph.nodes if node in leading), batch_norm)
+    return _unique([value for part in text.split(",") for value in _asked(graph, known, leading, part, of)])
+
+
+def _asked(graph: Graph, known: Sequence[Layer], leading: set[Node], text: str, of: Value) -> list[Value]:
+    if text != "all" and not text.startswith("last:"):
+        return _named(graph, known, leading, text)
+    if not known:
+        why = f"no Conv, Gemm, MatMul, recurrent layer or normalization in front of {of.name} has a constant of f32"
+        raise WrongUse(Problem("nothing can learn", "--learn", why, _instead(graph, leading)))
+    count = len(known) if text == "all" else _count(text, len(known))
+    return [value for _, weights in known[-count:] for value in weights]
 
 
 def _leading(of: Value) -> set[Node]:
@@ -102,7 +109,7 @@ def _count(text: str, most: int) -> int:
     return int(number)
 
 
-def _named(graph: Graph, known: Sequence[tuple[Node, list[Value]]], leading: set[Node], name: str) -> list[Value]:
+def _named(graph: Graph, known: Sequence[Layer], leading: set[Node], name: str) -> list[Value]:
     constants = {value.name: value for value in graph.constants()}
     if name in constants:
         value, why = constants[name], ""

@@ -152,7 +152,14 @@ def _seen(
             float(told.outputs[number][at]),
             lambda shake, at=at: float(judged.output(_shaken(after, shake), _shaken(batches[-1], shake))[at]),
         )
-    places = [(name, at) for name, weight in before.items() for at in _places(weight, chance)]
+    averages = judged.averages(before, batches[-1])
+    for name, at in [(name, at) for name, array in averages.items() for at in _places(array, chance)]:
+        yield (
+            f"the average {name}{list(at)}",
+            float(after[name][at]),
+            lambda shake, name=name, at=at: float(judged.averages(before, _shaken(batches[-1], shake))[name][at]),
+        )
+    places = [(name, at) for name, w in before.items() if name not in averages for at in _places(w, chance)]
     for number_of in chance.permutation(len(places))[:PLACES]:
         place = name, at = places[number_of]
         if judged.slope(before, batches, place) is None:

@@ -9,13 +9,14 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from mccompile.frontend.judged import judged
+from mccompile.passes.learn.batch_norm import BatchNorm
 from mccompile.passes.learn.optimizers import Optimizer, optimizer
 from mccompile.passes.learn.phase_graphs import Learning
-from mccompile.passes.learn.weights import LAYERS
+from mccompile.passes.learn.weights import BATCH_NORM, LAYERS
 from tests.fuzz import subject
 from tests.fuzz.subject import Arrays
 
-DRAWN = frozenset(LAYERS) - {"RMSNormalization"}  # which opsets of these graphs do not have
+DRAWN = frozenset(LAYERS | BATCH_NORM) - {"RMSNormalization"}  # which opsets of these graphs do not have
 ENDS = {"cross_entropy": ("", "Softmax", "LogSoftmax"), "nll": ("LogSoftmax",), "bce": ("Sigmoid",)}
 OPTIMIZERS = (
     "sgd,lr=0.1",
@@ -126,11 +127,12 @@ def _asked(chance: np.random.Generator, model: ModelProto, loss: str) -> Learnin
     floats = [tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.FLOAT]
     if floats and chance.random() < 0.2:
         learn = str(chance.choice(floats))
+    batch_norm = BatchNorm(chance.choice(list(BatchNorm)))
     if chance.random() < 0.15:
-        return Learning(loss, learn, optimizer("sgd,lr=1"), at_once=True)
+        return Learning(loss, learn, optimizer("sgd,lr=1"), at_once=True, batch_norm=batch_norm)
     clip = float(chance.choice([0.01, 0.5])) if chance.random() < 0.3 else None
     chosen = optimizer(str(chance.choice(OPTIMIZERS)))
-    return Learning(loss, learn, chosen, clip=clip, accumulate=int(chance.choice([1, 1, 2])))
+    return Learning(loss, learn, chosen, False, clip, int(chance.choice([1, 1, 2])), batch_norm)
 
 
 def _shaken(array: np.ndarray, chance: np.random.Generator) -> np.ndarray:

@@ -91,7 +91,8 @@ class Told:
 def run(lesson: Lesson, folder: Path, report: Report, build: Build) -> Told:
     """Builds and runs the code in a folder."""
     learned = [state for state in report.states if state.name in report.initial]
-    sums = [] if lesson.asked.at_once else [_sum_of(report, state) for state in learned]
+    names = {f"{state.name}.gradient" for state in learned}  # running averages have none
+    sums = [state for state in report.states if state.name in names]
     output = next(tensor for tensor in report.outputs if tensor.name == lesson.output)
     (folder / "main.c").write_text(_main(lesson, report, learned, sums, output), encoding="utf-8")
     program = folder / "program"
@@ -104,10 +105,6 @@ def run(lesson: Lesson, folder: Path, report: Report, build: Build) -> Told:
 
 def _flags(build: Build) -> list[str]:
     return [*build.flags, "-static"] if build.command else list(build.flags)
-
-
-def _sum_of(report: Report, weight: Tensor) -> Tensor:
-    return next(state for state in report.states if state.name == f"{weight.name}.gradient")
 
 
 def _main(lesson: Lesson, report: Report, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from mccompile.frontend.judged import judged
-from mccompile.judge.rules import NoWitness
+from mccompile.judge.rules import Graph, Node, NoWitness
 from mccompile.judge.run import judge
+from mccompile.passes.learn.batch_norm import BatchNorm
 
 from .lessons import Lesson
 
@@ -28,15 +29,47 @@ class Reference:
         self.end = ends[0] if ends else ""
 
     def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
-        graph = replace(self.graph, constants={**self.graph.constants, **weights})
+        """Of inference."""
+        return self._computed(self.graph, weights, batch)[self.lesson.output]
+
+    def _computed(self, graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:
+        graph = replace(graph, constants={**graph.constants, **weights})
         given = {name: array for name, array in batch.items() if name != "target"}
-        found = np.asarray(judge(graph, given)[self.lesson.output], np.float64)
-        if not np.isfinite(found).all():
+        found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given).items()}
+        if not np.isfinite(found[self.lesson.output]).all():
             raise NoWitness("what comes out is not finite")
         return found
 
+    def batch_norms(self, weights: Arrays) -> list[Node]:
+        """Those that take the statistics of the batch, as their averages are kept."""
+        if self.lesson.asked.batch_norm != BatchNorm.TRAIN:
+            return []
+        known = [node for node in self.graph.nodes if node.op == "BatchNormalization" and node.inputs[3] in weights]
+        return [node for node in known if node.inputs[1] in weights or node.inputs[2] in weights]
+
+    def learning(self, weights: Arrays) -> Graph:
+        """The network as it learns, with what goes into these as outputs."""
+        own = self.batch_norms(weights)
+        changed = [
+            replace(node, attributes={**node.attributes, "training_mode": 1}) if node in own else node
+            for node in self.graph.nodes
+        ]
+        outputs = dict.fromkeys([*self.graph.outputs, *(node.inputs[0] for node in own)])
+        return replace(self.graph, nodes=tuple(changed), outputs=tuple(outputs))
+
+    def averages(self, weights: Arrays, batch: Arrays) -> Arrays:
+        """Running averages behind a batch."""
+        own = self.batch_norms(weights)
+        found, computed = dict(weights), self._computed(self.learning(weights), weights, batch) if own else {}
+        for node in own:
+            x, keep = computed[node.inputs[0]], node.attributes.get("momentum", 0.9)
+            axes = tuple(axis for axis in range(x.ndim) if axis != 1)
+            for name, now in zip(node.inputs[3:5], (x.mean(axes), x.var(axes, ddof=1)), strict=True):
+                found[name] = keep * found[name] + (1 - keep) * now
+        return {name: found[name] for node in own for name in node.inputs[3:5]}
+
     def loss(self, weights: Arrays, batch: Arrays) -> float:
-        y, target = self.output(weights, batch), batch["target"]
+        y, target = self._computed(self.learning(weights), weights, batch)[self.lesson.output], batch["target"]
         kind = self.lesson.kind
         if kind in ("mse", "huber"):
             far = np.abs(y - target)
@@ -61,9 +94,7 @@ class Reference:
         total = 0.0
         for batch in batches:
             middle = self.loss(weights, batch)
-            ahead, behind, far = (
-                self.loss(_moved(weights, place, step), batch) for step in (STEP, -STEP, 3 * STEP)
-            )
+            ahead, behind, far = (self.loss(_moved(weights, place, step), batch) for step in (STEP, -STEP, 3 * STEP))
             first, second, third = (ahead - middle) / STEP, (middle - behind) / STEP, (far - ahead) / (2 * STEP)
             size = max(1e-2, abs(first), abs(second))
             if not max(abs(first - second), abs(first - third)) < 1e-2 * size:
@@ -94,7 +125,7 @@ class Optimizer:
         if self.asked.clip is not None:
             norm = np.sqrt(sum((mean**2).sum() for mean in means.values()))
             means = {name: mean * min(1.0, self.asked.clip / (norm + 1e-6)) for name, mean in means.items()}
-        return {name: self._moved(name, weights[name].astype(np.float64), means[name]) for name in weights}
+        return {name: self._moved(name, weights[name].astype(np.float64), means[name]) for name in means}
 
     def _moved(self, name: str, w: np.ndarray, g: np.ndarray) -> np.ndarray:
         o: Any = self.chosen
