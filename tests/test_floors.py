@@ -21,7 +21,7 @@ FLOORS = {
     "python": 13,
     "deploy": 12,
     "measure": 11,
-    "evidence": 11,
+    "evidence": 12,
     "llm": 11,
     "update": 11,
     "single_passes": 11,

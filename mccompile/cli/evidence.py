@@ -37,15 +37,18 @@ def evidence(model: Path, output: Path, force: bool, options: Options) -> None:
     from ..driver import compile as compile_model
     from ..emit.folder import write_folder
     from ..evidence.folder import evidence as folder_of
+    from ..evidence.stack import shown, stack_certificate
     from ..frontend.listed import listed
     from ..frontend.load import contents
 
     _refuse(model, options)
     package = compile_model(model, options)
     nodes = listed(model, options.reading)
-    files = folder_of(package, model.name, contents(model), _command(model), nodes)
+    stack = stack_certificate(package, options.resolved_target())
+    files = folder_of(package, model.name, contents(model), _command(model), nodes, stack)
     write_folder(output, files, force)
     click.echo(f"{output}: evidence for {package.plan.name} on {package.plan.target}")
+    click.echo(f"stack    {shown(stack)}")
     click.echo(f"check    python {shlex.quote(str(output / 'check.py'))}")
 
 

@@ -18,19 +18,26 @@ from ..emit.files import Files
 from ..emit.folder import MARK, with_report
 from ..emit.package import Package
 from ..frontend.listed import Listed
-from . import check_calls, check_memory, check_owners, check_trace
+from . import check_calls, check_memory, check_owners, check_stack, check_trace
 from .memory import memory_certificate
 from .page import page
 from .sbom import sbom
 from .trace import trace
 
-CHECKERS = ("check.py", "check_calls.py", "check_memory.py", "check_owners.py", "check_trace.py")
-SCHEMAS = ("evidence.schema.json", "memory.schema.json", "trace.schema.json")
+CHECKERS = ("check.py", "check_calls.py", "check_memory.py", "check_owners.py", "check_stack.py", "check_trace.py")
+SCHEMAS = ("evidence.schema.json", "memory.schema.json", "stack.schema.json", "trace.schema.json")
 
 
-def evidence(package: Package, model: str, contents: bytes, command: str, nodes: Sequence[Listed]) -> Files:
+def evidence(
+    package: Package,
+    model: str,
+    contents: bytes,
+    command: str,
+    nodes: Sequence[Listed],
+    stack: Mapping[str, Any] | str,
+) -> Files:
     """All files. `contents`: of the model's file; `command`: that makes the folder again. `nodes`:
-    of the file."""
+    of the file. `stack`: its certificate, or why there is none."""
     digest = hashlib.sha256(contents).hexdigest()
     code = {path: package.files[path] for path in package.files}
     memory = checked(package)
@@ -43,16 +50,17 @@ def evidence(package: Package, model: str, contents: bytes, command: str, nodes:
         "identity": package.identity.hex(),
         "command": command,
         "options": json.loads(code[MARK]).get("options", {}),
-        "not_run": not_run(),
+        "not_run": not_run() | ({"stack": stack} if isinstance(stack, str) else {}),
     }
     texts = {
         "memory.json": _json(memory),
         "trace.json": _json(traced),
+        **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack))}),
         "sbom.spdx.json": _json(bill),
         "evidence.json": _json(about),
         **{f"schemas/{name}": _own(f"schemas/{name}") for name in SCHEMAS},
         **{name: _own(name) for name in CHECKERS},
-        "index.html": page(about, memory, traced, bill),
+        "index.html": page(about, memory, traced, bill, {} if isinstance(stack, str) else stack),
     }
     made = {f"code/{path}": data for path, data in code.items()} | {n: text.encode() for n, text in texts.items()}
     return with_report(made, {"mccompile": __version__, "evidence": about["identity"]})
@@ -66,7 +74,6 @@ def not_run() -> dict[str, str]:
         "rounding_bound": "not part of this version",
         "time": "not part of this version",
         "misra": "cppcheck is not run here: see the page on MISRA of the documentation",
-        "stack": "mccompile bench says it for a target whose compiler is installed",
     }
 
 
@@ -89,6 +96,15 @@ def checked_trace(package: Package, nodes: Sequence[Listed], memory: dict[str, A
     if found:
         raise InternalError("the trace is refused: " + "; ".join(found[:5]))
     return traced
+
+
+def checked_stack(package: Package, stack: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of the stack."""
+    plain, prefix = _plain(stack), package.plan.prefix
+    found = check_stack.check(plain, package.files[f"{prefix}.h"].decode(), prefix, {})
+    if found:
+        raise InternalError("the certificate of the stack is refused: " + "; ".join(found[:5]))
+    return plain
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:

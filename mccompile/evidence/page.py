@@ -12,8 +12,15 @@ from .check_memory import calls_in
 _PAGE = Path(__file__).parent / "page.html.j2"
 
 
-def page(about: Mapping[str, Any], memory: Mapping[str, Any], trace: Mapping[str, Any], bill: Mapping[str, Any]) -> str:
+def page(
+    about: Mapping[str, Any],
+    memory: Mapping[str, Any],
+    trace: Mapping[str, Any],
+    bill: Mapping[str, Any],
+    stack: Mapping[str, Any],
+) -> str:
     buffers = [b for b in memory["buffers"] if b["life"]]
     tools = [package for package in bill["packages"] if package.get("versionInfo")]
     context = {"about": about, "memory": memory, "buffers": buffers, "bill": bill, "tools": tools, "trace": trace}
+    context["stack"] = stack
     return render_html(_PAGE, {**context, "calls": [*calls_in(memory["program"])]})

@@ -32,7 +32,7 @@ from .elements import from_bytes, to_bytes
 from .image import address, read_map
 from .loaded import built, loaded
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report, sources_of
-from .stack import FLAG, CallGraph, frames_by_compiler
+from .stack import FLAG, UNKNOWN, CallGraph, frames_by_compiler
 from .ticks import ticks_source
 from .tools import require
 from .wasm import MAGIC as WASM
@@ -44,7 +44,6 @@ Words = Sequence[str]
 _MAGIC = 0x4D434352
 _HEAD = struct.Struct("<8I")
 _WORD = struct.Struct("<I")
-_UNKNOWN = 0xFFFFFFFF
 _STAGES = {
     1: "reading inputs failed",
     2: "init failed",
@@ -195,7 +194,7 @@ class Emulated:
         init, run, again = (int(line) for line in lines)
         if run != again:
             raise CheckFailed(Problem("two equal runs took different numbers of instructions", self.report.prefix))
-        used = [None if stack == _UNKNOWN else stack for stack in head[3:5]]
+        used = [None if stack == UNKNOWN else stack for stack in head[3:5]]
         return Count(init, run, used[0], used[1], head[5])
 
     def counted(self, inputs: Inputs, host_cc: str, more: str = "") -> tuple[list[str], tuple[int, ...]]:
@@ -238,8 +237,8 @@ class Emulated:
             raise self._failed("its results are not whole", command)
         if head[1] != 0:
             raise self._failed(f"{_STAGES[head[1]]}, status {head[2]}", command)
-        if any(STACK_BYTES <= used < _UNKNOWN for used in head[3:5]):
-            raise self._failed(f"it needs more than {STACK_BYTES} bytes of stack", command)
+        if wrong := self.call_graph.exceeded(self.report.prefix, head[3:5], STACK_BYTES):
+            raise self._failed(wrong, command)
         first, rest = self._results(written)
         return first, self._results(rest)[0], head
 

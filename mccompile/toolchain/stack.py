@@ -9,11 +9,12 @@ and frames without a bound give no bound at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 FLAG = "-fcallgraph-info=su"  # of gcc 10 and newer: one .ci file beside each object
+UNKNOWN = 0xFFFFFFFF  # what a program tells where it has no stack of a known size
 _NODE = re.compile(r'node: { title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: { sourcename: "([^"]+)" targetname: "([^"]+)"')
 _FRAME = re.compile(r"(\d+) bytes \((static|dynamic,bounded|dynamic)\)")
@@ -60,6 +61,29 @@ def frames_by_compiler(files: Iterable[Path]) -> dict[str, Frame]:
 @dataclass(frozen=True)
 class CallGraph:
     frames: Mapping[str, Frame]
+
+    def below(self, functions: Iterable[str]) -> dict[str, Frame]:
+        """What calls of these functions may lead to, where it is known."""
+        found: dict[str, Frame] = {}
+        left = [*functions]
+        while left:
+            name = left.pop()
+            if name in self.frames and name not in found:
+                found[name] = self.frames[name]
+                left += found[name].calls
+        return dict(sorted(found.items()))
+
+    def exceeded(self, prefix: str, used: Sequence[int], room: int) -> str:
+        """What is wrong with the bytes that init and a run of a model have taken; empty: nothing."""
+        for name, taken in zip((f"{prefix}_init", f"{prefix}_run"), used, strict=True):
+            bound = self.bound(name)
+            if taken == UNKNOWN:
+                continue
+            if taken >= room:
+                return f"{name} needs more than {room} bytes of stack"
+            if bound.bytes is not None and not bound.unseen and taken > bound.bytes:
+                return f"{name} took {taken} bytes of stack, more than its bound of {bound.bytes}: please report it"
+        return ""
 
     def bound(self, function: str) -> Bound:
         """Of a call of a function, its own frame included."""

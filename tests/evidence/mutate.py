@@ -17,11 +17,14 @@ from typing import Any
 
 from mccompile.driver import Options, compile
 from mccompile.emit.package import Package
-from mccompile.evidence import check_calls, check_memory, check_owners, check_trace
+from mccompile.evidence import check_calls, check_memory, check_owners, check_stack, check_trace
 from mccompile.evidence.check_memory import calls_in
 from mccompile.evidence.memory import memory_certificate
+from mccompile.evidence.stack import stack_certificate
 from mccompile.evidence.trace import trace
 from mccompile.frontend.listed import Listed, listed
+from mccompile.targets.api import load
+from tests.evidence.stack_changes import OF_STACKS
 
 Certificate = dict[str, Any]
 Change = Callable[[Certificate, random.Random], bool]  # False: there is nothing of that kind in it
@@ -375,29 +378,30 @@ def main() -> int:
     arguments = parser.parse_args()
     missed = Counter[str]()
     for model in arguments.models:
-        package = compile(model, Options(target=arguments.target))
-        good, code = certificate(package)
-        found = problems(good, code)
-        if found:
-            print(f"{model}: the true certificate is refused: {found[0]}")
-            missed["true"] += 1
-        rejected = 0
-        for name, bad in broken(good, arguments.count, arguments.seed):
-            if problems(bad, code):
-                rejected += 1
-            else:
-                missed[name] += 1
-        print(f"{model}: {rejected} of {arguments.count} broken certificates rejected", flush=True)
-        traced, refused = trace_of(package, listed(model)), 0
-        for name, bad in broken(traced, arguments.count, arguments.seed, OF_TRACES):
-            if check_trace.check(bad, good, package.files):
-                refused += 1
-            else:
-                missed[name] += 1
-        print(f"{model}: {refused} of {arguments.count} broken traces rejected", flush=True)
+        for what, good, changes, check in _kinds(compile(model, Options(target=arguments.target)), listed(model)):
+            if found := check(good):
+                print(f"{model}: the true {what} is refused: {found[0]}")
+                missed["true"] += 1
+            bad = [*broken(good, arguments.count, arguments.seed, changes)]
+            accepted = [name for name, each in bad if not check(each)]
+            missed.update(accepted)
+            print(f"{model}: {len(bad) - len(accepted)} of {len(bad)} broken {what} rejected", flush=True)
     for name, times in missed.items():
         print(f"accepted: {name}, {times} times")
     return int(bool(missed))
+
+
+def _kinds(
+    package: Package, nodes: Sequence[Listed]
+) -> Iterator[tuple[str, Certificate, Sequence[Change], Callable[[Certificate], list[str]]]]:
+    """What there is of a package, how it is broken, and what its checker says."""
+    memory, code = certificate(package)
+    prefix = package.plan.prefix
+    yield "certificates", memory, CHANGES, lambda bad: problems(bad, code)
+    yield "traces", trace_of(package, nodes), OF_TRACES, lambda bad: check_trace.check(bad, memory, package.files)
+    stack, header = stack_certificate(package, load(package.plan.target)), package.files[f"{prefix}.h"].decode()
+    if not isinstance(stack, str):
+        yield "bounds of stacks", stack, OF_STACKS, lambda bad: check_stack.check(bad, header, prefix, {})
 
 
 if __name__ == "__main__":

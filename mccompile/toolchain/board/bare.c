@@ -4,7 +4,9 @@
 
 #include "board.h"
 
-#define PAINT 0xC5C5C5C5u
+#define PAINT 0xC5C5C5C5
+#define QUOTED(text) #text
+#define TEXT(macro) QUOTED(macro)
 
 extern uint32_t bare_stack_limit[], bare_stack_top[];
 extern uint8_t bare_data_load[], bare_data_start[], bare_data_end[], bare_bss_start[], bare_bss_end[];
@@ -35,6 +37,19 @@ __asm__(".syntax unified\n"
         "    .rept 14\n"
         "    .word bare_fault\n"
         "    .endr\n"
+        ".section .text.board_paint_stack,\"ax\",%progbits\n"
+        ".thumb_func\n"
+        ".global board_paint_stack\n"
+        ".type board_paint_stack,%function\n"
+        "board_paint_stack:\n"
+        "    ldr r0, =bare_stack_limit\n"
+        "    ldr r1, =" TEXT(PAINT) "\n"
+        "1:  str r1, [r0]\n"
+        "    adds r0, #4\n"
+        "    cmp r0, sp\n"
+        "    blo 1b\n"
+        "    bx lr\n"
+        "    .ltorg\n"
         ".text\n");
 
 static intptr_t semihost(intptr_t operation, const void *block)
@@ -59,6 +74,16 @@ __asm__(".section .vectors,\"ax\",%progbits\n"
         "    la t0, bare_fault\n"
         "    .word 0x30529073\n" /* csrw mtvec, t0, which assemblers want an extension for */
         "    j bare_start\n"
+        ".section .text.board_paint_stack,\"ax\",%progbits\n"
+        ".global board_paint_stack\n"
+        ".type board_paint_stack,%function\n"
+        "board_paint_stack:\n"
+        "    la t0, bare_stack_limit\n"
+        "    li t1, " TEXT(PAINT) "\n"
+        "1:  sw t1, 0(t0)\n"
+        "    addi t0, t0, 4\n"
+        "    bltu t0, sp, 1b\n"
+        "    ret\n"
         ".text\n");
 
 /* The three instructions are the mark of a semihosting call; they must be 4 bytes each and lie in one page. */
@@ -125,18 +150,11 @@ size_t board_write(int file, const void *from, size_t bytes)
     return bytes - (size_t)semihost(0x05, block);
 }
 
-/* Both are leaves and never inlined: their frames begin where the stack of the caller ends, at the canonical frame
- * address. Their own frames, a few words, are not painted and count as used. */
-__attribute__((noinline)) void board_paint_stack(void)
-{
-    uint32_t *const end = (uint32_t *)__builtin_frame_address(0) - 4;
-    volatile uint32_t *p;
-    for (p = bare_stack_limit; p < end; p++) *p = PAINT;
-}
-
+/* A leaf that is never inlined: its frame begins where the stack of the caller ends, at the canonical frame address.
+ * board_paint_stack above has no frame, so all below its caller is painted. */
 __attribute__((noinline)) long board_stack_used(void)
 {
     const volatile uint32_t *p = bare_stack_limit;
-    while (*p == PAINT) p++;
+    while (p < (const volatile uint32_t *)__builtin_dwarf_cfa() && *p == PAINT) p++;
     return (long)((uintptr_t)__builtin_dwarf_cfa() - (uintptr_t)p);
 }
