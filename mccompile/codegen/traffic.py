@@ -24,8 +24,8 @@ AROUND = 6  # instructions of a loop around runs or vectors: the counter, where 
 # fmt: off
 OPERATIONS = {  # in vectors; divisions count as 8
     "div": 8, "sqrt": 8, "exp": 16, "log": 16, "expm1": 20, "log1p": 20, "tanh": 20, "erf": 24, "sin": 40, "cos": 40,
-    "tan": 60, "asin": 60, "acos": 60, "atan": 60, "sinh": 50, "cosh": 50, "asinh": 90, "acosh": 90, "atanh": 70,
-    "pow": 80, "mod": 50, "fmod": 40,
+    "tan": 60, "asin": 24, "acos": 24, "atan": 24, "sinh": 50, "cosh": 50, "asinh": 90, "acosh": 90, "atanh": 70,
+    "pow": 80, "mod": 28, "fmod": 20,
 }
 # fmt: on
 LIBRARY = 4  # times that for a function of the C library, which computes one number

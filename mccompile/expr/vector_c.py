@@ -24,12 +24,9 @@ _ARITHMETIC = frozenset({"add", "sub", "mul", "neg"})
 _COMPARISONS = frozenset({"equal", "less", "less_equal", "greater", "greater_equal"})
 _LOGIC = {"and": "&", "or": "|", "xor": "^"}
 _PLAIN = frozenset({"abs", "sqrt", "floor", "ceil", "trunc", "round_even", "select"})
-_MATH = frozenset({"exp", "expm1", "log", "log1p", "tanh", "erf"})  # of mcc_vecmath.h
-# fmt: off
-_WIDE = frozenset({
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "pow", "mod", "fmod",
-})  # of mcc_vecmath_wide.h
-# fmt: on
+# of mcc_vecmath.h, and of mcc_vecmath_wide.h
+_MATH = frozenset({"exp", "expm1", "log", "log1p", "tanh", "erf", "asin", "acos", "atan"})
+_WIDE = frozenset({"sin", "cos", "tan", "sinh", "cosh", "asinh", "acosh", "atanh", "pow", "mod", "fmod"})
 _BOUNDS = {"max": "at_least", "min": "at_most"}
 _OTHERS = frozenset({"div", "not", "is_nan"})
 _OF_MASKS = frozenset({*_LOGIC, "not", "equal"})  # what masks may be given to

@@ -23,10 +23,12 @@
 #define MCC_WIDE_SHIFT 6755399441055744.0
 
 #if defined(__FMA__)
+#define MCC_WIDE_FUSED
 #define MCC_WIDE_FMA2(a, b, c) (mcc_f64x2) _mm_fmadd_pd((__m128d)(a), (__m128d)(b), (__m128d)(c))
 #define MCC_WIDE_FMA4(a, b, c) (mcc_f64x4) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
 #define MCC_WIDE_FMA8(a, b, c) (mcc_f64x8) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
 #elif defined(__aarch64__) && defined(__ARM_NEON)
+#define MCC_WIDE_FUSED
 #define MCC_WIDE_FMA2(a, b, c) (mcc_f64x2) vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b))
 #else
 #define MCC_WIDE_FMA2(a, b, c) (a) * (b) + (c)

@@ -1,4 +1,4 @@
-/* mcc_vecmath.h - exp, log, tanh, erf and their kin on vectors of floats (mcc_vec.h), for N lanes among 4, 8 and 16.
+/* mcc_vecmath.h - exp, log, tanh, erf, asin and their kin on vectors of floats (mcc_vec.h), for 4, 8 and 16 lanes.
  *
  *     mcc_exp_f32xN     error below 1.5 ulp; infinity above 88.73, and denormal numbers down to zero, as they should be
  *     mcc_expm1_f32xN   below 2 ulp
@@ -6,6 +6,7 @@
  *     mcc_log1p_f32xN   below 2 ulp
  *     mcc_tanh_f32xN    below 2 ulp; exactly -1 and 1 at the ends
  *     mcc_erf_f32xN     below 2 ulp; exactly -1 and 1 at the ends
+ *     mcc_asin_f32xN mcc_acos_f32xN mcc_atan_f32xN   below 2 ulp; NaN of what is no sine
  *
  * An ulp is the distance of neighbouring floats at the exact result. NaN gives NaN; signs of zeros are kept. The same
  * vectors give the same results in every lane; machines with and without fused multiply-add may differ in the last bit.
@@ -193,6 +194,69 @@ MCC_VEC_SCALE(16);
         far = mcc_sub_f32x##N(one, mcc_fading_f32x##N(mcc_neg_f32x##N(q)));                                            \
         return mcc_select_f32x##N(mcc_less_f32x##N(size, mcc_set_f32x##N(1.0f)), p,                                    \
                                   (mcc_f32x##N)((mcc_i32x##N)far | sign));                                             \
+    }                                                                                                                  \
+    /* x + x^3 * p(x^2) up to 1, beyond pi/2, in two parts, less that of 1 / x; with the sign of x */                  \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_atan_f32x##N(mcc_f32x##N x)                                                   \
+    {                                                                                                                  \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), one = mcc_set_f32x##N(1.0f);                                      \
+        const mcc_i32x##N far = mcc_greater_f32x##N(size, one), sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);  \
+        const mcc_f32x##N t = mcc_select_f32x##N(far, mcc_neg_f32x##N(one), size) / mcc_select_f32x##N(far, size, one);\
+        const mcc_f32x##N z = mcc_mul_f32x##N(t, t), z2 = mcc_mul_f32x##N(z, z);                                       \
+        const mcc_f32x##N turn = (mcc_f32x##N)((mcc_i32x##N)mcc_set_f32x##N(1.57079637f) & far);                       \
+        const mcc_f32x##N rest = (mcc_f32x##N)((mcc_i32x##N)mcc_set_f32x##N(-4.37113883e-8f) & far);                   \
+        mcc_f32x##N p = mcc_fma_f32x##N(mcc_set_f32x##N(0.00297458679f), z, mcc_set_f32x##N(-0.0165811703f));          \
+        mcc_f32x##N q = mcc_fma_f32x##N(mcc_set_f32x##N(0.04355352f), z, mcc_set_f32x##N(-0.0758057684f));             \
+        p = mcc_fma_f32x##N(p, z2, q);                                                                                 \
+        q = mcc_fma_f32x##N(mcc_set_f32x##N(0.106789395f), z, mcc_set_f32x##N(-0.142142087f));                         \
+        p = mcc_fma_f32x##N(p, z2, q);                                                                                 \
+        q = mcc_fma_f32x##N(mcc_set_f32x##N(0.199941367f), z, mcc_set_f32x##N(-0.333331674f));                         \
+        p = mcc_fma_f32x##N(p, z2, q);                                                                                 \
+        p = mcc_add_f32x##N(mcc_add_f32x##N(turn, t), mcc_fma_f32x##N(mcc_mul_f32x##N(p, z), t, rest));                \
+        return (mcc_f32x##N)((mcc_i32x##N)p | sign);                                                                   \
+    }                                                                                                                  \
+    /* asin(t) = t + *more, where t, what is returned, is |x| up to 1/2, and sqrt((1 - |x|) / 2) `far` out, beyond */  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_arc_f32x##N(mcc_f32x##N x, mcc_i32x##N *far, mcc_f32x##N *more)                     \
+    {                                                                                                                  \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), half = mcc_set_f32x##N(0.5f);                                     \
+        const mcc_f32x##N rest = mcc_mul_f32x##N(mcc_sub_f32x##N(mcc_set_f32x##N(1.0f), size), half);                  \
+        const mcc_i32x##N out = ~mcc_less_equal_f32x##N(size, half);                                                   \
+        const mcc_f32x##N t = mcc_select_f32x##N(out, mcc_sqrt_f32x##N(rest), size);                                   \
+        const mcc_f32x##N z = mcc_select_f32x##N(out, rest, mcc_mul_f32x##N(x, x));                                    \
+        mcc_f32x##N p = mcc_fma_f32x##N(mcc_set_f32x##N(0.0422185883f), z, mcc_set_f32x##N(0.0241475906f));            \
+        p = mcc_fma_f32x##N(p, z, mcc_set_f32x##N(0.0454770997f));                                                     \
+        p = mcc_fma_f32x##N(p, z, mcc_set_f32x##N(0.0749524161f));                                                     \
+        p = mcc_fma_f32x##N(p, z, mcc_set_f32x##N(0.166667536f));                                                      \
+        *far = out;                                                                                                    \
+        *more = mcc_mul_f32x##N(mcc_mul_f32x##N(p, z), t);                                                             \
+        return t;                                                                                                      \
+    }                                                                                                                  \
+    /* far out pi/2 - 2 * asin(t), pi/2 and what rounding takes in two parts; with the sign of x */                    \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_asin_f32x##N(mcc_f32x##N x)                                                   \
+    {                                                                                                                  \
+        const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
+        const mcc_f32x##N turn = mcc_set_f32x##N(1.57079637f), minus_two = mcc_set_f32x##N(-2.0f);                     \
+        mcc_i32x##N far;                                                                                               \
+        mcc_f32x##N more, t = mcc_arc_f32x##N(x, &far, &more), less, lost;                                             \
+        less = mcc_fma_f32x##N(minus_two, t, turn);                                                                    \
+        lost = mcc_fma_f32x##N(minus_two, t, mcc_sub_f32x##N(turn, less));                                             \
+        lost = mcc_add_f32x##N(lost, mcc_set_f32x##N(-4.37113883e-8f));                                                \
+        more = mcc_select_f32x##N(far, mcc_fma_f32x##N(minus_two, more, lost), more);                                  \
+        t = mcc_select_f32x##N(far, less, t);                                                                          \
+        return (mcc_f32x##N)((mcc_i32x##N)mcc_add_f32x##N(t, more) | sign);                                            \
+    }                                                                                                                  \
+    /* 2 * asin(t) far out, pi less that of negative ones; else pi/2 - asin(x) */                                      \
+    MCC_VECMATH_FUNCTION mcc_f32x##N mcc_acos_f32x##N(mcc_f32x##N x)                                                   \
+    {                                                                                                                  \
+        const mcc_i32x##N top = ~mcc_set_i32x##N(0x7fffffff), below = (mcc_i32x##N)x >> 31;                            \
+        mcc_i32x##N far, flip;                                                                                         \
+        mcc_f32x##N more, t = mcc_arc_f32x##N(x, &far, &more);                                                         \
+        const mcc_f32x##N end = (mcc_f32x##N)((mcc_i32x##N)mcc_set_f32x##N(3.14159274f) & below);                      \
+        const mcc_f32x##N from = mcc_select_f32x##N(far, end, mcc_set_f32x##N(1.57079637f));                           \
+        flip = ((mcc_i32x##N)x & top) ^ (~far & top);                                                                  \
+        t = mcc_add_f32x##N(t, (mcc_f32x##N)((mcc_i32x##N)t & far));                                                   \
+        more = mcc_add_f32x##N(more, (mcc_f32x##N)((mcc_i32x##N)more & far));                                          \
+        t = mcc_add_f32x##N(from, (mcc_f32x##N)((mcc_i32x##N)t ^ flip));                                               \
+        return mcc_add_f32x##N(t, (mcc_f32x##N)((mcc_i32x##N)more ^ flip));                                            \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_math
 

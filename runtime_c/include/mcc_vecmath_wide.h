@@ -2,13 +2,12 @@
  * for N lanes among 4, 8 and 16, computed in vectors of doubles:
  *
  *     mcc_sin_f32xN mcc_cos_f32xN mcc_tan_f32xN                                  error below 2 ulp
- *     mcc_asin_f32xN mcc_acos_f32xN mcc_atan_f32xN                               below 1 ulp
  *     mcc_sinh_f32xN mcc_cosh_f32xN mcc_asinh_f32xN mcc_acosh_f32xN mcc_atanh_f32xN   below 1 ulp
  *     mcc_pow_f32xN(x, y)                        below 1 ulp; zeros, infinities and NaN as C's pow has them
  *     mcc_fmod_f32xN(a, b)  mcc_mod_f32xN(a, b)  what mcc_fmod_f32 and mcc_mod_f32 give
  *
  * Doubles leave nothing to compensate for: whatever the machine fuses, a polynomial is rounded once, at its end. Lanes
- * that need more bits than these have (sines of 2^20 and more, quotients of 2^29 and more) ask libm. The polynomials
+ * that need more bits than these have (sines of 2^20 and more, quotients of 2^22 and more) ask libm. The polynomials
  * are least-maximum fits of our own over the ranges that the comments name.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -86,72 +85,6 @@
         s = s * r;                                                                                                     \
         return mcc_select_f64x##H(odd, -c, s) / mcc_select_f64x##H(odd, s, c);                                         \
     }                                                                                                                  \
-    /* atan(x) = turn + atan((x - at) / (1 + at * x)), x >= 0: at 0, 1 and infinity, less than tan(pi/8) is left */    \
-    MCC_VEC_INLINE mcc_f64x##H mcc_atan_f64x##H(mcc_f64x##H x)                                                         \
-    {                                                                                                                  \
-        const mcc_f64x##H size = mcc_abs_f64x##H(x), one = mcc_set_f64x##H(1.0), none = mcc_set_f64x##H(0.0);          \
-        const mcc_b64x##H middle = (mcc_b64x##H)(size > mcc_set_f64x##H(0.41421356237309503));                         \
-        const mcc_b64x##H far = (mcc_b64x##H)(size > mcc_set_f64x##H(2.4142135623730949));                             \
-        const mcc_f64x##H over = mcc_select_f64x##H(far, -one, size - mcc_select_f64x##H(middle, one, none));          \
-        const mcc_f64x##H under = mcc_select_f64x##H(far, size, mcc_select_f64x##H(middle, size + one, one));          \
-        const mcc_f64x##H half = mcc_select_f64x##H(middle, mcc_set_f64x##H(0.78539816339744828), none);               \
-        const mcc_f64x##H turn = mcc_select_f64x##H(far, mcc_set_f64x##H(1.5707963267948966), half);                   \
-        const mcc_f64x##H t = over / under, z = t * t;                                                                 \
-        mcc_f64x##H p = mcc_set_f64x##H(0.047141232800429);                                                            \
-        p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(-0.0845969910879936));                                               \
-        p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.11041170097766147));                                               \
-        p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(-0.14281649767081825));                                              \
-        p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.19999886329642166));                                               \
-        p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(-0.333333321343576));                                                \
-        p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.9999999999792867));                                                \
-        return mcc_signed_f64x##H(mcc_fma_f64x##H(p, t, turn), x);                                                     \
-    }                                                                                                                  \
-    /* asin(x) = x * p(x^2) up to 1/2, beyond pi/2 - 2 * asin(sqrt((1 - x) / 2)); `near`: that root. */                \
-    MCC_VEC_INLINE mcc_f64x##H mcc_arc_f64x##H(mcc_f64x##H x, mcc_f64x##H near, mcc_b64x##H *far)                      \
-    {                                                                                                                  \
-        const mcc_f64x##H size = mcc_abs_f64x##H(x), half = mcc_set_f64x##H(0.5);                                      \
-        const mcc_f64x##H rest = (mcc_set_f64x##H(1.0) - size) * half;                                                 \
-        mcc_f64x##H t, z;                                                                                              \
-        *far = (mcc_b64x##H)(size > half);                                                                             \
-        t = mcc_select_f64x##H(*far, mcc_root_f64x##H(rest, near), size);                                              \
-        z = mcc_select_f64x##H(*far, rest, size * size);                                                               \
-        {                                                                                                              \
-            mcc_f64x##H p = mcc_set_f64x##H(0.03495159707336405);                                                      \
-            p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.007223807017858811));                                          \
-            p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.024711543746259404));                                          \
-            p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.030092210270769693));                                          \
-            p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.04466203535236517));                                           \
-            p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.07499938200213584));                                           \
-            p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.16666667421645));                                              \
-            p = mcc_fma_f64x##H(p, z, mcc_set_f64x##H(0.9999999999849066));                                            \
-            return p * t;                                                                                              \
-        }                                                                                                              \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f64x##H mcc_asin_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                       \
-    {                                                                                                                  \
-        mcc_b64x##H far;                                                                                               \
-        const mcc_f64x##H y = mcc_arc_f64x##H(x, near, &far);                                                          \
-        return mcc_signed_f64x##H(mcc_select_f64x##H(far, mcc_set_f64x##H(1.5707963267948966) - (y + y), y), x);       \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f64x##H mcc_acos_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                       \
-    {                                                                                                                  \
-        mcc_b64x##H far;                                                                                               \
-        const mcc_f64x##H y = mcc_arc_f64x##H(x, near, &far), both = y + y;                                            \
-        const mcc_b64x##H below = (mcc_b64x##H)(x < mcc_set_f64x##H(0.0));                                             \
-        const mcc_f64x##H out = mcc_select_f64x##H(below, mcc_set_f64x##H(3.1415926535897931) - both, both);           \
-        const mcc_f64x##H in = mcc_set_f64x##H(1.5707963267948966) - mcc_select_f64x##H(below, -y, y);                 \
-        return mcc_select_f64x##H(far, out, in);                                                                       \
-    }                                                                                                                  \
-    /* the rest of |a| / |b| < 2^29, with the sign of a: products of the quotient are exact */                         \
-    MCC_VEC_INLINE mcc_f64x##H mcc_fmod_f64x##H(mcc_f64x##H a, mcc_f64x##H b)                                          \
-    {                                                                                                                  \
-        const mcc_f64x##H size = mcc_abs_f64x##H(a), most = mcc_set_f64x##H(1e300), of = mcc_abs_f64x##H(b);           \
-        const mcc_f64x##H by = mcc_select_f64x##H((mcc_b64x##H)(of > most), most, of);                                 \
-        const mcc_f64x##H shift = mcc_set_f64x##H(MCC_WIDE_SHIFT);                                                     \
-        const mcc_f64x##H rest = mcc_fma_f64x##H((size / by + shift) - shift, -by, size);                              \
-        const mcc_b64x##H below = (mcc_b64x##H)(rest < mcc_set_f64x##H(0.0));                                          \
-        return mcc_signed_f64x##H(mcc_abs_f64x##H(mcc_select_f64x##H(below, rest + by, rest)), a);                     \
-    }                                                                                                                  \
     /* of x >= 0 */                                                                                                    \
     MCC_VEC_INLINE mcc_f64x##H mcc_pow_f64x##H(mcc_f64x##H x, mcc_f64x##H y)                                           \
     {                                                                                                                  \
@@ -194,6 +127,48 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
                 if (asks[i]) y[i] = of_lane;                                                                           \
     }
 
+/* a - n * b, exactly where n is the quotient, cut off, or one more: the products are exact in doubles, and need not be
+ * kept where a product and a difference are rounded once. */
+#if defined(MCC_WIDE_FUSED)
+#define MCC_WIDE_REST(N, H)                                                                                            \
+    MCC_VEC_INLINE mcc_f32x##N mcc_rest_f32x##N(mcc_f32x##N a, mcc_f32x##N n, mcc_f32x##N b)                           \
+    {                                                                                                                  \
+        return mcc_fma_f32x##N(mcc_neg_f32x##N(n), b, a);                                                              \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_rest
+#else
+#define MCC_WIDE_REST(N, H)                                                                                            \
+    MCC_VEC_INLINE mcc_f32x##N mcc_rest_f32x##N(mcc_f32x##N a, mcc_f32x##N n, mcc_f32x##N b)                           \
+    {                                                                                                                  \
+        mcc_half_f64x##H half[2], by[2], of[2];                                                                        \
+        int i;                                                                                                         \
+        (void)memcpy(half, &a, sizeof a);                                                                              \
+        (void)memcpy(by, &n, sizeof n);                                                                                \
+        (void)memcpy(of, &b, sizeof b);                                                                                \
+        for (i = 0; i < 2; i++)                                                                                        \
+            half[i] = mcc_narrow_f64x##H(mcc_widen_f64x##H(half[i]) -                                                  \
+                                         mcc_widen_f64x##H(by[i]) * mcc_widen_f64x##H(of[i]));                         \
+        (void)memcpy(&a, half, sizeof a);                                                                              \
+        return a;                                                                                                      \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_rest
+#endif
+
+#define MCC_WIDE_REMAINDER(N)                                                                                          \
+    MCC_VECMATH_CALLED mcc_f32x##N mcc_fmod_f32x##N(mcc_f32x##N x, mcc_f32x##N by)                                     \
+    {                                                                                                                  \
+        const mcc_f32x##N size = mcc_abs_f32x##N(x), of = mcc_abs_f32x##N(by), none = mcc_set_f32x##N(0.0f);           \
+        const mcc_i32x##N sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);                                        \
+        const mcc_i32x##N near = mcc_less_f32x##N(size, mcc_mul_f32x##N(of, mcc_set_f32x##N(4194304.0f)));             \
+        const mcc_i32x##N finite = mcc_less_equal_f32x##N(of, mcc_set_f32x##N(3.40282347e38f));                        \
+        const mcc_f32x##N rest = mcc_rest_f32x##N(size, mcc_trunc_f32x##N(size / of), of);                             \
+        const mcc_f32x##N up = mcc_select_f32x##N(mcc_less_f32x##N(rest, none), mcc_add_f32x##N(rest, of), rest);      \
+        mcc_f32x##N y = (mcc_f32x##N)((mcc_i32x##N)mcc_abs_f32x##N(up) | sign);                                        \
+        MCC_WIDE_LANES(N, ~(near & finite), fmodf(x[i], by[i]))                                                        \
+        return y;                                                                                                      \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_remainder
+
 #define MCC_WIDE_ONE(N, H, name)                                                                                       \
     MCC_VECMATH_CALLED mcc_f32x##N mcc_##name##_f32x##N(mcc_f32x##N x)                                                 \
     {                                                                                                                  \
@@ -220,13 +195,9 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
     MCC_WIDE_ONE(N, H, sinh)                                                                                           \
     MCC_WIDE_ONE(N, H, cosh)                                                                                           \
     MCC_WIDE_ONE(N, H, atanh)                                                                                          \
-    MCC_WIDE_ONE(N, H, atan)                                                                                           \
     MCC_WIDE_ONE(N, H, near_tan)                                                                                       \
     MCC_WIDE_TWO(N, H, asinh)                                                                                          \
     MCC_WIDE_TWO(N, H, acosh)                                                                                          \
-    MCC_WIDE_TWO(N, H, asin)                                                                                           \
-    MCC_WIDE_TWO(N, H, acos)                                                                                           \
-    MCC_WIDE_TWO(N, H, fmod)                                                                                           \
     MCC_WIDE_TWO(N, H, pow)                                                                                            \
     MCC_VECMATH_CALLED mcc_f32x##N mcc_asinh_f32x##N(mcc_f32x##N x)                                                    \
     {                                                                                                                  \
@@ -238,19 +209,6 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
         const mcc_f32x##N one = mcc_set_f32x##N(1.0f), in = mcc_at_most_f32x##N(x, mcc_set_f32x##N(1e18f));            \
         const mcc_f32x##N square = mcc_mul_f32x##N(mcc_sub_f32x##N(in, one), mcc_add_f32x##N(in, one));                \
         return mcc_both_acosh_f32x##N(x, mcc_sqrt_f32x##N(square));                                                    \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_near_arc_f32x##N(mcc_f32x##N x)                                                     \
-    {                                                                                                                  \
-        const mcc_f32x##N rest = mcc_sub_f32x##N(mcc_set_f32x##N(1.0f), mcc_abs_f32x##N(x));                           \
-        return mcc_sqrt_f32x##N(mcc_mul_f32x##N(rest, mcc_set_f32x##N(0.5f)));                                         \
-    }                                                                                                                  \
-    MCC_VECMATH_CALLED mcc_f32x##N mcc_asin_f32x##N(mcc_f32x##N x)                                                     \
-    {                                                                                                                  \
-        return mcc_both_asin_f32x##N(x, mcc_near_arc_f32x##N(x));                                                      \
-    }                                                                                                                  \
-    MCC_VECMATH_CALLED mcc_f32x##N mcc_acos_f32x##N(mcc_f32x##N x)                                                     \
-    {                                                                                                                  \
-        return mcc_both_acos_f32x##N(x, mcc_near_arc_f32x##N(x));                                                      \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_turned_f32x##N(mcc_f32x##N x, mcc_i32x##N *quarters)                                \
     {                                                                                                                  \
@@ -302,13 +260,6 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
         MCC_WIDE_LANES(N, mcc_greater_equal_f32x##N(mcc_abs_f32x##N(x), mcc_set_f32x##N(1048576.0f)), tanf(x[i]))      \
         return y;                                                                                                      \
     }                                                                                                                  \
-    MCC_VECMATH_CALLED mcc_f32x##N mcc_fmod_f32x##N(mcc_f32x##N x, mcc_f32x##N by)                                     \
-    {                                                                                                                  \
-        const mcc_f32x##N most = mcc_mul_f32x##N(mcc_abs_f32x##N(by), mcc_set_f32x##N(536870912.0f));                  \
-        mcc_f32x##N y = mcc_both_fmod_f32x##N(x, by);                                                                  \
-        MCC_WIDE_LANES(N, mcc_greater_equal_f32x##N(mcc_abs_f32x##N(x), most), fmodf(x[i], by[i]))                     \
-        return y;                                                                                                      \
-    }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_mod_f32x##N(mcc_f32x##N x, mcc_f32x##N by)                                          \
     {                                                                                                                  \
         const mcc_f32x##N rest = mcc_fmod_f32x##N(x, by), none = mcc_set_f32x##N(0.0f);                                \
@@ -334,13 +285,19 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
     typedef float mcc_f32x##N##_wide
 
 MCC_WIDE_FUNCTIONS(2);
+MCC_WIDE_REST(4, 2);
+MCC_WIDE_REMAINDER(4);
 MCC_WIDE(4, 2);
 #if MCC_VEC_LANES >= 8
 MCC_WIDE_FUNCTIONS(4);
+MCC_WIDE_REST(8, 4);
+MCC_WIDE_REMAINDER(8);
 MCC_WIDE(8, 4);
 #endif
 #if MCC_VEC_LANES >= 16
 MCC_WIDE_FUNCTIONS(8);
+MCC_WIDE_REST(16, 8);
+MCC_WIDE_REMAINDER(16);
 MCC_WIDE(16, 8);
 #endif
 
