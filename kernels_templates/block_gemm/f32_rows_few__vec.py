@@ -8,16 +8,14 @@ points, times the sum of the block, are taken away and its scale is multiplied w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
+from mccompile.codegen.blocks.block_few import few_rows, room
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of
-from mccompile.codegen.blocks.block_words import Words, WordsKernel
-from mccompile.codegen.loops import index_c
+from mccompile.codegen.blocks.block_words import WordsKernel
 from mccompile.codegen.tiles import epilogue_alias
-from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_registers
 from mccompile.expr.vector_c import refusals
@@ -28,16 +26,6 @@ from mccompile.kinds.block_gemm import BlockGemm
 MOST_ROWS = 4
 MAX_VECTORS = 6
 SPARE = 3  # registers for what comes by
-
-
-@dataclass(frozen=True)
-class Group:
-    """Tiles along the columns."""
-
-    header: str
-    vectors: int
-    epilogue: Epilogue
-    words: list[str]  # declarations of the words of its vectors
 
 
 class RowsFew(WordsKernel):
@@ -57,13 +45,12 @@ class RowsFew(WordsKernel):
         if static(call.ins[0].shape[0]) > MOST_ROWS:
             return No(f"there are more than {MOST_ROWS} rows")
         size = _size(call, target)
-        words = Words(call, size)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             align={1: size.lanes * 4},
             constant=frozenset(range(1, kind.fixed)),
             numeric="ulp",
-            scratch=size.points * (words.words * words.per_word + words.blocks) * 4,
+            scratch=room(call, size),
             blocks=(size.lanes, size.points, size.vectors),
         )
 
@@ -78,40 +65,7 @@ class RowsFew(WordsKernel):
         return units.sizes
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        size = TileSize(*call.blocks)
-        words = Words(call, size)
-        headers = words.groups.headers("j", Units() if call.workers > 1 else None)
-        names = self.parameter_names(call)[1]
-        parts = zip(headers, words.groups.parts(), strict=True)
-        down, along = (static(stride) for stride in call.ins[0].strides)
-        return {
-            "words": words,
-            "of": f"f32x{size.lanes}",
-            "rows": size.points,
-            "groups": [_group(call, names, size, header, vectors, last) for header, (_, _, vectors, last) in parts],
-            "along": along,
-            "down": down,
-            "elements": words.words * words.per_word,
-            "first_of_rest": (words.words - words.stretches[-1].all_words) * words.per_word,
-        }
-
-
-def _group(call: Call, names: Sequence[str], size: TileSize, header: str, vectors: int, last: int) -> Group:
-    def reference(view: Any, name: str) -> Reference:
-        down, across = (static(stride) for stride in view.strides)
-        return Reference(
-            name, index_c([across], ["j"]), down if size.points > 1 else 0, across, stored=view.buffer.dtype
-        )
-
-    kind = kind_of(call)
-    extras = [reference(view, name) for view, name in list(zip(call.ins, names, strict=True))[kind.fixed :]]
-    of = (size.lanes, size.points, vectors, last)
-    return Group(
-        header,
-        vectors,
-        epilogue_statements(kind.epilogue, *of, reference(call.outs[0], "y"), extras, sums=True, long=True),
-        [f"mcc_i32x{size.lanes} u{vector}" for vector in range(vectors)],
-    )
+        return {"f": few_rows(call, TileSize(*call.blocks), self.parameter_names(call)[1])}
 
 
 def _size(call: Call, target: Target) -> TileSize:

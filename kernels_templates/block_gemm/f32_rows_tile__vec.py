@@ -1,7 +1,8 @@
 """block_gemm in vectors along the columns for many rows: weights of one tile of columns and a piece of the sum are
 unpacked into the workspace, then multiplied with some of the rows, tile by tile.
 
-What earlier pieces of a sum come to waits in the workspace too; the last piece adds it, and computes the epilogue.
+What earlier pieces of a sum come to waits in the workspace too; the last piece adds it, and computes the epilogue. One
+row is computed without unpacking where their number is known only at run time.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mccompile.base.dims import Dim, static, upper
+from mccompile.base.dims import Dim, bounds, static, upper
 from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import named
+from mccompile.codegen.blocks.block_few import few_rows, room
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of
 from mccompile.codegen.blocks.block_words import Stretch, Words, WordsKernel
 from mccompile.codegen.loops import index_c
@@ -81,7 +83,7 @@ class RowsTile(WordsKernel):
             align={1: size.lanes * FLOAT},
             constant=frozenset(range(1, kind.fixed)),
             numeric="ulp",
-            scratch=(layout.depth + layout.rows_at_once * layout.is_cut) * size.channels * FLOAT,
+            scratch=layout.scratch,
             scratch_align=64,
             symbols=True,
             blocks=(size.lanes, size.points, size.vectors, size.together),
@@ -113,7 +115,14 @@ class _Layout:
         self.pieces = -(-self.words.blocks // self.each)
         self.depth = min(self.each * self.words.block, self.words.depth)
         self.is_cut = self.pieces > 1
+        self.one = replace(size, points=1)
+        self.may_be_one = not isinstance(self.rows, int) and bounds(self.rows)[0] <= 1
         self.rows_at_once = min(-(-ROWS // size.points) * size.points, upper(self.rows))
+
+    @property
+    def scratch(self) -> int:
+        tiles = (self.depth + self.rows_at_once * self.is_cut) * self.size.channels * FLOAT
+        return max(tiles, room(self.call, self.one)) if self.may_be_one else tiles
 
     def context(self, names: Sequence[str]) -> dict[str, Any]:
         units = Units() if self.call.workers > 1 else None
@@ -129,6 +138,7 @@ class _Layout:
             "rows": dim_c(self.rows),
             "layout": self,
             "scope": ["piece", "first", "stop", "j", "float *panel", *(["float *partial"] if self.is_cut else [])],
+            "f": few_rows(self.call, self.one, names) if self.may_be_one else None,
             "panel": self.depth * self.size.channels,
         }
 

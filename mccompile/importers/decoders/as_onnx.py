@@ -112,33 +112,20 @@ class _Writer:
         value = self.heads(self.linear(x, "v", number, d.groups * d.head, d.width))
         key = nodes.op("Concat", f"past_key_values.{number}.key", key, made=f"present.{number}.key", axis=2)
         value = nodes.op("Concat", f"past_key_values.{number}.value", value, made=f"present.{number}.value", axis=2)
-        if d.groups != d.heads:  # heads of a group are rows of one product
-            query = nodes.op("Reshape", query, nodes.ints(0, d.groups, -1, d.head))
-        scores = nodes.op("MatMul", query, nodes.op("Transpose", key, perm=[0, 1, 3, 2]))
+        if d.groups != d.heads:  # heads of a group share keys and values, which are not repeated
+            query = nodes.op("Reshape", query, nodes.ints(1, d.groups, d.heads // d.groups, -1, d.head))
+            key, value = (nodes.op("Unsqueeze", each, nodes.ints(2)) for each in (key, value))
+        turned = [0, 1, 3, 2] if d.groups == d.heads else [0, 1, 2, 4, 3]
+        scores = nodes.op("MatMul", query, nodes.op("Transpose", key, perm=turned))
         scores = nodes.op("Mul", scores, nodes.number(d.score_factor or d.head**-0.5))
         if d.score_cap:
             scores = self.capped(scores, d.score_cap)
-        if d.groups != d.heads:
-            scores = nodes.op("Reshape", scores, self.sizes(d.heads, self.length, self.total))
         scores = nodes.op("Where", self.seen(layer.window), scores, nodes.number(-np.inf))
-        shares = nodes.op("Softmax", scores, axis=-1)
+        mixed = nodes.op("MatMul", nodes.op("Softmax", scores, axis=-1), value)
         if d.groups != d.heads:
-            rows = nodes.op("Mul", self.length, nodes.index(d.heads // d.groups))
-            shares = nodes.op("Reshape", shares, self.sizes(d.groups, rows, self.total))
-        mixed = nodes.op("MatMul", shares, value)
-        if d.groups != d.heads:
-            mixed = nodes.op("Reshape", mixed, self.sizes(d.heads, self.length, d.head))
+            mixed = nodes.op("Reshape", mixed, nodes.ints(1, d.heads, -1, d.head))
         mixed = nodes.op("Reshape", nodes.op("Transpose", mixed, perm=[0, 2, 1, 3]), self.joined)
         return self.linear(mixed, "o", number, d.width, d.heads * d.head)
-
-    def sizes(self, *sizes: int | str) -> str:
-        """[1, ...]: sizes that are numbers, and scalars."""
-        nodes = self.nodes
-
-        def part(size: int | str) -> str:
-            return nodes.op("Unsqueeze", size, nodes.ints(0)) if isinstance(size, str) else nodes.ints(size)
-
-        return nodes.op("Concat", *map(part, (1, *sizes)), axis=0)
 
     def side(self, x: str, role: str, number: int, heads: int, rotary: Rotary | None) -> str:
         """Queries or keys, by heads."""

@@ -206,6 +206,24 @@ def test_sizes_known_only_at_run_time() -> None:
     assert fused(compare(made, feeds, dims={"n": (1, 6), "m": (1, 99)}))
 
 
+@pytest.mark.skipif("vec" not in load_target("native").isas, reason="this machine has no kernels for vectors")
+def test_rows_and_keys_known_only_at_run_time_in_vectors() -> None:
+    """Tiles of rows and single ones; blocks, vectors and single keys; a depth and channels that end inside a vector."""
+    ins = {"q": (1, 2, "n", 20), "k": (1, 2, "m", 20), "v": (1, 2, "m", 27), "mask": ("n", "m")}
+    made = network([*SCORES[:2], node("Mul", "s scale", "t"), node("Add", "t mask", "scores"), *END], ins)
+    dims = {"n": (1, 9), "m": (1, 200)}
+    package = compiled(made, dims, target="native")
+    (step,) = [s for s in package.plan.steps() if isinstance(s.function.call.kind, Attention)]
+    assert step.function.kernel.id == "attention/f32_rows_dots__vec"
+    built = build(package, load_target("native"))
+    reference = ort.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    for rows, keys in ((1, 1), (1, 131), (2, 64), (5, 8), (9, 199)):
+        feeds = {"q": floats(0, 1, 2, rows, 20), "k": floats(1, 1, 2, keys, 20), "v": floats(2, 1, 2, keys, 27)}
+        feeds["mask"] = np.where(np.arange(keys) % 5 == 3, -np.inf, floats(3, rows, keys)).astype(np.float32)
+        want = reference.run(["y"], feeds)[0]
+        np.testing.assert_allclose(built.run(feeds)["y"], want, rtol=0, atol=3e-6 * np.abs(want).max())
+
+
 def test_keys_that_may_be_missing_stay_apart() -> None:
     """The sum over no keys is 0, where a share of them is no number."""
     ins = {"q": (1, HEADS, 2, DEPTH), "k": (1, HEADS, "m", DEPTH), "v": (1, HEADS, "m", WIDTH)}
