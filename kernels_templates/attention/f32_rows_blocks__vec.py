@@ -18,7 +18,7 @@ import numpy as np
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
-from mccompile.base.marked import local, named
+from mccompile.base.marked import named
 from mccompile.codegen.attention_cases import attention, attention_cases, attention_in_blocks
 from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
@@ -245,7 +245,7 @@ class _Layout:
         return found
 
     def rows(self, begin: int, stop: int, count: int, units: Units | None) -> Rows:
-        header = f"{{\n{local('i', f'const mcc_index i = {begin};')}"
+        header = f"{{\nconst mcc_index i = {begin};"
         if units is not None:
             header = units.loop("i", begin, count, (stop - begin) // count, count)
         elif stop - begin != count:

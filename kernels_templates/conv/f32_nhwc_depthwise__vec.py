@@ -19,7 +19,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
-from mccompile.base.marked import local, named
+from mccompile.base.marked import named
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c
@@ -294,7 +294,7 @@ class _Layout:
         lines: list[str] = []
         taps = ""
         if run.bounded:
-            lines.append(local("at0", f"const mcc_index at0 = {self.rows.origin(position)};"))
+            lines.append(f"const mcc_index at0 = {self.rows.origin(position)};")
             lines.append(f"const mcc_index first0 = {self.rows.first_tap(named('at0'))};")
             lines.append(f"const mcc_index end0 = {self.rows.end_tap(named('at0'))};")
             taps = Range("k0", self.rows.kernel, named("first0"), named("end0")).header

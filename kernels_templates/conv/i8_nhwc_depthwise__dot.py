@@ -18,7 +18,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, i8, i32, u8
-from mccompile.base.marked import local, named, read
+from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
 from mccompile.codegen.int8.dot_forms import TERMS, Form, form_in, form_of
@@ -288,7 +288,7 @@ class _Layout:
     def part(self, run: tuple[int, int, int], unit: Unit, extras: list[Place]) -> Part:
         first, points, end = run
         rows = self.rows
-        header = f"{{\n{local('p1', f'const mcc_index p1 = {first};')}"
+        header = f"{{\nconst mcc_index p1 = {first};"
         if end - first > points:
             header = Range("p1", end, str(first), step=points).header
         stride, dilation = rows.strides[1], rows.dilations[1]

@@ -1,9 +1,8 @@
 """C under construction: text with marks in it, which say what whoever prints it has to know, so that nobody reads C
 back. Marks are pairs of characters that no C has; text with marks is joined and filled into templates as any other.
 
-A mark says that a header is needed (it prints nothing), that a name is used (it prints the name), that a line declares
-a local (which is left out where nobody uses it), or that a number is a
-size: part of an expression of mcc_index alone, where a variable of that type could stand. `SIGNATURE` stands for
+A mark says that a header is needed (it prints nothing), that a name is used (it prints the name), or that a number is
+a size: part of an expression of mcc_index alone, where a variable of that type could stand. `SIGNATURE` stands for
 that of a function, which its body follows.
 
 A block of a template may be marked as a part: where its function is too long, it becomes one of its own, which is
@@ -15,7 +14,7 @@ stay in text that is not printed yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 _BEGIN, _BETWEEN, _END, SIGNATURE = "\ue000", "\ue001", "\ue002", "\ue003"
@@ -24,9 +23,7 @@ COMMA, OPERATOR, BEHIND_BRACKET, WORD = "\ue006", "\ue007", "\ue008", "\ue009"  
 between_items = f",{COMMA} "
 _FOLDS = (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)
 _PART = "\ue00a"
-_HEADER, _NAME, _SIZE, _LOCAL = "header", "name", "size", "local"
-
-_SILENT = (_HEADER, _LOCAL)  # print nothing
+_HEADER, _NAME, _SIZE = "header", "name", "size"
 
 
 @dataclass(frozen=True)
@@ -62,16 +59,6 @@ def marked_name(text: str) -> str:
     return named(text) if text.isidentifier() else text
 
 
-def local(name: str, declaration: str) -> str:
-    """A line that declares a local, which is left out where no name behind it is marked as that."""
-    return f"{_BEGIN}{_LOCAL}{_BETWEEN}{name}{_END}{declaration}"
-
-
-def locals_of(line: str) -> set[str]:
-    """What a line declares by `local`."""
-    return {piece for kind, piece in _pieces(line) if kind == _LOCAL}
-
-
 def part(name: str, scope: Iterable[str] = ()) -> str:
     """What stands in front of the bracket that opens a part. The scope lists declarations; a name alone is an index.
     Without a name it is none, and its brackets go."""
@@ -93,19 +80,7 @@ def part_of(head: str) -> Part | None:
 
 def names_alone(text: str) -> str:
     """Text with no marks but those of names, of parts, and of where it may be folded."""
-    return "".join(named(piece) if kind == _NAME else piece for kind, piece in _pieces(text) if kind not in _SILENT)
-
-
-def through_pointers(text: str, names: Set[str]) -> str:
-    """Text with no marks but those of names and of where it may be folded, in which these names are pointers to what
-    they were."""
-    found = []
-    for kind, piece in _pieces(text):
-        if piece in names and kind:
-            found.append(f"(*{piece})")
-        else:
-            found.append(named(piece) if kind else piece)
-    return "".join(found)
+    return "".join(named(piece) if kind == _NAME else piece for kind, piece in _pieces(text) if kind != _HEADER)
 
 
 def sized(number: int) -> str:
@@ -153,12 +128,12 @@ def parted(text: str) -> tuple[list[str], list[int]]:
 
 def read(text: str) -> Marked:
     """What marks said, and the text, which still says where it may be folded."""
-    found: dict[str, set[str]] = {kind: set() for kind in (_HEADER, _NAME, _SIZE, _LOCAL)}
+    found: dict[str, set[str]] = {kind: set() for kind in (_HEADER, _NAME, _SIZE)}
     plain = []
     for kind, piece in _pieces(text):
         if kind:
             found[kind].add(piece)
-        if kind not in _SILENT:
+        if kind != _HEADER:
             plain.append(piece)
     return Marked("".join(plain), frozenset(found[_HEADER]), frozenset(found[_NAME]))
 
@@ -166,7 +141,7 @@ def read(text: str) -> Marked:
 def plain(text: str) -> str:
     if text.isprintable():  # as most lines: no mark is
         return text
-    found = "".join(piece for kind, piece in _pieces(text) if kind not in _SILENT)
+    found = "".join(piece for kind, piece in _pieces(text) if kind != _HEADER)
     for fold in _FOLDS:
         found = found.replace(fold, "")
     return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.dims import Dim, static, upper
-from ..base.marked import local, named
+from ..base.marked import named
 from ..base.tensor import dense_strides
 from ..expr.ir import operand
 from ..expr.scalar_c import load_c, store_c, to_statements
@@ -121,7 +121,7 @@ class DirectConv:
         axis, at = self.axes[number], f"at{number}"
         return {
             **positions(axis, number, self.by_rows, self.x, [self.y, *self.extras]),
-            "at": local(at, f"const mcc_index {at} = {axis.origin(f'p{number}')};"),
+            "at": f"const mcc_index {at} = {axis.origin(f'p{number}')};",
             "first": "" if axis.always_inside else f"const mcc_index first{number} = {axis.first_tap(named(at))};",
             "end": "" if axis.always_inside else f"const mcc_index end{number} = {axis.end_tap(named(at))};",
         }

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
-from ..base.marked import listed, local, marked_name, sized
+from ..base.marked import listed, marked_name, sized
 from ..expr.dims_c import dim_c, size_c
 from ..expr.scalar_c import cast_c, load_c, math_c
 from ..kernels.api import elementwise_alias
@@ -207,7 +207,7 @@ def parts(counter: str, count: Dim, size: int) -> list[tuple[str, int]]:
     if whole > size:
         found.append((Range(counter, whole, step=size).header, size))
     elif whole:
-        found.append((f"{{\n{local(counter, f'const mcc_index {counter} = 0;')}", size))
+        found.append((f"{{\nconst mcc_index {counter} = 0;", size))
     if count % size:
         found.append((f"{{\nconst mcc_index {counter} = {sized(whole)};", count % size))
     return found or [(Range(counter, 0).header, 1)]

@@ -1,7 +1,8 @@
 """Long lines of generated C are folded, so that it reads in an editor and in a review.
 
 Where, whoever builds the text says by marks (base/marked.py): lists, sums and comments have them, literals and
-directives of the preprocessor do not. Invariant: only blanks and ends of lines change, and only at marks.
+directives of the preprocessor do not. Statements whose commas have no marks are folded behind these. Invariant: only
+blanks and ends of lines change.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS, OPERATOR, WORD, plain
+from .tokens import with_lists
 
 WIDTH = 120
 _STEP = 4  # columns that a continued line is indented by
@@ -24,7 +26,12 @@ def folded(text: str) -> str:
 
 def _pieces(line: str) -> Iterator[str]:
     bare = plain(line)
-    if len(bare) <= WIDTH or len(bare) == len(line) or bare.startswith("#"):
+    if len(bare) <= WIDTH or bare.startswith("#"):
+        yield bare
+        return
+    if COMMA not in line and WORD not in line and not bare.lstrip().startswith(("/*", "*")):
+        line = with_lists(line)
+    if len(bare) == len(line):
         yield bare
         return
     places = _Places.of(line)

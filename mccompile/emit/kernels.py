@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from typing import cast
 
 from ..base.dtypes import DType
 from ..base.marked import SIGNATURE, called, names_alone, plain, read
@@ -11,8 +12,10 @@ from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..targets.api import Build
 from .building import missing_flags
+from .layout import Block, blocks
 from .parts import in_parts
 from .render import TEMPLATES, Source, comment, render, render_c
+from .simplify import simplify
 from .unread import without_unread
 
 
@@ -57,17 +60,21 @@ class Printed:
 
 def printed(function: Function) -> Printed:
     text = function.body or marked(function)
+    top = blocks(names_alone(text))
+    simplify(top)
+    names = without_unread(top)
+    body = next(place for place, item in enumerate(top.inside) if SIGNATURE in str(item)) + 1
+    cast(Block, top.inside[body]).inside[:0] = [f"(void){name};" for name in _unread(function, names)]
     sizes = {name: f"mcc_index {name}" for name in (*function.kernel.sizes(function.call), *function.constants)}
-    whole = in_parts(names_alone(text), function.name, {**parameters(function), **sizes})
+    whole = in_parts(top, function.name, {**parameters(function), **sizes})
     done = read(whole).text.replace(SIGNATURE, signature(function))
     return Printed(done, function.kernel.headers(function.call) | read(text).headers)
 
 
 def marked(function: Function) -> str:
-    """The C function with the marks of its template (base/marked.py), as lines that are not laid out."""
+    """The C function with the marks of its template (base/marked.py), as it is filled in."""
     context = {**function.kernel.context(function.call), "function": function.name, "signature": SIGNATURE}
-    text = without_unread(render(function.kernel.template, context))
-    return with_first(text, [f"(void){name};" for name in _unread(function, read(text).names)] + _constants(function))
+    return with_first(render(function.kernel.template, context), _constants(function))
 
 
 def with_first(text: str, lines: Sequence[str]) -> str:

@@ -231,7 +231,7 @@ def _arena(arena: Arena) -> dict[str, object]:
 
 def _place(place: Place) -> dict[str, object]:
     what = show(tuple(place.name.split(" + ")))
-    return {"symbol": place.symbol, "begin": place.begin, "what": f"{comment(what)}, {place.bytes} bytes"}
+    return {"symbol": place.symbol, "begin": place.begin, "what": f"{place.bytes} bytes: {comment(what)}"}
 
 
 def state_bytes(plan: Plan) -> int:

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..base.marked import called, named, opens_part, part_of, plain, read, through_pointers
-from .layout import Block, blocks, shown
+from ..base.marked import called, opens_part, part_of, plain
+from .layout import Block, shown
+from .tokens import names_read, through_pointers
 
 LONGEST = 150  # lines of a function that is not taken apart
 SHORTEST = 6  # lines that are not worth a function
 _WIDTH = 110  # of a line that is surely not folded
 
 
-def in_parts(text: str, function: str, parameters: Mapping[str, str]) -> str:
-    """The text of a function (with marks of names) as it is printed, behind its parts. `parameters`: how a part
+def in_parts(top: Block, function: str, parameters: Mapping[str, str]) -> str:
+    """The text of a function as it is printed, behind its parts; changes the tree of it. `parameters`: how a part
     declares those of the function."""
-    top = blocks(text)
     parts = _Parts(function, parameters)
     parts.settle(top)
     _dissolve(top)
@@ -50,15 +50,16 @@ class _Parts:
         """Makes a block a function; the C that calls it."""
         part = part_of(block.head)
         assert part is not None
-        names = read(_text(block)).names
+        names = set(names_read(_text(block)))
         declared = {name: line for name, line in {**self.parameters, **part.scope}.items() if name in names}
         name = f"{self.function}_{part.name}{len(self.functions) + 1}"
         written = {name for name, line in declared.items() if "&" in line}
         signature = called(f"MCC_PART void {name}", [line.replace("&", "*") for line in declared.values()] or ["void"])
         whole = Block("", [signature, Block("{", block.inside)])
         _dissolve(whole)
-        self.functions.append(through_pointers(shown(whole), written))
-        return called(name, ("&" * (each in written) + named(each) for each in declared)) + ";"
+        head, _, body = shown(whole).partition("\n")
+        self.functions.append(f"{head}\n{through_pointers(body, written)}")
+        return called(name, ("&" * (each in written) + each for each in declared)) + ";"
 
 
 def _block(around: Block, place: int) -> Block:

@@ -49,7 +49,6 @@ def _environment() -> jinja2.Environment:
     environment.globals["called"] = called
     environment.globals["comma"] = marked.between_items
     environment.globals["include"] = including
-    environment.globals["local"] = marked.local
     environment.globals["named"] = marked_name
     environment.globals["part"] = marked.part
     environment.globals["included"] = lambda header: including(header) + include_line(header)

@@ -1,28 +1,30 @@
-"""Locals that nothing reads are not declared: templates declare what they may need (`local` of base/marked.py), and
-whoever reads it marks the name.
+"""Constants that nothing reads are not declared, so templates declare what only some of their lines need.
 
 Invariant: a declaration goes only where no line behind it in its block reads the name, so what stays means the same.
 """
 
 from __future__ import annotations
 
-from ..base.marked import locals_of, read
-from .layout import closes, opens
+import re
+
+from .layout import Block
+from .tokens import names_read
+
+_DECLARED = re.compile(r"const [\w *]*?(\w+) = ([^{=]|[=<>!]=)*;")  # one alone
 
 
-def without_unread(text: str) -> str:
-    kept: list[str] = []
-    following: list[set[str]] = [set()]  # names read behind a line, in each of the blocks around it
-    for line in reversed(text.splitlines()):
-        bare = line.strip()
-        declared = locals_of(bare)
-        if declared and not declared & following[-1]:
+def without_unread(block: Block) -> set[str]:
+    """Changes what is in a block; the names that it reads."""
+    read: set[str] = set()
+    kept: list[Block | str] = []
+    for item in reversed(block.inside):
+        if isinstance(item, Block):
+            read |= without_unread(item)
+            read.update(names_read(item.head), names_read(item.tail))
+        elif (declared := _DECLARED.fullmatch(item)) and declared[1] not in read:
             continue
-        if opens(bare) and len(following) > 1:
-            inside = following.pop()
-            following[-1] |= inside
-        following[-1] |= read(bare).names
-        if closes(bare):
-            following.append(set())
-        kept.append(line)
-    return "\n".join(reversed(kept)) + "\n"
+        else:
+            read.update(names_read(item))
+        kept.append(item)
+    block.inside = kept[::-1]
+    return read

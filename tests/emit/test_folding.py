@@ -77,5 +77,5 @@ def test_long_names_of_buffers_are_cut() -> None:
     nodes = [node("MatMul", "x w", long), node("MatMul", f"{long} w", "y")]
     made = model("cut", nodes, [("x", [3, 5])], [("y", [3, 5])], {"w": floats(0, 5, 5)})
     text = compiled(made).files["cut.c"].decode()
-    assert "/fused/f..., 60 bytes" in text
+    assert "60 bytes: fused/fused" in text
     assert max(map(len, text.splitlines())) <= WIDTH

@@ -13,6 +13,7 @@ from onnx import ModelProto
 from mccompile.base.marked import named, part, plain
 from mccompile.driver import Options
 from mccompile.emit import parts
+from mccompile.emit.layout import blocks
 from mccompile.emit.parts import in_parts
 from mccompile.measure.correctness import check
 from mccompile.targets.api import load
@@ -32,21 +33,21 @@ def body(lines: int) -> str:
 
 
 def test_a_part_of_a_long_function_is_a_function_of_what_it_reads() -> None:
-    text = plain(in_parts(body(parts.LONGEST), "f", PARAMETERS))
+    text = plain(in_parts(blocks(body(parts.LONGEST)), "f", PARAMETERS))
     assert "MCC_PART void f_rows1(float *y, const float *x, mcc_index i)\n" in text
     loop = "    for (mcc_index i = 0; i < 4; ++i) {\n        f_rows1(y, x, i);\n    }\n"
     assert text.endswith("void f(void)\n{\n" + loop + "}\n")
 
 
 def test_a_part_of_a_short_function_stays_where_it_is() -> None:
-    text = plain(in_parts(body(3), "f", PARAMETERS))
+    text = plain(in_parts(blocks(body(3)), "f", PARAMETERS))
     assert "MCC_PART" not in text and text.count("{") == 2
 
 
 def test_a_part_is_handed_pointers_to_what_it_writes() -> None:
     statements = "\n".join(f"{named('sum')} += {named('x')}[{n}];" for n in range(parts.LONGEST))
     text = f"void f(void)\n{{\nfloat sum = 0;\n{part('sums', ['float &sum'])} {{\n{statements}\n}}\n}}"
-    found = plain(in_parts(text, "f", PARAMETERS))
+    found = plain(in_parts(blocks(text), "f", PARAMETERS))
     assert "MCC_PART void f_sums1(const float *x, float *sum)\n{\n    (*sum) += x[0];\n" in found
     assert found.endswith("    float sum = 0;\n    f_sums1(x, &sum);\n}\n")
 
@@ -55,14 +56,14 @@ def test_equal_parts_that_follow_each_other_are_one_while_it_is_short() -> None:
     """Each of two thirds of a function that is short."""
     line, lines = f"{named('y')}[0] = {named('x')}[0];\n", parts.LONGEST * 2 // 3
     pieces = [f"{part('rows', [])} {{\n{line * count}}}\n" for count in (lines // 2, lines // 2, lines)]
-    text = plain(in_parts(f"void f(void)\n{{\n{''.join(pieces)}}}", "f", PARAMETERS))
+    text = plain(in_parts(blocks(f"void f(void)\n{{\n{''.join(pieces)}}}"), "f", PARAMETERS))
     assert [length for _, length in functions(text)] == [lines // 2 * 2 + 2, lines + 3]
 
 
 def test_no_more_parts_stand_alone_than_are_needed() -> None:
     lines = parts.LONGEST // 2
     part_of_it = body(lines).partition("{\n")[2].removesuffix("\n}")
-    text = plain(in_parts(f"void f(void)\n{{\n{part_of_it}\n{part_of_it}\n{part_of_it}\n}}", "f", PARAMETERS))
+    text = plain(in_parts(blocks(f"void f(void)\n{{\n{part_of_it}\n{part_of_it}\n{part_of_it}\n}}"), "f", PARAMETERS))
     assert text.count("MCC_PART") == 2 and text.count("f_rows2(") == 2
 
 

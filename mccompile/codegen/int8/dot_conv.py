@@ -10,7 +10,7 @@ from typing import Any
 
 from ...base.dims import static
 from ...base.dtypes import u8
-from ...base.marked import local, named, read
+from ...base.marked import named, read
 from ...kinds.conv import Conv
 from ...program.ir import Call, View
 from ...targets.api import Target
@@ -204,7 +204,7 @@ class DotConv:
 def _header(run: tuple[int, int, int]) -> str:
     first, points, end = run
     if end - first == points:
-        return f"{{\n{local('p1', f'const mcc_index p1 = {first};')}"
+        return f"{{\nconst mcc_index p1 = {first};"
     return Range("p1", end, str(first), step=points).header
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ...base.dims import static
 from ...base.dtypes import i8, u8
-from ...base.marked import local, named
+from ...base.marked import named
 from ...kernels.api import static_views
 from ...kernels.work import Units
 from ...kinds.gemm import Gemm
@@ -114,7 +114,7 @@ def _tile(
 def _rows(run: tuple[int, int, int]) -> str:
     first, points, end = run
     if end - first == points:
-        return f"{{\n{local('i', f'const mcc_index i = {first};')}"
+        return f"{{\nconst mcc_index i = {first};"
     return Range("i", end, str(first), step=points).header
 
 

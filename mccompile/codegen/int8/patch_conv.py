@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.dims import static
 from ...base.dtypes import DType, f32, i4, i8, i32, u8
-from ...base.marked import local, named
+from ...base.marked import named
 from ...base.tensor import TensorType
 from ...expr.ir import Cast, apply, cast, literal, operand
 from ...kernels.api import Call, Case, View
@@ -130,7 +130,7 @@ class PatchConv(Patch):
         return {
             "rest": True,
             **scalar_rest(left, *self.placed(call)),
-            "rest_places": [local(name, f"const mcc_index {name} = {place};") for name, place in places.items()],
+            "rest_places": [f"const mcc_index {name} = {place};" for name, place in places.items()],
         }
 
     def family(self, call: Call) -> str:

@@ -123,12 +123,10 @@ void shown_copy(float *MCC_RESTRICT y, const float *MCC_RESTRICT e0)
  * for m/MatMul + z/Tanh */
 void shown_gemm_1x108x3(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, const float *MCC_RESTRICT b)
 {
-    const mcc_index j = 0;
-    const mcc_index i = 0;
     float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f;
     for (mcc_index k = 0; k < 108; ++k) {
         const mcc_index a_in = k;
-        const mcc_index b_in = j + k * 3;
+        const mcc_index b_in = k * 3;
         const float a_0 = a[a_in];
         const float b_0 = b[b_in];
         const float b_1 = b[b_in + 1];
@@ -140,6 +138,6 @@ void shown_gemm_1x108x3(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, cons
     const float totals[3] = {a0, a1, a2};
     for (mcc_index lane = 0; lane < 3; ++lane) {
         const float total = totals[lane];
-        y[i * 3 + j + lane] = tanhf(total);
+        y[lane] = tanhf(total);
     }
 }

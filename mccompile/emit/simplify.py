@@ -1,0 +1,156 @@
+"""Simplifies a printed function: constant propagation of indexes that are 0, and terms and factors that change nothing.
+
+A loop that runs once has a counter `const mcc_index c = 0;`, which is not printed, and `x + (c * 16 + at)` behind it
+becomes `x + at`; so do `+ 0`, `0 * 16` and `* 1` that templates print for the first of several.
+
+Invariant: expressions keep their values, since only integers are written `0` and `1`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+
+from ..base.marked import CLOSES, OPENS
+from .layout import Block
+from .tokens import Token, closing, is_binary, is_cast, operand_end, operand_start, printed, tokens
+
+_NEEDLESS = re.compile(r"[-+*/%] (\ue000name\ue001)?[01](?![\w.])|(?<![\w.])[01](?![\w.])[^\w(]* [-+*/%] ")
+
+
+def simplify(block: Block, around: Set[str] = frozenset()) -> None:
+    """Changes what is in a block; `around` are indexes of 0 in whose scope it stands."""
+    zeros = set(around)
+    inside: list[Block | str] = []
+    comment = False
+    for item in block.inside:
+        if isinstance(item, Block):
+            item.head = _simplified(item.head, zeros)
+            simplify(item, zeros)
+            item.tail = _simplified(item.tail, zeros)
+        elif not comment and not item.startswith("#"):
+            item = _simplified(item, zeros)
+            if name := _declared_zero(item):
+                zeros.add(name)
+                continue
+        if isinstance(item, str):
+            comment = (comment or item.startswith("/*")) and not item.endswith("*/")
+        inside.append(item)
+    block.inside = inside
+
+
+def _declared_zero(line: str) -> str:
+    """The index that a line declares as 0."""
+    if not line.startswith("const mcc_index ") or not line.endswith(" = 0;"):
+        return ""
+    declared = tokens(line)
+    return declared[2].name if len(declared) == 6 else ""
+
+
+def _simplified(line: str, zeros: Set[str]) -> str:
+    if not any(name in line for name in zeros) and not _NEEDLESS.search(line):
+        return line
+    found = tokens(line)
+    for place, token in enumerate(found):
+        field = place > 0 and found[place - 1].text in (".", "->")
+        if token.name in zeros and not field:
+            found[place] = Token(token.before, "0")
+    place = 0
+    while place < len(found):
+        text = found[place].text
+        changed = (text == "0" and _fold_zero(found, place)) or (text == "1" and _fold_one(found, place))
+        place = 0 if changed else place + 1
+    return printed(found)
+
+
+def _fold_zero(line: list[Token], at: int) -> bool:
+    """Takes away what the zero at a place makes needless around it; False if that is nothing."""
+    left, right = _around(line, at)
+    if left == "*" and is_binary(line, at - 1):
+        return _replace(line, _product_start(line, at - 1), at + 1)
+    if right in ("*", "/", "%"):
+        return _replace(line, at, operand_end(line, at + 2))
+    if left in ("", "/", "%", "~", "!") or is_cast(line, at - 1):
+        return False
+    if left in ("-", "+") and not is_binary(line, at - 1):
+        return _replace(line, at - 1, at + 1)
+    if left in ("-", "+") and right:
+        return _cut(line, at - 1, at + 1)
+    if left == "(" and right == ")" and _groups(line, at - 1):
+        return _replace(line, at - 1, at + 2)
+    if right == "+":
+        return _cut(line, at, at + 2, line[at].before)
+    if right == "-" and at + 2 < len(line):
+        line[at + 2].before = _brackets(line[at + 2].before)
+        return _cut(line, at, at + 1, line[at].before)
+    return False
+
+
+def _fold_one(line: list[Token], at: int) -> bool:
+    """The same of the one at a place."""
+    left, right = _around(line, at)
+    if left == "%":
+        return _replace(line, _product_start(line, at - 1), at + 1)
+    if left in ("*", "/") and right and is_binary(line, at - 1):
+        return _cut(line, at - 1, at + 1)
+    if right == "*" and left not in ("", "/", "%") and not is_cast(line, at - 1):
+        return _cut(line, at, at + 2, line[at].before)
+    return False
+
+
+def _around(line: list[Token], at: int) -> tuple[str, str]:
+    return line[at - 1].text if at else "", line[at + 1].text if at + 1 < len(line) else ""
+
+
+def _product_start(line: list[Token], at: int) -> int:
+    """Where the product begins whose operator is at a place."""
+    start = operand_start(line, at - 1)
+    while start > 1 and line[start - 1].text in ("*", "/", "%") and is_binary(line, start - 1):
+        start = operand_start(line, start - 2)
+    return start
+
+
+def _groups(line: list[Token], at: int) -> bool:
+    """Is the bracket at a place neither that of a call or statement nor of a cast?"""
+    end = closing(line, at)
+    cast = end + 1 < len(line) and line[end + 1].starts_operand
+    return not (at > 0 and line[at - 1].ends_operand) and not cast
+
+
+def _replace(line: list[Token], begin: int, end: int) -> bool:
+    """Zero instead of tokens, where both places are in the line."""
+    if begin < 0 or end < 0:
+        return False
+    before = line[begin].before + "".join(_brackets(token.before) for token in line[begin + 1 : end])
+    line[begin:end] = [Token(before, "0")]
+    return True
+
+
+def _cut(line: list[Token], begin: int, end: int, before: str | None = None) -> bool:
+    """Takes tokens away; what follows stands behind `before`, where that is given."""
+    if end >= len(line):
+        return False
+    marks = "".join(_brackets(token.before) for token in line[begin:end])
+    follower = line[end]
+    follower.before = marks + follower.before if before is None else before + marks + _brackets(follower.before)
+    del line[begin:end]
+    _unwrap(line, begin) or _unwrap(line, begin - 1)
+    return True
+
+
+def _unwrap(line: list[Token], at: int) -> bool:
+    """Takes the brackets around a name or number away."""
+    if not 0 < at < len(line) - 1 or (line[at - 1].text, line[at + 1].text) != ("(", ")"):
+        return False
+    if not (line[at].name or line[at].is_literal) or not _groups(line, at - 1):
+        return False
+    if at + 2 < len(line):
+        line[at + 2].before = _brackets(line[at + 1].before) + line[at + 2].before
+    line[at].before = line[at - 1].before + _brackets(line[at].before)
+    del line[at + 1], line[at - 1]
+    return True
+
+
+def _brackets(before: str) -> str:
+    """The marks that come in pairs, of what stands in front of a token."""
+    return "".join(letter for letter in before if letter in (OPENS, CLOSES))

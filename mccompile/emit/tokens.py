@@ -1,0 +1,142 @@
+"""The tokens of a line of C that templates have filled in, with what stands in front of each: blanks, and the marks of
+base/marked.py that print nothing. Names may be marked or not.
+
+Only lines are read, and only for the questions of the passes over a printed function: which names they read, and which
+terms an index that is 0 takes away. Literals, comments and the scopes of parts are one token each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS
+
+_MARKS = "\ue003-\ue009"  # of functions and of where lines may be folded
+_TOKEN = re.compile(
+    rf"""(?P<before>(?:[\s{_MARKS}]|\ue000header\ue001[^\ue002]*\ue002)*)
+    (?P<text>\ue00a[^\ue00a]*\ue00a | \ue000(?P<kind>\w+)\ue001(?P<piece>[^\ue002]*)\ue002
+    | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*(?s:.*?)(?:\*/|$)
+    | (?P<name>[A-Za-z_]\w*) | \.?\d(?:[eEpP][-+]|[\w.])*
+    | ->|\+\+|--|<<=?|>>=?|[-+*/%&|^!<>=]=|&&|\|\||.)""",
+    re.VERBOSE,
+)
+_TYPE = re.compile(r"\*|const|unsigned|float|double|int|long|char|mcc_index|mcc_\w+x\d+|\w+_t")
+_KEYWORDS = {"return", "case", "else", "do"}  # what a unary operator may follow
+
+
+@dataclass
+class Token:
+    before: str
+    text: str
+    name: str = ""  # of an identifier
+
+    @property
+    def ends_operand(self) -> bool:
+        return bool(self.name and self.name not in _KEYWORDS) or self.text in (")", "]") or self.is_literal
+
+    @property
+    def is_literal(self) -> bool:
+        return self.text[0] in "\"'" or self.text.lstrip(".")[:1].isdecimal() or self.text.startswith("\ue000size")
+
+    @property
+    def starts_operand(self) -> bool:
+        return bool(self.name) or self.is_literal or self.text == "("
+
+
+def tokens(line: str) -> list[Token]:
+    found = []
+    for match in _TOKEN.finditer(line):
+        name = match["piece"] if match["kind"] == "name" else match["name"]
+        number = name and not name.isidentifier()
+        found.append(Token(match["before"], name if number else match["text"], "" if number else name or ""))
+    return found
+
+
+def printed(line: Sequence[Token]) -> str:
+    return "".join(f"{token.before}{token.text}" for token in line)
+
+
+def names_read(line: str) -> Iterator[str]:
+    """Names that are no fields of structs. What a declaration declares is among them."""
+    last = ""
+    for token in tokens(line):
+        if token.name and last not in (".", "->"):
+            yield token.name
+        last = token.text
+
+
+def through_pointers(text: str, names: Set[str]) -> str:
+    """Text in which these names are pointers to what they were."""
+    found, last = [], ""
+    for token in tokens(text):
+        pointer = token.name in names and last not in (".", "->")
+        found.append(f"{token.before}(*{token.name})" if pointer else f"{token.before}{token.text}")
+        last = token.text
+    return "".join(found) + text[len(text.rstrip()) :]
+
+
+def with_lists(line: str) -> str:
+    """A line without marks, with those of the lists between its brackets."""
+    marks = {"(": ("", OPENS + BEHIND_BRACKET), ",": ("", COMMA), ")": (CLOSES, "")}
+    found = ((token, marks.get(token.text, ("", ""))) for token in tokens(line))
+    return "".join(f"{token.before}{front}{token.text}{behind}" for token, (front, behind) in found)
+
+
+def closing(line: Sequence[Token], at: int) -> int:
+    """Where the bracket at a place is closed; the length of the line if it is not."""
+    depth = 0
+    for place in range(at, len(line)):
+        depth += (line[place].text in ("(", "[")) - (line[place].text in (")", "]"))
+        if not depth:
+            return place
+    return len(line)
+
+
+def opening(line: Sequence[Token], at: int) -> int:
+    """Where the bracket that closes at a place is opened; -1 if it is not."""
+    depth = 0
+    for place in range(at, -1, -1):
+        depth += (line[place].text in (")", "]")) - (line[place].text in ("(", "["))
+        if not depth:
+            return place
+    return -1
+
+
+def is_cast(line: Sequence[Token], at: int) -> bool:
+    """Does the bracket that closes at a place hold a type?"""
+    inside = line[opening(line, at) + 1 : at]
+    return line[at].text == ")" and bool(inside) and all(_TYPE.fullmatch(token.text) for token in inside)
+
+
+def is_binary(line: Sequence[Token], at: int) -> bool:
+    """Has the operator at a place an operand on its left?"""
+    return at > 0 and line[at - 1].ends_operand and not is_cast(line, at - 1)
+
+
+def operand_end(line: Sequence[Token], at: int) -> int:
+    """Behind the operand that begins at a place; -1 if the line ends before."""
+    while at < len(line) and (line[at].text in "-+!~&*" or (line[at].text == "(" and is_cast(line, closing(line, at)))):
+        at = closing(line, at) + 1
+    if at >= len(line) or not line[at].starts_operand:
+        return -1
+    at = closing(line, at) + 1
+    while at < len(line) and line[at].text in ("[", "(", ".", "->"):
+        at = at + 2 if line[at].text in (".", "->") else closing(line, at) + 1
+    return at if at <= len(line) else -1
+
+
+def operand_start(line: Sequence[Token], at: int) -> int:
+    """Where the operand begins that ends at a place; -1 if it does in front of the line."""
+    while at >= 0:
+        at = opening(line, at)
+        if at > 0 and line[at].text in ("(", "[") and line[at - 1].ends_operand and not is_cast(line, at - 1):
+            at -= 1
+        elif at > 1 and line[at - 1].text in (".", "->"):
+            at -= 2
+        else:
+            break
+    while at > 0 and (is_cast(line, at - 1) or (line[at - 1].text in ("-", "!", "~") and not is_binary(line, at - 1))):
+        at = opening(line, at - 1)
+    return at

@@ -1,0 +1,59 @@
+"""Generated C has no faults that a reviewer would mark (tests/emit/c_faults.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mccompile.driver import Options
+from tests import small_models
+from tests.emit.c_faults import FAULTS, TOO_DEEP, TOO_LONG, faults, of_model
+from tests.small_models import compiled, floats, model, node
+from tests.small_quantized import convolutions
+
+TARGETS = ("generic", "cortex-m4", "cortex-m55", "x86-64-v3")
+NODES = [
+    node("Conv", "x w", "c", pads=[1, 1, 1, 1]),
+    node("Relu", "c", "r"),
+    node("Conv", "r v", "d", pads=[1, 1, 1, 1], group=8),
+    node("GlobalAveragePool", "d", "p"),
+    node("Flatten", "p", "f"),
+    node("Gemm", "f u", "g"),
+    node("Softmax", "g", "y"),
+]
+MODELS = {
+    "branches": small_models.branches(),
+    "layers": model(
+        "layers",
+        NODES,
+        [("x", (1, 3, 12, 9))],
+        [("y", (1, 5))],
+        {"w": floats(0, 8, 3, 3, 3), "v": floats(1, 8, 1, 3, 3), "u": floats(2, 8, 5)},
+    ),
+    "quantized": convolutions(9, [(8, 3, 1), (8, 1, 1)]),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MODELS)
+def test_generated_c_has_no_faults(name: str, target: str) -> None:
+    made = MODELS[name]
+    files = compiled(made, Options(target=target)).files
+    found = {file: list(faults(files[file].decode())) for file in sorted(of_model(made.graph.name))}
+    assert not [(file, each) for file, several in found.items() for each in several if each[0] != TOO_DEEP]
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("const mcc_index k = 0;", "an index that is 0"),
+        ("y = x + 0;", "a term of 0"),
+        ("y = 0 * 16 + x;", "a product with 0"),
+        ("y = x % 1;", "a factor of 1"),
+        ("if (a) {\n}", "an empty block"),
+        (f"y = {'x' * 120};", TOO_LONG),
+        ("{\n" * 8 + "f();" + "\n}" * 8, TOO_DEEP),
+    ],
+)
+def test_faults_are_found(line: str, fault: str) -> None:
+    assert {found for found, _ in faults(f"{line}\n")} == {fault}
+    assert not list(faults(f"/* {' '.join(FAULTS)} + 0 * 1 */ y = x + 0.5f * 10 + 0x1;\n"))

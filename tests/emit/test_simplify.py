@@ -1,0 +1,77 @@
+"""Indexes that are 0 are not printed, nor terms and factors that change nothing; all else stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from mccompile.base.marked import named, plain, summed
+from mccompile.emit.folding import folded
+from mccompile.emit.layout import blocks, shown
+from mccompile.emit.simplify import simplify
+
+ZERO = "const mcc_index c = 0;"
+
+
+def simplified(*lines: str) -> str:
+    top = blocks("\n".join(lines))
+    simplify(top)
+    return shown(top)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("p = x + (c * 16 + at);", "p = x + at;"),
+        ("p = -c * 4 + y;", "p = y;"),
+        ("f(a, c, b - c, -c);", "f(a, 0, b, 0);"),
+        ("y = a / 2 * c + 1;", "y = 1;"),
+        ("y = a - (c + b) * 2 - c % 4;", "y = a - b * 2;"),
+        ("y = (a + (int32_t)c) * (c + 1);", "y = (a + (int32_t)0);"),
+        ("y[c] = c - x[c + 1] + (float)(c);", "y[0] = -x[1] + (float)(0);"),
+        ("y = a < c + b ? c + 1 : 2 - c;", "y = a < b ? 1 : 2;"),
+        ("y = p[c].c + q->c + 'c';", "y = p[0].c + q->c + 'c';"),
+        ('f("c + c", *c2 - c); /* c + c */', 'f("c + c", *c2); /* c + c */'),
+    ],
+)
+def test_an_index_that_is_0_is_not_read(line: str, expected: str) -> None:
+    assert simplified(ZERO, line) == f"{expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("f(w + 0, 1 * i + 0 * 128, at % 1);", "f(w, i, 0);"),
+        ("y = a / 7 % 1 + b * 1 - 0;", "y = b;"),
+        ("y = -1 * b + a / 1 * 2;", "y = -b + a * 2;"),
+    ],
+)
+def test_factors_of_1_and_terms_of_0_go(line: str, expected: str) -> None:
+    assert simplified(line) == f"{expected}\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = x + 0.0f + 1.0f * z * 0.0f;",
+        "y = x * 10 + 01 - 0x0 + 0u;",
+        "y = a / (1 + b) << 1;",
+        "y = b > 0 ? -1 : 1;",
+        "static const int8_t t[3] = {0, -1, 1};",
+        '#define F(x) ((x) + 0 * "1 * 0")',
+        "/* 0 * 1 + 0 */",
+    ],
+)
+def test_all_else_stays(line: str) -> None:
+    assert simplified(line) == f"{line}\n"
+
+
+def test_an_index_holds_in_its_block_alone() -> None:
+    lines = ["for (;;) {", ZERO, "const mcc_index d = c * 4;", "f(c, d);", "}", "g(c);"]
+    assert simplified(*lines).splitlines() == ["for (;;) {", "    f(0, 0);", "}", "g(c);"]
+
+
+def test_what_is_left_is_folded_where_it_would_have_been() -> None:
+    terms = [f"term_{number}[{number}]" for number in range(12)]
+    before = ["const mcc_index c = 0;", f"y = {summed([named('c') + ' * 4', *terms])};"]
+    assert folded(simplified(*before)) == folded(f"y = {summed(terms)};\n")
+    assert plain(simplified(*before)) == f"y = {' + '.join(terms)};\n"
