@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import html
+import atexit
 import json
-import re
+import os
 import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-_FRAME = """<!doctype html><title>frame</title><pre id="told"></pre>
-<iframe src="page.html" width="{width}" height="{height}" style="border: 0"></iframe>
-<script>
-addEventListener("message", event => {{ document.getElementById("told").textContent = event.data; }});
-</script>"""
-_SCRIPT = """<script>
-parent.postMessage(JSON.stringify((() => {{ {overlaps} {script} }})()), "*");
-</script></body>"""
 # Boxes of text, cut where they are hidden, that lie over each other; and what is wider than the page.
 OVERLAPS = """
 function overlaps() {
@@ -56,21 +50,81 @@ function overlaps() {
 """
 
 
+class Browser:
+    """Headless Chromium, which speaks the DevTools protocol: JSON, each message with a zero byte behind it, from file 4
+    and to file 3 of its process."""
+
+    def __init__(self, command: str, folder: str) -> None:
+        (theirs, self._write), (self._read, back) = os.pipe(), os.pipe()
+
+        def hand_over() -> None:
+            kept = os.dup(back)  # 3 or 4 may be one of the pipes
+            os.dup2(theirs, 3)
+            os.dup2(kept, 4)
+
+        quiet = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
+        asked = [command, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={folder}", "--remote-debugging-pipe"]
+        silent: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen(asked, preexec_fn=hand_over, close_fds=False, **silent)
+        os.close(theirs)
+        os.close(back)
+        self._sent, self._left = 0, b""
+        page = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.ask(f"{domain}.enable")
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """The answer. What is told before it is handed to `told`."""
+        self._sent += 1
+        request: dict[str, Any] = {"id": self._sent, "method": method, "params": params}
+        if hasattr(self, "session"):
+            request["sessionId"] = self.session
+        os.write(self._write, json.dumps(request).encode() + b"\0")
+        self.told: list[Any] = []
+        while (message := self._message()).get("id") != self._sent:
+            self.told.append(message)
+        assert "error" not in message, message
+        return message["result"]
+
+    def wait(self, method: str) -> None:
+        while all(message.get("method") != method for message in self.told):
+            self.told.append(self._message())
+
+    def _message(self) -> Any:
+        while b"\0" not in self._left:
+            piece = os.read(self._read, 1 << 16)
+            assert piece, "the browser has ended"
+            self._left += piece
+        text, _, self._left = self._left.partition(b"\0")
+        return json.loads(text)
+
+
+@cache
+def browser() -> Browser:
+    command = shutil.which("chromium") or shutil.which("google-chrome")
+    if not command:
+        pytest.skip("no Chromium is installed")
+    folder = tempfile.mkdtemp(prefix="mccompile-browser-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    started = Browser(command, folder)
+    atexit.register(started.process.wait)
+    atexit.register(started.process.kill)
+    return started
+
+
 def shown(page: str, script: str, folder: Path, width: int = 1400, height: int = 4000) -> Any:
     """What a script returns that runs behind those of the page. The browser has nothing to complain of."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if not browser:
-        pytest.skip("no Chromium is installed")
-    text = page.replace("</body>", _SCRIPT.format(overlaps=OVERLAPS, script=script))
-    (folder / "page.html").write_text(text, encoding="utf-8")
-    frame = folder / "frame.html"
-    frame.write_text(_FRAME.format(width=width, height=height), encoding="utf-8")
-    quiet = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
-    command = [browser, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={folder}/user"]
-    command += ["--window-size=1500,1000", "--virtual-time-budget=3000"]
-    command += ["--enable-logging=stderr", "--dump-dom", frame.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "CONSOLE" not in done.stderr, done.stderr
-    told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert told and told[1], "the page's script has not come to its end"
-    return json.loads(html.unescape(told[1]))
+    (folder / "page.html").write_text(page, encoding="utf-8")
+    chromium, said = browser(), []
+    chromium.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    chromium.ask("Page.navigate", url=(folder / "page.html").as_uri())
+    chromium.wait("Page.loadEventFired")
+    said += chromium.told
+    asked = f"JSON.stringify((() => {{ {OVERLAPS} {script} }})())"
+    result = chromium.ask("Runtime.evaluate", expression=asked)
+    said += chromium.told
+    complaints = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+    assert not (wrong := [message for message in said if message.get("method") in complaints]), wrong
+    assert "exceptionDetails" not in result, result
+    return json.loads(result["result"]["value"])

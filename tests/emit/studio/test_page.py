@@ -241,6 +241,12 @@ def test_overlaps_are_seen(page: str, tmp_path: Path) -> None:
     assert shown(page, script, tmp_path)["found"]
 
 
+@pytest.mark.parametrize("complaint", ["console.error('a')", "noSuchName()"])
+def test_complaints_are_seen(complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="Runtime"):
+        shown(f"<p>text</p><script>{complaint}</script>", "return 1;", tmp_path)
+
+
 @pytest.mark.parametrize("width", [1400, 390])
 def test_builds_stand_side_by_side(width: int, tmp_path: Path) -> None:
     builds = [analysis_with_all(compiled(shared(), options)) for options in (Options(), Options(target="cortex-m4"))]
