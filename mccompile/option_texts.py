@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from .base.meanings import ours
 from .base.near import near
 from .base.own_functions import OwnFunction, own_function
 from .base.quantizing import Recipe
@@ -29,6 +30,8 @@ def _dim(text: str) -> tuple[str, tuple[int, int]]:
     if not equals or not found[0]:
         raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH; did you mean --dim {_likely_dim(text)}?")
     first, last = found[1]
+    if size.endswith(".."):
+        raise ValueError(f"{text!r} has no largest size; did you mean --dim {name}={first}..{max(first, 8)}?")
     if first < 0 or last < first:
         why = "a size is not negative" if min(first, last) < 0 else "a range goes from the smallest size to the largest"
         likely = f"{last}..{first}" if first > last >= 0 else "1"
@@ -54,7 +57,9 @@ def _bound(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, sizes = text.rpartition("=")
     parts = sizes.split("x")
     if not equals or not name or not all(part.isdecimal() for part in parts):
-        raise ValueError(f"{text!r} is not NAME=COUNT or NAME=COUNTxCOUNT")
+        likely = re.sub(r"\D+", "x", sizes).strip("x") or "100"
+        hint = f"; did you mean --bound {name or (text if not text.isdecimal() else 'NAME')}={likely}?"
+        raise ValueError(f"{text!r} is not NAME=COUNT or NAME=COUNTxCOUNT{hint}")
     return name, tuple(int(part) for part in parts)
 
 
@@ -67,7 +72,8 @@ def states(texts: tuple[str, ...]) -> dict[str, str]:
     pairs = [part.partition("=") for text in texts for part in text.split(",")]
     for output, _, before in pairs:
         if not output or not before:
-            raise ValueError(f"{output}={before} is not OUTPUT=INPUT; write --state OUTPUT=INPUT")
+            given = f"{output}={before}" if before else output
+            raise ValueError(f"{given!r} is not OUTPUT=INPUT; write --state OUTPUT=INPUT")
     return {output: before for output, _, before in pairs}
 
 
@@ -111,7 +117,8 @@ def external(texts: tuple[str, ...]) -> tuple[str, ...]:
     for part in (part for text in texts for part in text.split(",")):
         name, equals, place = part.rpartition("=")
         if place != "external" or (equals and not name):
-            raise ValueError(f"{part!r} is not external or NAME=external")
+            likely = "external" if "external" in ours(part) else f"{part.partition('=')[0]}=external"
+            raise ValueError(f"{part!r} is not external or NAME=external; did you mean --io {likely}?")
         names.append(name or ALL)
     return tuple(names)
 
@@ -162,7 +169,7 @@ def budget(texts: tuple[str, ...]) -> dict[str, int]:
 
 def _likely_budget(part: str) -> str:
     """`64K`, `RAM=64K`, `ram:64K`, `rom=64K`, `latency=5ms`."""
-    name, _, size = part.replace(":", "=").rpartition("=")
+    name, _, size = re.sub(r"\s*[:=\s]\s*", "=", re.sub(r"(?<=\d)\s+", "", part.strip())).rpartition("=")
     what = near(name, BUDGETS) if name else "ram"
     known = what or "ram"
     fits = _number(size, 1024) is not None
@@ -186,7 +193,8 @@ def window(given: str | int) -> int:
     text = str(given or "")
     nbytes = _number(text) if text else 0
     if nbytes is None or (text and nbytes == 0):
-        likely = _digits(text).lstrip("0") or "64K"
+        given = _digits(text).lstrip("0") or "64"
+        likely = f"{given}K" if int(given) < 1024 else given
         raise ValueError(f"{text!r} is no size; did you mean --weights-window {likely}?")
     return nbytes
 

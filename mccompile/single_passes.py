@@ -49,6 +49,7 @@ def run_passes(
             early = name in program_passes and isinstance(ir, Graph)
             why = f"there are {', '.join(known)}"
             fix = f"did you mean lower,{name}?" if early else meant(name, known)
+            fix = fix or f"name some of them, such as --passes {known[0]}"
             raise WrongUse(Problem(f"cannot run pass {name!r} on a {kind}", str(file), why, fix))
     if isinstance(ir, Graph):
         return GRAPH.show(ir), dict(GRAPH.constants(ir))

@@ -65,6 +65,7 @@ speed fast faster fastest performance perf latency cycles o3 o2 ofast throughput
 size small smaller smallest code codesize code-size os oz rom s z binary = flash weights
 memory mem sram heap peak arena dram = ram
 default auto both 1 o1 = balanced
+ram,time time,ram ram+time time+ram ram*time ram,time,flash = balanced
 latency cycles time inst = instructions time
 rust rs crate = cargo rust
 js javascript node nodejs web typescript wasm = npm javascript
@@ -87,6 +88,7 @@ channels-last channels_last hwc = nhwc
 nchw channels-first channels_first chw default = onnx
 rgb888 rgb24 = rgb
 grey grayscale greyscale = gray
+list all help ? = targets ops external
 on yes true enable enabled = auto 4
 top1 top-1 argmax max class label index = argmax
 kl kl-divergence mse = entropy
@@ -98,6 +100,30 @@ min-max max absmax = minmax
 4 q4 int4x = int4
 2 3 trit = ternary
 8 q8 = int8
+# operators
+relu6 hardtanh clamp relu-6 clip-by-value = clip
+conv1d conv2d conv3d convolution convolution2d depthwiseconv2d depthwise-conv-2d depthwise-conv2d = conv
+conv2dtranspose convtranspose1d convtranspose2d deconvolution deconv transpose-conv = convtranspose
+dense linear fullyconnected fully-connected fc innerproduct addmm = gemm
+bmm mm dot batch-matmul batchmatmul = matmul
+maxpool1d maxpool2d max-pool-2d maxpooling2d = maxpool
+avgpool avgpool2d average-pool-2d averagepooling2d avgpooling = averagepool
+adaptiveavgpool2d globalaveragepooling2d adaptive-avg-pool2d gap = globalaveragepool
+batchnorm batchnorm1d batchnorm2d bn = batchnormalization
+layernorm ln = layernormalization
+groupnorm gn = groupnormalization
+instancenorm = instancenormalization
+silu = swish
+embedding embedding-lookup index-select = gather
+upsample2d interpolate resizebilinear resize-bilinear resizenearestneighbor = resize
+concatenation cat = concat
+view = reshape
+permute = transpose
+multihead multi-head-attention mha scaled-dot-product-attention sdpa = com.microsoft::multiheadattention
+rsub minus = sub
+plus = add
+power = pow
+cast-to to-type = cast
 """
 
 

@@ -100,6 +100,9 @@ def _run(arguments: list[str]) -> int:
     except MccError as error:
         say(str(error))
         return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return Exit.WRONG_USE
     except click.ClickException as error:
         say(problem_of(error, Line(arguments, every_command)).render())
         return Exit.WRONG_USE

@@ -32,7 +32,8 @@ def boards(word: str, as_json: bool) -> None:
     found = catalogue.search(word) if word else list(catalogue.boards().values())
     if not found:
         why = f"none of {len(catalogue.boards())} boards and chips is called so, nor is one like it"
-        raise WrongUse(Problem(f"no board is found by {word!r}", "", why, "try a part of the chip's name: stm32f4"))
+        fix = "give a part of the chip's name, such as `mccompile boards stm32f4`"
+        raise WrongUse(Problem(f"no board is found by {word!r}", "mccompile boards", why, fix))
     if as_json:
         tell("boards", {"boards": [_as_dict(board) for board in found]})
         return

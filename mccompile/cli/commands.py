@@ -120,6 +120,8 @@ def compile(  # noqa: A001 - what users type
         click.echo(summary(plan, package.weights_bytes))
         if options.tuned is not None:
             click.echo(tuned_line(package.explanations, pass_manager(options).context.registry.stale()))
+        if options.name and len(packages) == 1 and plan.prefix != options.name:
+            click.echo(f"name     {plan.prefix}: C has no names such as {options.name!r}")
         for assumed in package.assumed:
             click.echo(f"assumed  {assumed}")
         for failed in package.left_out:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import Problem, WrongUse
+from ..base.meanings import ours
 from ..base.near import meant
 from .commands import commands
 from .options import json_flag
@@ -44,7 +45,8 @@ def _explain(name: str, as_json: bool) -> None:
     title = _titled(name, [*known, *supported()])
     found = known.get(title)
     if found is None and title not in supported():
-        fix = meant(name, [*known, *supported()]) or "`mccompile ops` lists those that are"
+        close = "" if "ops" in ours(name) else meant(name, [*known, *supported()])
+        fix = close or "`mccompile ops` lists those that are"
         raise WrongUse(
             Problem(f"operator {name!r} is not supported", "mccompile ops", "it is none of ONNX's here", fix)
         )

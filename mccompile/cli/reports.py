@@ -179,7 +179,8 @@ def compare(
 
     if (dump is None) == (port is None):
         fix = "name the file of a dump, or the board's port: --serial /dev/ttyACM0"
-        raise WrongUse(Problem("one board is compared", "", "a DUMP or --serial says what it has made", fix))
+        why = "a DUMP or --serial says what it has made"
+        raise WrongUse(Problem("one board is compared", "mccompile compare", why, fix))
     found = compare_dump(folder, dump or partial(dumped, folder, cast("Port", port), seed), model, cc)
     click.echo(json.dumps(found.as_dict(), indent=1) if as_json else found.show())
     if found.ok:

@@ -5,6 +5,7 @@ Invariant: a command that comes as a fix can be pasted.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,14 @@ _SHAPED = {  # what options with a grammar are told by other tools' options of o
     "--budget": "{known}={value}",
     "--shape": "{named}",
 }
-_FIRST = {"FUNCTION[=VARIANT],...": "resize,cvt_color", "KIND": "conv"}  # of what arguments are called in usages
+_FIRST = {  # of what arguments are called in usages
+    "FUNCTION[=VARIANT],...": "resize,cvt_color",
+    "KIND": "conv",
+    "MODEL...": "model.onnx",
+    "MODEL": "model.onnx",
+    "BEFORE": "out-before out-after",
+    "AFTER": "out-after",
+}
 _USUAL = {
     "--dim": "1",
     "--budget": "96K",
@@ -35,7 +43,12 @@ _USUAL = {
     "--input": "INPUT=u8",
     "--output": "OUTPUT=argmax",
     "--io": "INPUT=external",
+    "--float-error": "1e-6",
+    "--recompute": "1.3",
+    "--weights-window": "64K",
 }
+
+_PERCENT = re.compile(r"(\d+\.?\d*) ?%", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -85,12 +98,15 @@ def problem_of(error: click.ClickException, line: Line) -> Problem:
         case click.BadParameter(param=click.Option(type=click.Choice() as choice) as param):
             flag, known = param.opts[0], [str(each) for each in choice.choices]
             given = next((word for word in error.message.split("'")[1:2]), "")
-            fix = meant(given, known, flag) or f"name one of them, such as {flag} {known[0]}"
+            fix = meant(given, known, flag) or _instead(given, line) or f"name one of them, such as {flag} {known[0]}"
             return Problem(f"{flag} cannot be {given!r}", path, f"it can be {', '.join(known)}", fix)
         case click.BadParameter(param=click.Parameter() as param):
-            return _bad(param, error.message, path)
+            return _bad(param, error.message, line)
         case click.BadParameter():
             return _unreadable(error, line)
+        case click.BadOptionUsage() if "does not take a value" in error.message:
+            flag = error.option_name
+            return Problem(f"{flag} takes no value", path, "it stands alone", f"write {flag} without a value")
         case click.BadOptionUsage():
             option = line.option(error.option_name)
             value = _example(option) if option is not None else ""
@@ -108,15 +124,27 @@ def _option_fix(given: str, line: Line) -> str:
     value = line.behind(given)
     word = f"{given}{value}".lstrip("-") if len(given) == 2 and value else given.lstrip("-")
     spoken = [flag for flag in (*ours(given), *ours(word)) if flag in options and flag != given]
+    if "=" in word and given == f"-{word[:1]}":  # -mcpu=cortex-m4
+        word, _, value = word.partition("=")
+        spoken = [flag for flag in ours(word) if flag in options]
     if given == "-O":
         spoken, word = ["--prefer"] if "--prefer" in options else [], value
     if spoken:
         return _with_names(f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
     others = [name for name, command in line.group.commands.items() if any(given in p.opts for p in command.params)]
     if others:
-        return f"leave out {given}: {' and '.join(f'`mccompile {name}`' for name in others[:3])} have it"
+        named = [f"`mccompile {name}`" for name in others[:3]]
+        has = f"{', '.join(named[:-1])} and {named[-1]} have it" if named[1:] else f"{named[0]} has it"
+        return f"leave out {given}: {has}"
     close = meant(given, [opt for opt in options if opt.startswith("--")])
     return close or f"leave out {given} (`{line.path} --help-all` lists all options)"
+
+
+def _instead(value: str, line: Line) -> str:
+    """The option that is asked for by a value of another one."""
+    options = {opt: param for param in line.command.params for opt in param.opts}
+    flags = [flag for flag in ours(value) if flag in options]
+    return f"did you mean {_flag_with(options[flags[0]], flags[0], value, '')}?" if flags else ""
 
 
 def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
@@ -171,15 +199,19 @@ def _missing(param: click.Parameter, line: Line) -> Problem:
     return Problem(f"{name} is missing", path, why, fix)
 
 
-def _bad(param: click.Parameter, message: str, path: str) -> Problem:
+def _bad(param: click.Parameter, message: str, line: Line) -> Problem:
     """A value of a wrong type, or out of range."""
-    shown = f"`{path} --help` shows how"
     flag, default = param.opts[0], param.default
+    shown = f"such as {flag} {_USUAL[flag]}" if flag in _USUAL else f"`{line.path} --help` shows how"
+    given = line.behind(flag)
+    what = f"{flag} cannot be {given!r}" if given else f"{flag} cannot be as it is"
+    if isinstance(param.type, click.types.FloatParamType) and (percent := _PERCENT.fullmatch(given)):
+        return Problem(what, line.path, message, f"did you mean {flag} {float(percent[1]) / 100:g}?")
     low = getattr(param.type, "min", None)
     likely = default if isinstance(default, int | float) and not isinstance(default, bool) else low
     fix = f"did you mean {flag} {likely}?" if likely is not None and likely != low else shown
     fix = f"did you mean {flag} {low}?" if low is not None and "range" in message else fix
-    return Problem(f"{flag} cannot be as it is", path, message, fix)
+    return Problem(what, line.path, message, fix)
 
 
 def _unreadable(error: click.BadParameter, line: Line) -> Problem:

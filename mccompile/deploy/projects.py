@@ -85,7 +85,8 @@ def project(asked: Asked) -> Project:
     options = asked.options
     if not options.board:
         fix = "name it: --board nucleo_f446re; `mccompile boards WORD` looks for one"
-        raise WrongUse(Problem("nothing says which board the project is for", "--board", "", fix))
+        why = "target, memories, clock and build files are those of a board"
+        raise WrongUse(Problem("nothing says which board the project is for", "--board", why, fix))
     board = find(options.board)
     ecosystem, main = ecosystem_of(asked.ecosystem, board), main_of(asked.main)
     facts = ecosystem.facts_of(board, asked.called)

@@ -60,8 +60,8 @@ class Package:
         """How long the blob is."""
         return blob_format.blob_bytes(self.plan)
 
-    def write(self, folder: Path, force: bool = False) -> None:
-        write_folder(folder, self.files, force)
+    def write(self, folder: str | Path, force: bool = False) -> None:
+        write_folder(Path(folder), self.files, force)
 
     def __reduce__(self) -> tuple[Any, ...]:
         why = "its files are made when they are asked for, by kernels that are no modules of Python's"

@@ -80,7 +80,8 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         raise WrongUse(Problem("the model is not quantized again", graph.name, why, fix))
     if recipe.needs_samples and samples is None:
         fix = "add --weights-only 8 (or --dynamic, or samples: --data samples.npz)"
-        raise WrongUse(Problem("no calibration data", "--data", "", fix))
+        why = "ranges of activations are taken from what the network computes of samples"
+        raise WrongUse(Problem("no calibration data", "--data", why, fix))
     if samples is not None:
         check_samples(samples)
     context = Context(targets.load("generic"), Registry.load())

@@ -24,6 +24,7 @@ from typing import Any
 
 from mccompile.base.choice import chosen
 from mccompile.base.errors import BadFile, Problem, WrongUse
+from mccompile.base.meanings import ours
 from mccompile.base.near import meant
 
 from .boards.catalogue import instead_of_target, listed, nearest_to_target
@@ -178,6 +179,8 @@ def _unknown(name: str) -> Problem:
     """A chip or a board leads to its target, a word to the one that is written like it."""
     board = instead_of_target(name)
     known = named_processor(name)
+    if "targets" in ours(name):
+        return Problem(f"unknown target {name!r}", "--target", "it is no name of one", "`mccompile targets` lists them")
     is_core = known is not None and name.lower() in known.target  # `m33`, which boards have too
     boards = "" if is_core else board or listed(name)
     known = None if boards else known

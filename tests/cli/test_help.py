@@ -86,3 +86,9 @@ def test_an_example_of_commands_can_be_parsed(kind: Group) -> None:
 @pytest.mark.parametrize("words", [["help"], ["help", "check"]])
 def test_help_as_a_word(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, *words).startswith("Usage: mccompile")
+
+
+def test_the_bare_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([]) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith("Usage: mccompile") and "error" not in said.out + said.err

@@ -12,6 +12,7 @@ from mccompile import cli
 from mccompile.base import meanings
 from mccompile.cli.commands import commands
 from mccompile.cli.values import values_of
+from mccompile.frontend.supported import supported
 from mccompile.passes.learn.losses import _LOSSES
 from mccompile.targets import api
 from mccompile.targets.processors import named_processor
@@ -98,6 +99,25 @@ TABLE = """
 2 | train conv.onnx -o out --loss cross_entropy:logits | no output 'logits' | --loss cross_entropy:y
 2 | train conv.onnx -o out --loss ce:y | no loss 'ce' | --loss cross_entropy:y
 2 | train conv.onnx -o out --loss mse:y --lr 0.1 | --lr | --optimizer sgd,lr=0.1
+2 | conv.onnx -o out --weights-dtype int8 | cannot be 'int8' | --quantize samples.npz
+2 | conv.onnx -o out --prefer ram,time | cannot prefer | --prefer balanced
+2 | conv.onnx -o out --budget "ram 64K" | none of the budgets | --budget ram=64K
+2 | conv.onnx -o out --budget "ram: 64 K" | none of the budgets | --budget ram=64K
+2 | conv.onnx -o out --auto all | --auto | leave out --auto: `mccompile quantize` has it
+2 | conv.onnx -o out --target list | unknown target | `mccompile targets`
+2 | conv.onnx -o out -mcpu=cortex-m4 | no option -m | --target cortex-m4
+2 | conv.onnx -o out --verbose=3 | takes no value | write --verbose without
+2 | conv.onnx -o out --float-error 1% | cannot be '1%' | --float-error 0.01
+2 | check conv.onnx --runs 1 --rtol 0.1% | cannot be '0.1%' | --rtol 0.001
+2 | conv.onnx -o out --weights-window 64Q | is no size | --weights-window 64K
+2 | conv.onnx -o out --io all | is not external | --io external
+2 | conv.onnx -o out --input x=u8,mean=abc | is not a number | --input x=u8,mean=127.5
+2 | conv.onnx -o out --output y=u8,scale=1/0 | is not a number | --output y=u8,scale=1/255
+2 | free.onnx -o out --dim batch=1.. | no largest size | --dim batch=1..8
+2 | ops Convolution | is not supported | did you mean Conv?
+2 | ops list | 'list' is not supported | `mccompile ops`
+2 | boards zzzz | no board is found | `mccompile boards stm32f4`
+2 | quantize conv.onnx -o q.onnx | no calibration data | --weights-only 8
 3 | own.onnx -o out | a C function of yours | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo | OPERATOR=FUNCTION | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo=Foo,include=Foo2.h | cannot read Foo2.h | > Foo2.h
@@ -145,6 +165,7 @@ def test_each_meaning_leads_to_what_is_there(word: str) -> None:
         for param in command.params:
             there.update(param.opts)
             there.update(values_of(param))
+    there |= {name.lower() for name in supported()}
     there |= {"argmax", *_LOSSES, "u8", "u16", "i8", "i16", "i32", "f32", "rgb", "gray", "--markdown", "balanced"}
     assert any(ours in there for ours in meanings.ours(word)), word
 

@@ -72,7 +72,7 @@ TABLE = """
 2 | conv.onnx -o out --float-error 0 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error 2 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error -1 | not above 0 and at most 1 | --float-error 1e-6
-2 | conv.onnx -o out --float-error small | not a valid float | `mccompile compile --help`
+2 | conv.onnx -o out --float-error small | not a valid float | such as --float-error 1e-6
 2 | conv.onnx -o out --blob external --weights-section .x | no weights | leave out --weights-section
 # passes, kernels, operators
 2 | conv.onnx -o out --without fuse_pads | no pass 'fuse_pads' | did you mean --without fuse_pad?

@@ -19,3 +19,14 @@ from mccompile import cli
 def test_an_operator_is_found(name: str, title: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["ops", name]) == 0
     assert capsys.readouterr().out.split()[0] == title
+
+
+def test_layers_of_other_frameworks_lead_to_operators(capsys: pytest.CaptureFixture[str]) -> None:
+    for word, operator in (
+        ("relu6", "Clip"),
+        ("Conv2d", "Conv"),
+        ("dense", "Gemm"),
+        ("BatchNorm2d", "BatchNormalization"),
+    ):
+        assert cli.run(["ops", word]) == 2
+        assert f"did you mean {operator}?" in capsys.readouterr().err

@@ -7,7 +7,7 @@ Numbers of a form are constants of the model like any other: they lie in the blo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,11 +87,12 @@ def parse_input(text: str) -> tuple[str, InputForm]:
         elif what in ("nhwc", "bgr", "raw", "rows") and not numbers:
             form[what] = True
         elif what == "mean":
-            form[what] = _numbers(numbers)
+            form[what] = _said(_numbers, numbers, f"--input {text.replace(word, 'mean=127.5')}")
         elif what == "scale":
-            form[what] = _factors(numbers)
+            form[what] = _said(_factors, numbers, f"--input {text.replace(word, 'scale=1/255')}")
         elif what == "std":
-            form["scale"] = tuple(1 / number for number in _factors(numbers))
+            divisors = _said(_factors, numbers, f"--input {text.replace(word, 'std=127.5')}")
+            form["scale"] = tuple(1 / number for number in divisors)
         else:
             known = ("nhwc", "bgr", "raw", "rows", "mean=", "scale=", "std=", "resize=", "crop=", "letterbox", *FORMATS)
             form["dtype"] = _dtype(word, ", ".join(known))
@@ -109,9 +110,9 @@ def parse_output(text: str) -> tuple[str, OutputForm]:
         if what in ("nhwc", "raw", "argmax") and not numbers:
             form[what] = True
         elif what == "zero":
-            form[what] = _numbers(numbers)
+            form[what] = _said(_numbers, numbers, f"--output {text.replace(word, 'zero=-128')}")
         elif what == "scale":
-            form[what] = _factors(numbers)
+            form[what] = _said(_factors, numbers, f"--output {text.replace(word, 'scale=1/255')}")
         else:
             form["dtype"] = _dtype(word, "nhwc, raw, argmax, zero=, scale=")
     return name, OutputForm(**form)
@@ -123,6 +124,14 @@ def _split(text: str, option: str) -> tuple[str, list[str]]:
         given = words or name if name != text or "." not in text else "u8"
         raise ValueError(f"{text!r} is not NAME=FORM,FORM,...; did you mean --{option} {option.upper()}={given}?")
     return name, words.split(",")
+
+
+def _said(read: Callable[[str], Numbers], text: str, such: str) -> Numbers:
+    """Numbers, or what they could be."""
+    try:
+        return read(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; did you mean {such}?") from None
 
 
 def _numbers(text: str) -> Numbers:
