@@ -170,6 +170,9 @@ class OptionTable:
         metavar="OPERATOR=FUNCTION[,include=FILE]",
         reads="functions",
     )
+    accelerator: str = _option(
+        "Have an accelerator, or that of a folder, compute the regions that pay.", TARGET, "", metavar="NAME|DIR"
+    )
 
     dims: Mapping[str, tuple[int, int]] = _option(  # lowest and highest
         "Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
@@ -365,12 +368,7 @@ class OptionTable:
         reads="external",
     )
     io_layout: IoLayout = _option(
-        "Axis order of image inputs and outputs.",
-        ENDS,
-        "onnx",
-        metavar="onnx|nhwc",
-        draws=("nhwc",),
-        share=0.06,
+        "Axis order of image inputs and outputs.", ENDS, "onnx", metavar="onnx|nhwc", draws=("nhwc",), share=0.06
     )
     observe: tuple[str, ...] = _option("Make an inner tensor an output.", ENDS, (), metavar="TENSOR")
     signature: str = _option(

@@ -6,6 +6,7 @@ from .passes.api import GraphPass, ProgramPass
 from .passes.graph.assign_layout import assign_layout
 from .passes.graph.block_products import block_products
 from .passes.graph.clean_up import clean_up
+from .passes.graph.cut_regions import cut_regions
 from .passes.graph.drop_channels.drop_channels import drop_channels
 from .passes.graph.eliminate_common_subexpressions import eliminate_common_subexpressions
 from .passes.graph.eliminate_dead import eliminate_dead
@@ -64,6 +65,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("widen_floats", widen_floats),
     GraphPass("simplify_algebra", simplify_algebra),
     GraphPass("eliminate_common_subexpressions", eliminate_common_subexpressions),
+    GraphPass("cut_regions", cut_regions, optional=False),
     GraphPass("lower_qdq", lower_qdq),
     GraphPass("block_products", block_products),
     GraphPass("gather_quantized", gather_quantized),

@@ -39,6 +39,7 @@ FLOORS = {
     "passes": 7,
     "toolchain": 7,
     "frontend": 6,
+    "accelerators": 6,
     "codegen": 5,
     "ops": 5,
     "plan": 5,

@@ -50,14 +50,23 @@ class ExternalCall(Kernel):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(sum(upper(view.type.count) for view in call.outs) * target.machine.element, code=100)
+        cycles = call.of(External).cycles
+        return Cost(cycles or sum(upper(view.type.count) for view in call.outs) * target.machine.element, code=100)
+
+    def failure(self, call: Call) -> str:
+        return "MCC_ERR_ACCELERATOR" if call.of(External).accelerator else ""
 
     def files(self, call: Call) -> Mapping[str, Path]:
-        include = call.of(External).include
-        return {} if not include or _is_ours(include) else {Path(include).name: Path(include)}
+        kind = call.of(External)
+        if not kind.include or _is_ours(kind.include):
+            return {}
+        path = Path(kind.include)
+        beside = [path.with_name(f"{path.stem}_stand_in.h")] if kind.accelerator else []
+        return {file.name: file for file in (path, *beside)}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset(self.files(call))
+        include = call.of(External).include
+        return frozenset(Path(include).name for _ in self.files(call))
 
     def label(self, call: Call) -> str:
         return f"call_{call.of(External).function}"
@@ -77,6 +86,7 @@ class ExternalCall(Kernel):
         return {
             "callee": kind.function,
             "declared": not kind.include,
+            "fails": bool(kind.accelerator),
             "tables": tables,
             "results": results,
             "operands": operands,

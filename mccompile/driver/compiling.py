@@ -56,6 +56,7 @@ from ..program.ir import Program
 from ..quantize.quantize import quantized
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
+from .accelerating import accelerated
 from .options import PLAIN, Options, RowByRow
 from .recomputing import in_strips
 from .recovery import blamed, recovering
@@ -159,7 +160,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     def attempt(left_out: tuple[LeftOut, ...]) -> Package:
         loaded.restore()
         asked = replace(options, without=options.without | {each.name for each in left_out})
-        manager = pass_manager(asked, graph.facts_known)
+        manager = pass_manager(asked, graph.facts_known, readable(name))
         with blamed(manager):
             return replace(_compiled(graph, asked, readable(name), manager, left_out), left_out=left_out)
 
@@ -235,6 +236,7 @@ def packaged(
     plan = plan.with_schemes(outside.schemes)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, strips=options.strips)
     plan = replace(plan, streamed=outside.streamed, trusts_blob=options.trust_blob)
+    plan = replace(plan, partition=context.accelerated.partition if context.accelerated else None)
     plan = replace(plan, portable=portable_steps(program, context))
     if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)
@@ -271,8 +273,9 @@ def _planner(options: Options, target: Target) -> Planner:
     return PLANNERS[options.planner or ("centred" if apart else "push-down")]
 
 
-def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassManager:
-    """A manager for the options, with what names passes and kernels checked. `facts`: see `compile`."""
+def pass_manager(options: Options, facts: frozenset[str] | None = None, name: str = "model") -> PassManager:
+    """A manager for the options, with what names passes and kernels checked. `facts`: see `compile`. `name`: of the
+    model."""
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
     names = {p.name for p in passes} | {"load", "stream", "lower", "all"}
     registry = Registry.load(options.kernels)
@@ -297,5 +300,6 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None) -> PassM
         options.weights_dtype,
         options.block_activations,
         options.float_error,
+        accelerated(options, c_prefix(name), compile_graph),
     )
     return PassManager(context, options.print_after, options.dump)

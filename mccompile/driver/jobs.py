@@ -46,6 +46,9 @@ def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[
             return compile_all(jobs, name)
         package = compile(*jobs[0])
         return [package], package.files
+    if any(options.accelerator for _, options in jobs):
+        why = "its regions are cut for one core"
+        raise WrongUse(Problem("an accelerator does not go with several targets", "--target", why, "name one target"))
     if len(asked) > 1:
         raise WrongUse(Problem("models have other lists of targets", "; ".join(sorted(asked)), "", "give all the same"))
     targets = [target_api.load(target) for target in sorted(asked)[0].split(",")]

@@ -68,6 +68,9 @@ class Options(OptionTable):
         self.delivery.check()
         check_wrappers(self.wrappers)
         refuse_with(vars(self))
+        if self.accelerator and self.weights_window:
+            why = "an accelerator reads its constants where they lie"
+            raise WrongUse(Problem("--accelerator does not go with --weights-window", "", why, "leave one out"))
         if self.threads < 1:
             fix = "did you mean --threads 1?"
             raise WrongUse(Problem(f"there cannot be {self.threads} threads", "--threads", "one is the least", fix))

@@ -35,6 +35,7 @@ _REFUSED = {
     "wrappers": "--wrapper",
     "quantize": "--quantize",
     "functions": "--function",
+    "accelerator": "--accelerator",
     "updatable": "--updatable",
     "observe": "--observe",
     "budget": "--budget",

@@ -21,7 +21,7 @@ from .unread import without_unread
 
 def signature(function: Function) -> str:
     """`void name(float *MCC_RESTRICT y, const float *MCC_RESTRICT x)`; parameters that may overlap are not restrict."""
-    returns = "int" if function.kernel.asks or function.kernel.copies else "void"
+    returns = "int" if function.kernel.failure(function.call) else "void"
     return f"{returns} " + called(function.name, parameters(function).values() or ["void"])
 
 
@@ -127,7 +127,7 @@ def kernel_files(
         count = uses[function.name]
         done = printed(function)
         headers |= done.headers
-        own |= function.kernel.files(function.call).keys()
+        own |= function.kernel.files(function.call).keys() & function.kernel.headers(function.call)
         shown.append(
             {
                 "text": done.text.rstrip(),

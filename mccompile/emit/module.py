@@ -35,6 +35,7 @@ _REFUSED = {
     "profile": ("--profile", "the names of steps would be addresses, and a module has none"),
     "dump_values": ("--dump-values", "the names of tensors would be addresses, and a module has none"),
     "functions": ("--external", "a function that is linked later is no part of a module"),
+    "accelerator": ("--accelerator", "the driver of an accelerator is no part of a module"),
     "wrappers": ("--wrapper", "wrappers call the model's own functions, and a module has one entry point"),
     "weights_section": ("--weights-section", "a module is one piece"),
     "weights_window": ("--weights-window", "a module is one piece"),

@@ -27,7 +27,7 @@ from .kernels import kernel_files
 from .model import model_files
 from .render import Source
 from .report import report
-from .runtime import WORKERS, included_in, runtime_headers
+from .runtime import WORKERS, include_line, included_in, runtime_headers
 
 ARRAY = Delivery()
 
@@ -109,7 +109,9 @@ def package(
     weights_bytes = blob_format.blob_bytes(plan)
     about = interface.lines() if interface else []
     draft, _ = model_files(plan.plain, nothing, alignment, weights_bytes, carrier, about)
-    code = "".join(s.text for s in [*kernels.values(), draft[f"{plan.prefix}.c"]])
+    given = own_headers(plan)
+    regions = [given[f"{region.name}.h"] for region in plan.partition.taken] if plan.partition else []
+    code = "".join([*(s.text for s in [*kernels.values(), draft[f"{plan.prefix}.c"]]), *regions])
     identity = blob_format.identity(plan, code, lasting(seen(plan, interface)))
     contents = blob_format.blob(plan, identity, alignment)
 
@@ -120,7 +122,6 @@ def package(
     sources = {**own, **kernels}
     texts |= {name: source.text for name, source in sources.items()}
     workers = WORKERS if plan.parallel else ()
-    given = own_headers(plan)
     included = chain(*(source.includes for source in sources.values()), *map(included_in, given.values()))
     texts |= runtime_headers([*workers, *included]) | {f"runtime/{name}": text for name, text in given.items()}
     if carrier == Carrier.INCBIN:
@@ -141,5 +142,6 @@ def package(
     files = with_report(files, what)
     includes = {name: sorted(source.includes) for name, source in sources.items()}
     includes[f"{plan.prefix}_weights.c"] = [f"{plan.prefix}.h"]
-    includes |= {name: [*included_in(text)] for name, text in given.items()}
+    for name, text in given.items():
+        includes[name] = [*included_in(text), *(other for other in given if include_line(other) in text)]
     return Package(plan, files, identity=identity, assumed=assumed, about=about, includes=includes, own_files=own_files)

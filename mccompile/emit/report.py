@@ -49,6 +49,7 @@ def report(
         "weights_bytes": weights_bytes,
         **({"weights_window": moved} if moved is not None else {}),
         **seen(plan, interface),
+        **({"accelerator": plan.partition.in_report()} if plan.partition else {}),
         "steps": [
             {
                 "name": " + ".join(step.provenance),

@@ -137,6 +137,7 @@ STATUSES = (
         "the update is older than what may run",
     ),
     Status(34, "MCC_ERR_UPDATE_SIGNATURE", "the signature of weights is wrong", "the signature is wrong"),
+    Status(35, "MCC_ERR_ACCELERATOR", "the accelerator did not compute its region", "the accelerator failed"),
 )
 ERRORS = tuple(status for status in STATUSES if status.number)  # and what is no error, but not the end
 

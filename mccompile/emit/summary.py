@@ -34,6 +34,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             f"steps    {len(steps)}, calling {len(plan.functions)} distinct kernels",
             *(f"strips   {strips}" for strips in plan.strips),
             *_stream(plan),
+            *(plan.partition.lines() if plan.partition else []),
             *_rows(plan),
             *_rounding(plan),
             *_threads(plan),

@@ -131,9 +131,8 @@ class Kernel:
     stem: str = ""  # the name of its file, and the end of that: set by the registry
     isa: str = ""
     template: Path
-    # Functions of the program's give its operands, which are passed as mcc_rows: it returns not 0 where one fails.
-    asks: ClassVar[bool] = False
-    copies: ClassVar[bool] = False  # Does it copy between memories? It returns not 0 where that fails.
+    asks: ClassVar[bool] = False  # Do functions of the program's give its operands, which are passed as mcc_rows?
+    copies: ClassVar[bool] = False  # Does it copy between memories?
     rounds: ClassVar[bool] = False  # does it round operands to fewer bits, where calls permit it?
 
     @property
@@ -179,6 +178,10 @@ class Kernel:
     def context(self, call: Call) -> Mapping[str, Any]:
         """What the template sees besides `signature` and `function`. No values of weights."""
         raise NotImplementedError
+
+    def failure(self, call: Call) -> str:
+        """The status with which a run ends where the function returns not 0; nothing where it returns nothing."""
+        return "MCC_ERR_ROWS" * self.asks or "MCC_ERR_READ" * self.copies
 
     def units(self, call: Call) -> Sequence[int]:
         """What the workers of a call share, as `call.blocks` cuts it: how much work each unit is (see work.py); nothing

@@ -61,8 +61,9 @@ def flags_of(package: Package, target: Target) -> tuple[str, ...]:
     """What a package is built with besides the target's own flags."""
     # Weights through a window come as late as they may. (A module's Makefile takes flags instead of its own.)
     late = ("-DMCC_LATE_COPIES",) if package.plan.window or any(a.copied for a in package.plan.arenas) else ()
+    alone = ("-DMCC_STAND_IN",) if package.plan.partition else ()  # there is no accelerator here
     small = ("-Os",) if target.run and target.prefer == Prefer.FLASH else ()
-    return (*small, *late)
+    return (*small, *late, *alone)
 
 
 def own_functions(sizes: Mapping[str, int], package: Package) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""External: an operator, or several, that a C function of the user's own computes (`--external`)."""
+"""External: an operator, or several, that a C function of the user's own computes (`--external`), or an accelerator."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class External(Operator):
     workspace: int = 0
     align: int = 1
     strided: bool = False
+    accelerator: str = ""
+    cycles: float = 0.0
 
     def infer(self, site: Site) -> list[Fact]:
         if tuple(fact and fact.type.dtype for fact in site.facts) != self.takes:
@@ -37,7 +39,15 @@ class External(Operator):
     def lower(self, to: Lowering) -> None:
         absent = tuple(place for place, dtype in enumerate(self.takes) if dtype is None)
         kind = ExternalKind(
-            self.function, self.include, self.attributes, absent, self.workspace, self.align, self.strided
+            self.function,
+            self.include,
+            self.attributes,
+            absent,
+            self.workspace,
+            self.align,
+            self.strided,
+            self.accelerator,
+            self.cycles,
         )
         views = to.call(kind, to.inputs(), *(TensorType(dtype, shape) for dtype, shape in self.gives))
         for place, view in enumerate(views):

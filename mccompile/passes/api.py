@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Generic, TypeVar
 
+from ..accelerators.api import Accelerator
 from ..base.constant import Constant
 from ..base.provenance import Provenance
 from ..base.stages import stage as timed
@@ -24,6 +26,7 @@ from ..graph import verify as graph_verify
 from ..graph.ir import Graph, all_nodes
 from ..kernels.registry import Choice, Registry
 from ..kinds.map import Map
+from ..plan.partition import Partition
 from ..program import text as program_text
 from ..program import verify as program_verify
 from ..program.ir import Call, Program
@@ -126,6 +129,25 @@ class Training:
 
 
 @dataclass(frozen=True)
+class StandIn:
+    """A region in C, for where there is no accelerator."""
+
+    text: str  # defines `static int NAME_stand_in(const void *const *inputs, void *const *results)`
+    cycles: float  # that the core takes for it
+
+
+@dataclass(frozen=True)
+class Accelerated:
+    """An accelerator that regions of the graph may be given to."""
+
+    accelerator: Accelerator
+    prefix: str  # of the names of C functions
+    folder: TemporaryDirectory[str]  # for their C, as long as this lives
+    stand_in: Callable[[Graph, str], StandIn]  # of a region as a graph, whose function has that name
+    partition: Partition
+
+
+@dataclass(frozen=True)
 class Context:
     """What a pass may ask besides the IR itself."""
 
@@ -139,6 +161,7 @@ class Context:
     # How far rounding errors of products in f32 may move an output, of its largest element. None: by a few last places
     # of 16 bits, where that is worth its time.
     float_error: float | None = None
+    accelerated: Accelerated | None = None
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order

@@ -24,6 +24,7 @@ from ..targets.api import Build
 from .constants import Checked, Entry
 from .copies import Awaited, Copied
 from .handed import InRows, Quantized, Table
+from .partition import Partition
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
 
@@ -137,7 +138,7 @@ class Step:
     @property
     def failure(self) -> str:
         """The status with which a run ends where it fails; nothing where it cannot."""
-        return "MCC_ERR_ROWS" * self.function.kernel.asks or "MCC_ERR_READ" * self.function.kernel.copies
+        return self.function.kernel.failure(self.function.call)
 
     @property
     def arena_ranges(self) -> dict[str, tuple[int, int]]:
@@ -332,6 +333,7 @@ class Plan:
     checks: tuple[Checked, ...] = ()  # of the blob, by init
     window: int = 0  # not 0: weights are copied into arenas, at most so many bytes at a time, and read nowhere else
     portable: tuple[PortableStep, ...] = ()  # long ones
+    partition: Partition | None = None  # between an accelerator and the core
     strips: tuple[Strips, ...] = ()  # of columns, that are computed one after the other
     streamed: Streamed | None = None  # where a run takes the newest frames of a window
     lists_constants: bool = True  # the blob has a table of its constants, for tools; else the report has

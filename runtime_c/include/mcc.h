@@ -26,40 +26,41 @@
 /* What went wrong, if anything did. The numbers are stable: they may be logged and sent. */
 typedef enum mcc_status {
     MCC_OK = 0,
-    MCC_ERR_NULL = 1,             /* a pointer is null */
-    MCC_ERR_NOT_INIT = 2,         /* the model struct has not been initialised */
-    MCC_ERR_SIZE = 3,             /* a size given at run time is outside the bounds the model was compiled for */
-    MCC_ERR_ARENA_SIZE = 4,       /* the arena is smaller than <MODEL>_ARENA_BYTES */
-    MCC_ERR_ARENA_ALIGN = 5,      /* the arena does not lie at a multiple of <MODEL>_ARENA_ALIGN */
-    MCC_ERR_BLOB_SIZE = 6,        /* the blob is truncated, has bytes too many, or its sizes contradict each other */
-    MCC_ERR_BLOB_ALIGN = 7,       /* the blob does not lie at the alignment it asks for */
-    MCC_ERR_BLOB_MAGIC = 8,       /* not a blob at all */
-    MCC_ERR_BLOB_VERSION = 9,     /* a blob in a format of another time */
-    MCC_ERR_BLOB_BYTE_ORDER = 10, /* the blob is little-endian, this machine is not */
-    MCC_ERR_BLOB_CRC = 11,        /* the blob is damaged */
-    MCC_ERR_BLOB_IDENTITY = 12,   /* a sound blob, but of another model */
-    MCC_ERR_BRANCH = 13,          /* the model cannot run the branch that its condition asks for */
-    MCC_ERR_STRING_ROOM = 14,     /* the strings of a run need more room than the model was compiled for */
-    MCC_ERR_STRING_NUMBER = 15,   /* a string that is to be read as a number is none */
-    MCC_ERR_IMAGE = 16,           /* a file is no image of a format that is known, or of another size than declared */
-    MCC_ERR_IO_ALIGN = 17,        /* an input or output outside the arena does not lie at its alignment */
-    MCC_MORE = 18,                /* no error: <model>_run_steps has more steps, <model>_push wants more frames */
-    MCC_ERR_NOT_BEGUN = 19,       /* <model>_run_steps without <model>_begin, or after the last step */
-    MCC_ERR_CANARY = 20,          /* something wrote just before or behind the arena during a run (MCC_CANARY) */
-    MCC_ERR_BLOB_VALUE = 21,      /* a number in the blob would have a run read or write outside */
-    MCC_ERR_MODULE_SIZE = 22,     /* a module is truncated */
-    MCC_ERR_MODULE_ALIGN = 23,    /* a module does not lie at the alignment it asks for */
-    MCC_ERR_MODULE_MAGIC = 24,    /* not a module at all */
-    MCC_ERR_MODULE_VERSION = 25,  /* a module for another version of mcc_module.h */
-    MCC_ERR_MODULE_MACHINE = 26,  /* a module for another machine, or for a core that has more than this one */
-    MCC_ERR_MODULE_CRC = 27,      /* a module is damaged */
-    MCC_ERR_MODULE_FUNCTION = 28, /* a module calls a function that the program does not give */
-    MCC_ERR_MODULE_CALL = 29,     /* a module was compiled without what it is asked for */
-    MCC_ERR_ROWS = 30,            /* the program's function did not give rows of an input */
-    MCC_ERR_STORE = 31,           /* nothing whole is in the store of what was learned, or it failed */
-    MCC_ERR_READ = 32,            /* the program's function did not read weights */
-    MCC_ERR_UPDATE_OLD = 33,      /* weights with a lower counter than those that run */
-    MCC_ERR_UPDATE_SIGNATURE = 34 /* the signature of weights is wrong */
+    MCC_ERR_NULL = 1,              /* a pointer is null */
+    MCC_ERR_NOT_INIT = 2,          /* the model struct has not been initialised */
+    MCC_ERR_SIZE = 3,              /* a size given at run time is outside the bounds the model was compiled for */
+    MCC_ERR_ARENA_SIZE = 4,        /* the arena is smaller than <MODEL>_ARENA_BYTES */
+    MCC_ERR_ARENA_ALIGN = 5,       /* the arena does not lie at a multiple of <MODEL>_ARENA_ALIGN */
+    MCC_ERR_BLOB_SIZE = 6,         /* the blob is truncated, has bytes too many, or its sizes contradict each other */
+    MCC_ERR_BLOB_ALIGN = 7,        /* the blob does not lie at the alignment it asks for */
+    MCC_ERR_BLOB_MAGIC = 8,        /* not a blob at all */
+    MCC_ERR_BLOB_VERSION = 9,      /* a blob in a format of another time */
+    MCC_ERR_BLOB_BYTE_ORDER = 10,  /* the blob is little-endian, this machine is not */
+    MCC_ERR_BLOB_CRC = 11,         /* the blob is damaged */
+    MCC_ERR_BLOB_IDENTITY = 12,    /* a sound blob, but of another model */
+    MCC_ERR_BRANCH = 13,           /* the model cannot run the branch that its condition asks for */
+    MCC_ERR_STRING_ROOM = 14,      /* the strings of a run need more room than the model was compiled for */
+    MCC_ERR_STRING_NUMBER = 15,    /* a string that is to be read as a number is none */
+    MCC_ERR_IMAGE = 16,            /* a file is no image of a format that is known, or of another size than declared */
+    MCC_ERR_IO_ALIGN = 17,         /* an input or output outside the arena does not lie at its alignment */
+    MCC_MORE = 18,                 /* no error: <model>_run_steps has more steps, <model>_push wants more frames */
+    MCC_ERR_NOT_BEGUN = 19,        /* <model>_run_steps without <model>_begin, or after the last step */
+    MCC_ERR_CANARY = 20,           /* something wrote just before or behind the arena during a run (MCC_CANARY) */
+    MCC_ERR_BLOB_VALUE = 21,       /* a number in the blob would have a run read or write outside */
+    MCC_ERR_MODULE_SIZE = 22,      /* a module is truncated */
+    MCC_ERR_MODULE_ALIGN = 23,     /* a module does not lie at the alignment it asks for */
+    MCC_ERR_MODULE_MAGIC = 24,     /* not a module at all */
+    MCC_ERR_MODULE_VERSION = 25,   /* a module for another version of mcc_module.h */
+    MCC_ERR_MODULE_MACHINE = 26,   /* a module for another machine, or for a core that has more than this one */
+    MCC_ERR_MODULE_CRC = 27,       /* a module is damaged */
+    MCC_ERR_MODULE_FUNCTION = 28,  /* a module calls a function that the program does not give */
+    MCC_ERR_MODULE_CALL = 29,      /* a module was compiled without what it is asked for */
+    MCC_ERR_ROWS = 30,             /* the program's function did not give rows of an input */
+    MCC_ERR_STORE = 31,            /* nothing whole is in the store of what was learned, or it failed */
+    MCC_ERR_READ = 32,             /* the program's function did not read weights */
+    MCC_ERR_UPDATE_OLD = 33,       /* weights with a lower counter than those that run */
+    MCC_ERR_UPDATE_SIGNATURE = 34, /* the signature of weights is wrong */
+    MCC_ERR_ACCELERATOR = 35       /* the accelerator did not compute its region */
 } mcc_status;
 
 /* An English sentence for a status; never null. */
@@ -101,6 +102,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_READ: return "weights could not be read";
     case MCC_ERR_UPDATE_OLD: return "the update is older than what may run";
     case MCC_ERR_UPDATE_SIGNATURE: return "the signature is wrong";
+    case MCC_ERR_ACCELERATOR: return "the accelerator failed";
     }
     return "unknown status";
 }

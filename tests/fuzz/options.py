@@ -128,6 +128,10 @@ def _functions(chance: Chance, subject: Subject, machine: Machine) -> Any:
     return (OwnFunction("Identity", "mcc_external_copy", OURS, "", (), room, align, nhwc, strided),)
 
 
+def _accelerator(chance: Chance, subject: Subject, machine: Machine) -> Any:
+    return str(Path(__file__).with_name("accelerator")) if chance.random() < 0.08 else None
+
+
 def _tuned(chance: Chance, subject: Subject, machine: Machine) -> Any:
     """The seed of random measurements, which a trial writes to a file before it compiles, or those that come along."""
     if chance.random() < 0.03:
@@ -159,6 +163,7 @@ BY_SUBJECT: Mapping[str, Draw] = {
     "outputs": forms.outputs,
     "observe": _observe,
     "functions": _functions,
+    "accelerator": _accelerator,
     "tuned": _tuned,
 }
 
@@ -183,6 +188,8 @@ def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
         found["blob"] = "array"
     if found.get("dump_values") or found.get("rows") == "off":
         found.pop("recompute", None)
+    if found.get("weights_window"):
+        found.pop("accelerator", None)
     if found.get("blob") == "external":
         found.pop("weights_section", None)
     return Options(**found)

@@ -128,7 +128,8 @@ class Batch:
         defines = "".join(f"#define mcc_host_{name} {prefix}_host_{name}\n" for name in NAMES)
         if own is None and weights.is_file() and "incbin" not in weights.read_text(encoding="utf-8"):
             sources.append(weights.name)
-        unit = "#define MCC_LATE_COPIES\n" + defines + "".join(f'#include "{name}"\n' for name in sources) + HOST
+        included = "".join(f'#include "{name}"\n' for name in sources)
+        unit = "#define MCC_LATE_COPIES\n#define MCC_STAND_IN\n" + defines + included + HOST
         (folder / f"{prefix}_unit.c").write_text(unit, encoding="utf-8")
         aside = folder / f"{prefix}_host"
         aside.mkdir(exist_ok=True)

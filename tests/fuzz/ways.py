@@ -73,7 +73,8 @@ def _module(folder: Path, prefix: str, build: Build) -> tuple[Commands, Path]:
 
 
 def _is_module(machine: Machine, options: Options) -> bool:
-    refused = (options.single_file, options.threads > 1, options.profile, options.dump_values, options.functions)
+    refused = (options.single_file, options.threads > 1, options.profile, options.dump_values)
+    refused = (*refused, options.functions, options.accelerator)
     refused = (*refused, any(form.rows for form in options.inputs.values()))
     refused = (*refused, options.weights_section, options.weights_window, options.blob == "external")
     return not any((*refused, options.wrappers, options.mem))

@@ -1,0 +1,117 @@
+"""Which regions an accelerator computes: the largest of what it takes, and of these the ones that pay.
+
+A region pays where the accelerator's cycles and those of turning and copying what goes in and out are fewer than the
+core's, as its kernels estimate them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...accelerators.api import Built, No, Region, Unit
+from ...base.dims import static
+from ...graph.ir import Graph, Value
+from ...plan.partition import LeftUnit, TakenRegion
+from ...targets.api import Target
+from ..api import Accelerated, StandIn
+from .convex import convex_regions
+from .replace_region import graph_of, replace_region
+from .units import units_of
+
+
+def partition(graph: Graph, asked: Accelerated, target: Target) -> None:
+    units = units_of(graph)
+    refused = {unit: why for unit in units if (why := _why_not(unit, asked))}
+    accepted = {unit for unit in units if unit not in refused}
+    for group in convex_regions(units, accepted):
+        why = _cut(graph, group, asked, target)
+        refused |= dict.fromkeys(group, why) if why else {}
+    left = [LeftUnit(unit.provenance, str(unit), refused[unit]) for unit in units if unit in refused and not unit.moves]
+    asked.partition.left[:] = left
+    graph.sort()
+
+
+def _why_not(unit: Unit, asked: Accelerated) -> str:
+    for value in (value for node in unit.nodes for value in (*node.present_inputs, *node.present_outputs)):
+        if not value.type.is_static:
+            return f"the size of {value.name!r} is known only at run time"
+    if any(node.regions for node in unit.nodes):
+        return "it has a body of its own"
+    answer = asked.accelerator.takes(unit)
+    return answer.reason if isinstance(answer, No) else ""
+
+
+def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Target) -> str:
+    """Gives a region away; or why not."""
+    region = region_of(graph, group, f"{asked.prefix}_region{len(asked.partition.taken)}")
+    if all(unit.moves for unit in group):
+        return "nothing is computed"
+    built = asked.accelerator.build(region)
+    if isinstance(built, No):
+        return built.reason
+    stand_in = asked.stand_in(graph_of(region, built), region.name)
+    moved = _moved(region, built) * target.machine.element
+    if built.cycles + moved >= stand_in.cycles:
+        there = f"{built.cycles:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
+        return f"it does not pay: {there}, {stand_in.cycles:.0f} on the core"
+    _write(region, built, stand_in, asked)
+    replace_region(graph, region, built, asked)
+    constants = sum(array.nbytes for array in built.constants)
+    asked.partition.taken.append(
+        TakenRegion(
+            region.name,
+            region.provenance,
+            sum(not unit.moves for unit in group),
+            built.cycles,
+            stand_in.cycles,
+            built.workspace,
+            constants,
+        )
+    )
+    return ""
+
+
+def region_of(graph: Graph, group: tuple[Unit, ...], name: str) -> Region:
+    inside = {node for unit in group for node in unit.nodes}
+    made = [value for unit in group for value in unit.makes]
+    inputs = dict.fromkeys(value for unit in group for value in unit.reads if value not in set(made))
+    results = [
+        value for value in made if graph.is_output(value) or any(reader not in inside for reader, _ in value.uses)
+    ]
+    return Region(name, group, tuple(inputs), tuple(results))
+
+
+def _moved(region: Region, built: Built) -> int:
+    """Elements that are copied, because they are needed in another order."""
+    turned = [v for v in (*region.inputs, *region.results) if _turns(v, built)]
+    return sum(static(value.type.count) for value in turned)
+
+
+def _turns(value: Value, built: Built) -> bool:
+    """Do axes longer than 1 come in another order?"""
+    order = built.orders.get(value, tuple(range(value.type.rank)))
+    long = [axis for axis in order if value.type.shape[axis] != 1]
+    return long != sorted(long)
+
+
+def _write(region: Region, built: Built, stand_in: StandIn, asked: Accelerated) -> None:
+    """The header with the function, and beside it the one with its stand-in."""
+    guard = f"{region.name.upper()}_H"
+    lines = [
+        f"/* {region.name}.h: what {asked.accelerator.name} computes; where MCC_STAND_IN is defined, the core does. */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        '#include "mcc_external.h"',
+        "",
+        "#ifdef MCC_STAND_IN",
+        f'#include "{region.name}_stand_in.h"',
+        "#endif",
+        "",
+        built.code.strip("\n"),
+        "",
+        "#endif",
+    ]
+    path = Path(asked.folder.name, f"{region.name}.h")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.with_name(f"{region.name}_stand_in.h").write_text(stand_in.text, encoding="utf-8")

@@ -1,0 +1,70 @@
+"""Which regions of a network an accelerator computes, and why it does not compute the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ..base.provenance import Provenance, show
+
+
+@dataclass(frozen=True)
+class LeftUnit:
+    """What an accelerator does not compute."""
+
+    provenance: Provenance
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class TakenRegion:
+    """What it does compute, and what that takes."""
+
+    name: str
+    provenance: Provenance
+    units: int
+    cycles: float
+    core_cycles: float  # that the core would take
+    workspace: int
+    constants: int  # bytes
+
+
+@dataclass
+class Partition:
+    """Who computes what."""
+
+    accelerator: str
+    taken: list[TakenRegion] = field(default_factory=list)
+    left: list[LeftUnit] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """For the terminal."""
+        found = [
+            f"region   {each.name} on {self.accelerator}: {each.units} operators in {each.cycles:.0f} cycles "
+            f"({each.core_cycles:.0f} on the core), {each.workspace} bytes of workspace, {each.constants} of constants"
+            for each in self.taken
+        ]
+        reasons = Counter((each.what, each.why) for each in self.left)
+        for (what, why), count in reasons.items():
+            found.append(f"core     {what}{f' ({count})' * (count > 1)}: {why}")
+        return found
+
+    def in_report(self) -> dict[str, object]:
+        """For report.json."""
+        return {
+            "name": self.accelerator,
+            "regions": [
+                {
+                    "name": each.name,
+                    "nodes": list(each.provenance),
+                    "operators": each.units,
+                    "cycles": round(each.cycles),
+                    "core_cycles": round(each.core_cycles),
+                    "workspace_bytes": each.workspace,
+                    "constants_bytes": each.constants,
+                }
+                for each in self.taken
+            ],
+            "left": [{"node": show(each.provenance), "what": each.what, "why": each.why} for each in self.left],
+        }

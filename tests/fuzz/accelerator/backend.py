@@ -1,0 +1,35 @@
+"""An accelerator that takes about half of all there is, and computes it with the stand-in."""
+
+from __future__ import annotations
+
+import zlib
+
+from mccompile.accelerators.api import Accelerator, Built, No, Region, Unit
+
+ONE = """
+static int NAME(const mcc_external *call)
+{
+    const void *inputs[INS];
+    void *results[OUTS];
+    for (int i = 0; i < INS; ++i) { inputs[i] = call->operands[i].data; }
+    for (int i = 0; i < OUTS; ++i) { results[i] = call->results[i].data; }
+    (void)memset(call->workspace, 0x5a, call->workspace_bytes);
+    return NAME_stand_in(inputs, results);
+}
+"""
+
+
+class Half(Accelerator):
+    def takes(self, unit: Unit) -> No | None:
+        values = [value for node in unit.nodes for value in (*node.present_inputs, *node.present_outputs)]
+        if any(value.type.dtype.kind in ("string", "complex") or not value.type.count for value in values):
+            return No("it has numbers only")
+        if not unit.reads or any("Random" in node.op.name or node.op.domain == "mccompile" for node in unit.nodes):
+            return No("it does not know the operator")
+        return No("it takes the other half") if zlib.crc32("".join(unit.provenance).encode()) % 2 else None
+
+    def build(self, region: Region) -> No | Built:
+        code = ONE.replace("NAME", region.name).replace("INS", str(len(region.inputs)))
+        code = code.replace("OUTS", str(len(region.results)))
+        turned = {value: tuple(reversed(range(value.type.rank))) for value in (*region.inputs[:1], *region.results[:1])}
+        return Built(code, 0, workspace=64, align=16, orders=turned if len(region.units) % 2 else {})

@@ -1,0 +1,116 @@
+"""Which regions an accelerator is given, and what is left to the core."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import parser
+
+from mccompile.driver import Options, compile, compile_graph
+from mccompile.frontend.load import load_proto
+from mccompile.measure import correctness
+
+# Takes what is not named `core...`; as an operand it gets its input backwards.
+BACKEND = """
+from mccompile.accelerators.api import Accelerator, Built, No
+
+class Taker(Accelerator):
+    def takes(self, unit):
+        return No("it is the core's") if unit.provenance[0].startswith("core") else None
+
+    def build(self, region):
+        code = '''
+static int NAME(const mcc_external *call)
+{
+    const void *inputs[INS];
+    void *results[OUTS];
+    for (int i = 0; i < INS; ++i) { inputs[i] = call->operands[i].data; }
+    for (int i = 0; i < OUTS; ++i) { results[i] = call->results[i].data; }
+    return NAME_stand_in(inputs, results);
+}'''.replace("NAME", region.name).replace("INS", str(len(region.inputs)))
+        orders = {value: tuple(reversed(range(value.type.rank))) for value in region.inputs} if TURNED else {}
+        return Built(code.replace("OUTS", str(len(region.results))), CYCLES, orders=orders)
+"""
+GRAPHS = {
+    "line": "[a] h = Exp(x) [core] i = Sin(h) [b] j = Exp(i) [c] y = Cos(j)",
+    "diamond": "[a] h = Exp(x) [core] i = Sin(h) [b] j = Cos(h) [c] y = Add(i, j)",
+    "two ways": "[a] h = Exp(x) [b] i = Sin(h) [c] j = Cos(h) [d] y = Add(i, j)",
+    "late": "[a] h = Exp(x) [b] i = Sin(h) [core] k = Sqrt(h) [c] l = Cos(i) [d] m = Add(l, k) [e] y = Mul(m, i)",
+    "sides": "[core] h = Exp(x) [a] i = Sin(h) [b] j = Cos(h) [core2] y = Add(i, j)",
+}
+REGIONS = {
+    "line": [["a"], ["b", "c"]],
+    "diamond": [["a", "b"], ["c"]],
+    "two ways": [["a", "b", "c", "d"]],
+    "late": [["a", "b", "c"], ["d", "e"]],
+    "sides": [["a"], ["b"]],
+}
+
+
+def asked(folder: Path, cycles: float = 0.0, turned: bool = False) -> Options:
+    text = BACKEND.replace("CYCLES", str(cycles)).replace("TURNED", str(turned))
+    (folder / "backend.py").write_text(text, encoding="utf-8")
+    return Options(accelerator=str(folder))
+
+
+def network(nodes: str, ends: str = "(float[4,64] x) => (float[4,64] y)", weights: str = "") -> onnx.ModelProto:
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : 20]> m {ends} {weights} {{ {nodes} }}')
+
+
+def taken(made: onnx.ModelProto, options: Options) -> list[list[str]]:
+    partition = compile_graph(load_proto(made), options, "m").plan.partition
+    assert partition is not None
+    return [list(region.provenance) for region in partition.taken]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_regions_are_the_largest_that_are_connected_and_convex(name: str, tmp_path: Path) -> None:
+    assert taken(network(GRAPHS[name]), asked(tmp_path)) == REGIONS[name]
+
+
+@pytest.mark.parametrize("name", ["diamond", "late"])
+def test_a_region_gets_and_gives_axes_as_it_asks(name: str, tmp_path: Path) -> None:
+    onnx.save(network(GRAPHS[name]), tmp_path / "m.onnx")
+    options = asked(tmp_path, turned=True)
+    assert correctness.check(tmp_path / "m.onnx", options).ok
+    assert correctness.check(tmp_path / "m.onnx", replace(options, optimize=False, keep_inputs=True)).ok
+
+
+def test_what_does_not_pay_stays_on_the_core(tmp_path: Path) -> None:
+    package = compile_graph(load_proto(network(GRAPHS["two ways"])), asked(tmp_path, 1e9), "m")
+    partition = package.plan.partition
+    assert partition is not None and not partition.taken
+    assert {left.what for left in partition.left} == {"Exp", "Sin", "Cos", "Add"}
+    assert all(left.why.startswith("it does not pay: 1000000000 cycles there") for left in partition.left)
+
+
+QUANTIZED = """
+    h = DequantizeLinear(x, s, z) [a] i = Relu(h) [a2] j = Add(i, i) k = QuantizeLinear(j, s2, z)
+    l = DequantizeLinear(k, s2, z) [core] m = Sin(l) n = QuantizeLinear(m, s, z)
+    o = DequantizeLinear(k, s2, z) p = DequantizeLinear(n, s, z) [b] q = Mul(o, p) y = QuantizeLinear(q, s, z)
+"""
+
+
+def test_nodes_between_quantized_tensors_are_one_unit(tmp_path: Path) -> None:
+    ends, weights = "(int8[4,64] x) => (int8[4,64] y)", "<float s = {0.02}, float s2 = {0.04}, int8 z = {3}>"
+    onnx.save(network(QUANTIZED, ends, weights), tmp_path / "m.onnx")
+    options = asked(tmp_path)
+    assert correctness.check(tmp_path / "m.onnx", options).ok
+    partition = compile(tmp_path / "m.onnx", options).plan.partition
+    assert partition is not None
+    assert [list(region.provenance) for region in partition.taken] == [["a", "a2"], ["b"]]
+    assert [left.what for left in partition.left] == ["Sin"]
+
+
+def test_other_code_of_a_region_has_another_identity(tmp_path: Path) -> None:
+    graphs, options = [load_proto(network(GRAPHS["line"])) for _ in range(2)], asked(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    asked(other)
+    text = (other / "backend.py").read_text(encoding="utf-8").replace("static int", "/* new */ static int")
+    (other / "backend.py").write_text(text, encoding="utf-8")
+    made = [compile_graph(g, o, "m") for g, o in zip(graphs, [options, Options(accelerator=str(other))], strict=True)]
+    assert made[0].identity != made[1].identity
