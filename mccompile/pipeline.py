@@ -42,6 +42,7 @@ from .passes.program.fuse_line_buffers import fuse_line_buffers
 from .passes.program.fuse_recurrent_inputs import fuse_recurrent_inputs
 from .passes.program.keep_int8_weights import keep_int8_weights
 from .passes.program.known_numbers import known_numbers
+from .passes.program.lay_channels_last import lay_channels_last
 from .passes.program.limit_errors.limit_errors import limit_errors
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
@@ -105,6 +106,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("trim_windows", trim_windows),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
+    ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("split_weights", split_weights),
     ProgramPass("limit_errors", limit_errors),
     ProgramPass("reduce_whole_windows", reduce_whole_windows),

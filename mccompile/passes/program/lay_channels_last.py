@@ -1,0 +1,207 @@
+"""lay_channels_last: what convolutions and pools read or write channel by channel lies channels-last instead, where
+only a portable kernel takes it as it is, and that is worth its time.
+
+assign_layout has laid out what lies between such operators. Left are inputs and outputs of the model, and tensors that
+others make or read in the order of ONNX. Two ways lead there, and what the registry says of all calls around decides:
+
+- the buffer itself lies channels-last, and its other calls read or write it so;
+- a copy before the call or behind it, which several readers share; where memory comes before time, only if plans made
+  on trial are better with them.
+
+Invariant: every element is computed as before, from the same operands; only where it lies changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from ...base.dims import static
+from ...expr.ir import operand
+from ...kernels.registry import Candidate, effort
+from ...kinds.map import Map
+from ...program.clone import clone
+from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads, walk, writes
+from ...program.planar import Windows
+from ...program.relocate import Move, covers_in_any_order
+from ...program.taken_names import taken_names
+from ...targets.api import Prefer
+from ..api import Context
+from ..graph.assign_layout import first_order, last_order
+from .choose_kernels.choose_kernels import Score, Search
+from .choose_kernels.trial_plans import TrialPlans
+from .fuse import PORTABLE
+
+SAVED = 0.02  # of the effort of the calls, at least: costs are estimates
+
+
+def lay_channels_last(program: Program, context: Context) -> None:
+    copies = context.target.prefer != Prefer.RAM or _are_worth_it(program, context)
+    _Layouts(program, context, copies).body(program.body)
+
+
+def _are_worth_it(program: Program, context: Context) -> bool:
+    """Is a plan with copies the better one?"""
+    draft = clone(program)
+    _Layouts(draft, context, True).body(draft.body)
+    return len(draft.body) > len(program.body) and _score(draft, context) < _score(program, context)
+
+
+def _score(program: Program, context: Context) -> Score:
+    """With the first, or with the most frugal kernels."""
+    plans = TrialPlans(program, context)
+    search = Search(plans)
+    search.product = bool(search.worth)
+    trials = [plans.trial(picks) for picks in {search.picks, search.last}]
+    return min(search.score(trial, trial.bytes) for trial in trials)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a view of a call comes to lie channels-last: what that takes, and what does it."""
+
+    effort: float
+    run: Callable[[], None]
+
+
+NO_WAY = _Way(math.inf, lambda: None)
+
+
+class _Layouts:
+    def __init__(self, program: Program, context: Context, copies: bool) -> None:
+        self.program, self.registry, self.target = program, context.registry, context.target
+        self.names = taken_names(program)
+        self.copies = copies
+
+    def body(self, body: list[Item]) -> None:
+        copies: dict[View, View] = {}  # made for calls in front
+        for item in list(body):
+            for inner in bodies(item):
+                self.body(inner)
+            if isinstance(item, Call) and isinstance(item.kind, Windows):
+                self.call(item, body, copies)
+
+    def call(self, call: Call, body: list[Item], copies: dict[View, View]) -> None:
+        pictures = [view for view in (call.ins[0], call.outs[0]) if _is_planar(view)]
+        before = self.best(call) if pictures else None
+        if before is None or before.kernel.isa != PORTABLE:
+            return
+        least, best = effort(before.cost, self.target) * (1 - SAVED), None
+        for views in (some for count in (1, 2) for some in combinations(pictures, count)):
+            turned = {view: copies.get(view) or self.turned(view) for view in views}
+            total = self.effort(_with(call, turned))
+            if total >= least:
+                continue
+            ways = [self.way(call, view, last, body, copies) for view, last in turned.items()]
+            total += sum(way.effort for way in ways)
+            if total < least:
+                least, best = total, (turned, ways)
+        if best is None:
+            return
+        turned, ways = best
+        call.ins, call.outs = (made := _with(call, turned)).ins, made.outs
+        for way in ways:
+            way.run()
+
+    def way(self, call: Call, view: View, last: View, body: list[Item], copies: dict[View, View]) -> _Way:
+        """The better one for a view of a call."""
+        if last is copies.get(view):
+            return _Way(0, lambda: None)
+        ways = [self.moved(call, view, last), self.copied(call, view, last, body, copies)]
+        return min(ways, key=lambda way: way.effort)
+
+    def copied(self, call: Call, view: View, last: View, body: list[Item], copies: dict[View, View]) -> _Way:
+        if not self.copies:
+            return NO_WAY
+        source, to = (view, last) if view is call.ins[0] else (last, view)
+        copy = Call(Map(operand(0, view.buffer.dtype)), (source,), (to,), call.provenance)
+
+        def run() -> None:
+            body.insert(body.index(call) + (to is view), copy)
+            if source is view:
+                copies[view] = last
+
+        return _Way(self.effort(copy), run)
+
+    def moved(self, call: Call, view: View, last: View) -> _Way:
+        """The buffer lies as `last` does, for all that read and write it."""
+        old = view.buffer
+        if (
+            old.role != TEMPORARY
+            or not covers_in_any_order(view)
+            or any(v.buffer is old for _, v in self.program.outputs)
+        ):
+            return NO_WAY
+        others = [item for item in walk(self.program.body) if item is not call and _touches(item, old)]
+        move = Move(view, last)
+        found: list[tuple[Call, Call]] = []
+        for item in others:
+            made = _moved(item, old, move)
+            if made is None or not isinstance(item, Call) or self.spreads(item, made):
+                return NO_WAY
+            found.append((item, made))
+
+        def run() -> None:
+            for item, made in found:
+                item.ins, item.outs = made.ins, made.outs
+            values = [(name, move.apply(v) if v.buffer is old else v) for name, v in self.program.values]
+            self.program.values = [(name, v) for name, v in values if v is not None]
+
+        return _Way(sum(self.effort(made) - self.effort(item) for item, made in found), run)
+
+    def spreads(self, old: Call, new: Call) -> bool:
+        """May the result no longer be written over an operand?"""
+        before, after = self.best(old), self.best(new)
+        return before is None or after is None or not before.needs.alias.keys() <= after.needs.alias.keys()
+
+    def turned(self, view: View) -> View:
+        """The same elements in a buffer of their own, channels-last."""
+        old, rank = view.buffer, len(view.shape)
+        shape = tuple(view.shape[axis] for axis in last_order(rank))
+        made = Buffer(self.names.take(f"{old.name}_last"), old.dtype, shape, provenance=old.provenance)
+        return made.whole().permuted(first_order(rank))
+
+    def best(self, call: Call) -> Candidate | None:
+        return next(iter(self.registry.choose(call, self.target).candidates), None)
+
+    def effort(self, call: Call) -> float:
+        found = self.best(call)
+        return math.inf if found is None else effort(found.cost, self.target)
+
+
+def _is_planar(view: View) -> bool:
+    """Do channels lie apart, and would they not in another order?"""
+    if not view.is_static or not isinstance(view.offset, int) or 0 in view.shape:
+        return False
+    return view.shape[1] != 1 and any(size != 1 for size in view.shape[2:]) and static(view.strides[1]) != 1
+
+
+def _with(call: Call, turned: dict[View, View]) -> Call:
+    ins = (turned.get(call.ins[0], call.ins[0]), *call.ins[1:])
+    return replace(call, ins=ins, outs=(turned.get(call.outs[0], call.outs[0]), *call.outs[1:]))
+
+
+def _touches(item: Item, buffer: Buffer) -> bool:
+    return any(view.buffer is buffer for view in _views(item))
+
+
+def _views(item: Item) -> Iterator[View]:
+    yield from reads(item)
+    yield from writes(item)
+
+
+def _moved(item: Item, old: Buffer, move: Move) -> Call | None:
+    """A call with its views of a buffer where that lies now; None where strides cannot say it, or it is no call."""
+    if not isinstance(item, Call):
+        return None
+
+    def places(views: Sequence[View]) -> list[View]:
+        found = [move.apply(view) if view.buffer is old else view for view in views]
+        return [view for view in found if view is not None]
+
+    ins, outs = places(item.ins), places(item.outs)
+    if len(ins) + len(outs) < len(item.ins) + len(item.outs):
+        return None
+    return replace(item, ins=tuple(ins), outs=tuple(outs))
