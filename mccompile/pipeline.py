@@ -50,6 +50,7 @@ from .passes.program.pack_constants import pack_constants
 from .passes.program.pack_low_bit_weights import pack_low_bit_weights
 from .passes.program.place_outside import place_outside
 from .passes.program.planar_windows import planar_windows
+from .passes.program.recast_convolutions import recast_convolutions
 from .passes.program.reduce_whole_windows import reduce_whole_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
@@ -104,6 +105,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("pack_low_bit_weights", pack_low_bit_weights),
     ProgramPass("narrow_weights", narrow_weights, optional=False),
     ProgramPass("trim_windows", trim_windows),
+    ProgramPass("recast_convolutions", recast_convolutions),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
     ProgramPass("lay_channels_last", lay_channels_last),

@@ -1,0 +1,177 @@
+"""recast_convolutions: a convolution that the faster kernels do not take as it lies becomes what they take, where that
+takes less time, copies included.
+
+- Channels-last: operand and result are copied, so that kernels find channels side by side.
+- By groups: each group is a convolution of its own, over channels of the same operand.
+- Volumes as pictures: the depths that a window meets become channels side by side, so windows are flat.
+
+Invariant: the same sums of the same terms, but for terms that are zero; the epilogue runs once per result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.dims import static
+from ...base.names import Names
+from ...base.tensor import Shape
+from ...codegen.traffic import has_traffic
+from ...expr.ir import operand
+from ...kernels.api import viewed
+from ...kernels.registry import effort
+from ...kinds.concat import Concat
+from ...kinds.conv import Conv
+from ...kinds.map import Map
+from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.planar import planar
+from ...program.taken_names import taken_names
+from ...targets.api import Prefer
+from ..api import Context
+from ..channel_parts import cut
+
+CALLS = 1.05  # several calls take that much longer than one that does the same
+MOST_GROUPS = 64
+
+
+def recast_convolutions(program: Program, context: Context) -> None:
+    if has_traffic(context.target) and context.target.prefer == Prefer.TIME:
+        _body(program.body, context, taken_names(program))
+
+
+def _body(body: list[Item], context: Context, names: Names) -> None:
+    result: list[Item] = []
+    for item in body:
+        for inner in bodies(item):
+            _body(inner, context, names)
+        if isinstance(item, Call) and isinstance(item.kind, Conv) and _is_known(item):
+            result += _quickest(item, context, names)
+        else:
+            result.append(item)
+    body[:] = result
+
+
+def _is_known(call: Call) -> bool:
+    views, weights = (*call.ins, *call.outs), call.ins[1].buffer
+    known = weights.role == CONSTANT and not weights.dtype.is_packed
+    return known and all(view.is_static and 0 not in view.shape for view in views)
+
+
+def _quickest(call: Call, context: Context, names: Names) -> list[Call]:
+    chosen, least = [call], _effort([call], context) / CALLS
+    for way in recast(call, names):
+        takes = _effort(way, context)
+        if takes < least:
+            chosen, least = way, takes
+    return chosen
+
+
+def _effort(calls: Sequence[Call], context: Context) -> float:
+    """Of the best kernels for all of them."""
+    found = [context.registry.choose(call, context.target).candidates for call in calls]
+    return sum(effort(each[0].cost, context.target) if each else math.inf for each in found)
+
+
+def recast(call: Call, names: Names) -> Iterator[list[Call]]:
+    """Calls that do the same, in every way that applies."""
+    w = call.ins[1]
+    if _lies_apart(call.ins[0]) or _lies_apart(call.outs[0]):
+        yield _around(call, names)
+    inputs = static(w.shape[1])
+    grouped = 1 < call.of(Conv).group <= MOST_GROUPS and inputs > 1
+    if grouped:
+        yield _around(call, names, split=True)
+    if len(call.of(Conv).strides) == 3 and inputs > 1:
+        yield _around(call, names, flat=True)
+        if grouped:
+            yield _around(call, names, flat=True, split=True)
+
+
+def _lies_apart(view: View) -> bool:
+    return view.shape[1] != 1 and view.strides[1] != 1
+
+
+def _around(call: Call, names: Names, flat: bool = False, split: bool = False) -> list[Call]:
+    """With copies of what does not lie channels-last; over pictures, or by groups."""
+    before, after = list[Call](), list[Call]()
+    x, y = call.ins[0], call.outs[0]
+    if _lies_apart(x):
+        made = _last(x, x.shape, names)
+        before.append(Call(Map(operand(0, x.buffer.dtype)), (x,), (made,), call.provenance))
+        x = made
+    if _lies_apart(y):
+        made = _last(y, y.shape, names)
+        after.append(Call(Map(operand(0, y.buffer.dtype)), (made,), (y,), call.provenance))
+        y = made
+    calls = [replace(call, ins=(x, *call.ins[1:]), outs=(y,))]
+    if flat:
+        calls = _as_pictures(calls[0], names)
+    if split:
+        calls[-1:] = _by_group(calls[-1], names)
+    return [*before, *calls, *after]
+
+
+def _last(like: View, shape: Shape, names: Names) -> View:
+    """A new tensor of that shape, channels-last."""
+    old, rank = like.buffer, len(shape)
+    stored = (shape[0], *shape[2:], shape[1])
+    made = Buffer(names.take(f"{old.name}_last"), old.dtype, stored, provenance=old.provenance)
+    return made.whole().permuted((0, rank - 1, *range(1, rank - 1)))
+
+
+def _by_group(call: Call, names: Names) -> list[Call]:
+    kind, (x, w), y = call.of(Conv), call.ins[:2], call.outs[0]
+    inputs, outputs = static(w.shape[1]), static(w.shape[0]) // kind.group
+    found, parts = list[Call](), list[View]()
+    for group in range(kind.group):
+        first = group * outputs
+        ins = [x.sliced(1, group * inputs, inputs), cut(w, 0, first, outputs, names)]
+        ins += call.ins[2 : 2 + kind.x_zero]
+        ins += [cut(view, 0, first, outputs, names) for view in call.ins[2 + kind.x_zero : kind.fixed]]
+        ins += [cut(view, 1, first, outputs, names) for view in call.ins[kind.fixed :]]
+        parts.append(_last(y, (y.shape[0], outputs, *y.shape[2:]), names))
+        found.append(replace(call, kind=replace(kind, group=1), ins=tuple(ins), outs=(parts[-1],)))
+    return [*found, Call(Concat(1), tuple(parts), (y,), call.provenance)]
+
+
+def _as_pictures(call: Call, names: Names) -> list[Call]:
+    """The depths under a window, side by side as channels of their group, and a convolution over pictures."""
+    kind, (x, w) = call.of(Conv), call.ins[:2]
+    inputs, taps = static(w.shape[1]), static(w.shape[2])
+    x, calls = _padded(call, names)
+    depths = static(call.outs[0].shape[2])
+    parts = [
+        x.sliced(1, group * inputs, inputs).sliced(2, tap * kind.dilations[0], depths, kind.strides[0])
+        for group in range(kind.group)
+        for tap in range(taps)
+    ]
+    wide = _last(x, (x.shape[0], static(x.shape[1]) * taps, depths, *x.shape[3:]), names)
+    calls.append(Call(Concat(1), tuple(parts), (wide,), call.provenance))
+    assert w.buffer.constant is not None
+    array = viewed(w, w.buffer.constant).swapaxes(1, 2)
+    weights = _constant(w.buffer, array.reshape(array.shape[0], taps * inputs, 1, *array.shape[3:]), names)
+    pads = (0, *kind.pads[1:3], 0, *kind.pads[4:])
+    flat = replace(kind, strides=(1, *kind.strides[1:]), dilations=(1, *kind.dilations[1:]), pads=pads)
+    return [*calls, planar(replace(call, kind=flat, ins=(wide, weights, *call.ins[2:])))]
+
+
+def _padded(call: Call, names: Names) -> tuple[View, list[Call]]:
+    """x with what stands around it along the depth, and how it comes to be."""
+    kind, x = call.of(Conv), call.ins[0]
+    around = kind.pads[0], kind.pads[3]
+    if not any(around):
+        return x, []
+    none = call.ins[2] if kind.x_zero else _constant(x.buffer, np.zeros((), x.buffer.dtype.numpy), names)
+    before, after = ([none.broadcast_to((*x.shape[:2], pad, *x.shape[3:]))] if pad else [] for pad in around)
+    made = _last(x, (*x.shape[:2], static(x.shape[2]) + sum(around), *x.shape[3:]), names)
+    return made, [Call(Concat(2), (*before, x, *after), (made,), call.provenance)]
+
+
+def _constant(like: Buffer, array: np.ndarray, names: Names) -> View:
+    value = Constant.of(np.ascontiguousarray(array))
+    name = names.take(f"{like.name}_flat")
+    return Buffer(name, like.dtype, value.type.static_shape, CONSTANT, value, like.provenance).whole()
