@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from ..base.dims import Dim, static
+from ..base.tensor import TensorType
 from ..expr.dims_c import dim_c
-from ..plan.ir import BLOB, STREAMS, Address, Place, Plan, arena_base, is_arena, is_outside, outside
+from ..plan.ir import (
+    BLOB,
+    STREAMS,
+    Address,
+    Argument,
+    Place,
+    Plan,
+    Step,
+    arena_base,
+    is_arena,
+    is_outside,
+    outside,
+)
 from ..plan.places import addresses
 
 IN_STRUCT = "m->"
@@ -49,3 +62,17 @@ def suffix_of(base: str) -> str:
 def in_struct(dim: Dim) -> str:
     """A dimension where sizes are fields of the model's struct."""
     return dim_c(dim, IN_STRUCT)
+
+
+def passed(step: Step) -> list[tuple[Argument, TensorType]]:
+    """What a step passes, as its function reads it: of a bias for each channel, one element along all other axes."""
+    function = step.function
+    outs, ins = function.kernel.parameter_names(function.call)
+    views = dict(zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True))
+    found = []
+    for a in step.arguments:
+        strides = views[a.role].strides if a.role in views else a.type.shape
+        shape = (1 if stride == 0 else dim for dim, stride in zip(a.type.shape, strides, strict=True))
+        if a.role not in function.unpassed:
+            found.append((a, TensorType(a.type.dtype, tuple(shape))))
+    return found

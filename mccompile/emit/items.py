@@ -37,7 +37,7 @@ from ..plan.ir import (
 )
 from ..plan.row_calls import row_calls
 from ..plan.sizes import needed, needs, of_state, of_step
-from .addresses import IN_STRUCT, in_struct, pointer
+from .addresses import IN_STRUCT, in_struct, passed, pointer
 from .inside import handed_out, rows_handed_out, timed
 from .render import comment
 from .rows import row_region, row_slices
@@ -282,9 +282,9 @@ def pieces(step: Step, shared: Shared) -> Iterator[dict[str, object]]:
 
 
 def _comment(step: Step) -> str:
-    made = [a for a in step.arguments if a.written and a.role != "scratch"]
-    used = [a for a in step.arguments if not a.written]
-    types = f"{', '.join(str(a.type) for a in used)} -> {', '.join(str(a.type) for a in made)}".strip()
+    made = ", ".join(str(type) for a, type in passed(step) if a.written and a.role != "scratch")
+    used = ", ".join(str(type) for a, type in passed(step) if not a.written)
+    types = f"{used} -> {made}".strip()
     where = "".join(f"; {base} {low}..{high}" for base, (low, high) in step.arena_ranges.items())
     return f"/* {words(f'{comment(show(step.provenance))}: {step.op} {types}{where}')} */"
 

@@ -11,6 +11,7 @@ from ..base.marked import SIGNATURE, called, names_alone, plain, read
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..targets.api import Build
+from .addresses import passed
 from .building import missing_flags
 from .layout import Block, blocks
 from .parts import in_parts
@@ -123,7 +124,7 @@ def kernel_files(
     shown, headers, own = [], set[str](), set[str]()
     for function in functions:
         step = first[function.name]
-        tensors = ", ".join(f"{a.role} {a.type}" for a in step.arguments)
+        tensors = ", ".join(f"{a.role} {type}" for a, type in passed(step))
         count = uses[function.name]
         done = printed(function)
         headers |= done.headers

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
 from mccompile.base.marked import plain
+from mccompile.driver import Options
 from mccompile.emit.kernels import printed, signature
 from mccompile.kernels.registry import Registry
 from mccompile.targets import api as targets
 from tests.kernels.harness import trials
+from tests.small_models import compiled
+from tests.small_quantized import convolutions
 
 
 def test_numbers_in_one_table_are_passed_once() -> None:
@@ -36,3 +43,17 @@ def test_a_zero_point_is_passed_where_windows_reach_beyond_the_image() -> None:
     assert set(given) == {True, False}
     assert given == ["x_zero[0]" in text for text in texts]
     assert not any("(void)x_zero" in text for text in texts)
+
+
+@pytest.mark.parametrize("target", ["generic", "cortex-m4"])
+def test_comments_list_what_functions_are_given(target: str) -> None:
+    """A bias has one element for each channel, and there is no type for what is no parameter."""
+    made = convolutions(9, [(8, 3, 1), (0, 3, 1)])
+    files = compiled(made, Options(target=target)).files
+    text = files["convolutions_kernels.c"].decode()
+    found = re.findall(r"^ \* (y .*?)\n \* for .*?^void \w+\((.*?)\)$", text, re.MULTILINE | re.DOTALL)
+    assert found
+    for comment, parameters in found:
+        named = [each.split()[0] for each in re.sub(r"\n \*", "", comment).split(", ")]
+        assert named == [name for name in re.findall(r"(\w+)(?:,|$)", parameters) if name not in ("begin", "end")]
+    assert "[1,8,1,1]" in text and "[1,8,1,1]" in files["convolutions.c"].decode()

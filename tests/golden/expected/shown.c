@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0x9CD97EDBu
+#define READY 0xE58C913Du
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x9C, 0xD9, 0x7E, 0xDB, 0xA9, 0xD4, 0xE8, 0x50, 0x3A, 0x13, 0xBB, 0xF6, 0x77, 0x66, 0x72, 0x09
+        0xE5, 0x8C, 0x91, 0x3D, 0x24, 0x7D, 0x09, 0xA1, 0xB5, 0x79, 0x9B, 0xC5, 0x3B, 0x38, 0xEA, 0xB8
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
@@ -63,7 +63,7 @@ mcc_status shown_run(shown_model *m)
     /* right/Sigmoid: map f32[1,2,6,6] -> f32[1,2,6,6]; arena 0..1008 */
     shown_map_div_f32(A(float, SHOWN_AT_RIGHT), A(const float, SHOWN_AT_IN_PUT));
 
-    /* c/Conv + left/Relu: conv f32[1,2,6,6], f32[2,2,3,3], f32[1,2,6,6] -> f32[1,2,6,6]; arena 0..720 */
+    /* c/Conv + left/Relu: conv f32[1,2,6,6], f32[2,2,3,3], f32[1,2,1,1] -> f32[1,2,6,6]; arena 0..720 */
     shown_conv_3x3s1_6x6x2_2(A(float, SHOWN_AT_LEFT), A(const float, SHOWN_AT_IN_PUT), W(float, 0), W(float, 192));
 
     /* out.put/Mul: map f32[1,6,6,1], f32[1,6,6,1] -> f32[1,6,6,1]; arena 432..576 */

@@ -19,7 +19,7 @@ void shown_map_div_f32(float *MCC_RESTRICT y, const float *MCC_RESTRICT e0)
 }
 
 /* conv/any_strided_direct__c
- * y f32[1,2,6,6], x f32[1,2,6,6], w f32[2,2,3,3], e0 f32[1,2,6,6]
+ * y f32[1,2,6,6], x f32[1,2,6,6], w f32[2,2,3,3], e0 f32[1,2,1,1]
  * for c/Conv + left/Relu */
 void shown_conv_3x3s1_6x6x2_2(float *MCC_RESTRICT y, const float *MCC_RESTRICT x, const float *MCC_RESTRICT w,
     const float *MCC_RESTRICT e0)
