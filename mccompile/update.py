@@ -158,11 +158,11 @@ def _spelt(part: Any) -> str:
 
 
 def _missing_facts(model: Path, code: Code, made: Package, graph: Graph) -> Iterator[Problem]:
-    missing = [fact for fact in code.facts if fact not in made.plan.facts_used]
+    missing = [fact for fact in code.facts if fact not in made.plan.assumptions]
     if not missing:
         return
     try:
-        free = set(compile(model, code.options).plan.facts_used).difference(code.facts)
+        free = set(compile(model, code.options).plan.assumptions).difference(code.facts)
     except MccError:
         free = set()
     advice = "compile the model to code of its own, and flash that once"

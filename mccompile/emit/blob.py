@@ -37,7 +37,7 @@ def identity(plan: Plan, code: str, interface: Mapping[str, Any]) -> bytes:
     sha.update(_table(plan.entries))
     for entry in plan.entries:
         sha.update(f"{entry.name}:{entry.packing}\n".encode())
-    for fact in plan.facts_used:
+    for fact in plan.assumptions:
         sha.update(f"fact:{fact}\n".encode())
     return sha.digest()[:16]
 

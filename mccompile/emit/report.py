@@ -77,7 +77,7 @@ def report(
         ],
         **({} if plan.lists_constants else {"constants": [_constant(entry) for entry in plan.entries]}),
         "portable": [step.as_dict() for step in plan.portable],
-        "facts_used": list(plan.facts_used),
+        "facts_used": list(plan.assumptions),
         "float_in_quantized": [{"node": node, "why": why} for node, why in left_in_float.items()],
     }
 

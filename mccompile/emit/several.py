@@ -96,7 +96,7 @@ def _same_weights(one: Package, other: Package) -> bool:
     blobs = [bytearray(package.files[f"{package.plan.prefix}.mcb"]) for package in (one, other)]
     for blob in blobs:
         blob[16:32], blob[60:64] = bytes(16), bytes(4)  # the identity, and the checksum over it
-    return blobs[0] == blobs[1] and one.plan.facts_used == other.plan.facts_used
+    return blobs[0] == blobs[1] and one.plan.assumptions == other.plan.assumptions
 
 
 def _arenas(packages: Sequence[Package]) -> list[dict[str, object]]:

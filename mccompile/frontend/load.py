@@ -225,7 +225,7 @@ def _read(
     if any(not isinstance(whole, Value) for whole in (*(whole for _, whole in given), *found)):
         graph.interface = _interface(model.graph, given, found)
     graph.states_of_file = states.declared(model)
-    graph.facts_used |= reader.facts_used
+    graph.assumptions |= reader.assumptions
     graph.assumed = tuple(reader.assumed)
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)

@@ -36,7 +36,7 @@ class RegionReader(GraphReader):
         super().__init__(file, folder, findings, limits)
         self.chosen: Mapping[str, int] = {}  # the branch of an If that has to be taken, since only its rank can be used
         self.declared_branches: dict[str, int] = {}  # the one whose rank the file declares, where ranks differ
-        self.facts_used: dict[str, None] = {}  # what was concluded from values of constants
+        self.assumptions: dict[str, None] = {}  # what was concluded from values of constants
 
     def _condition(self, operands: Sequence[Found | None]) -> bool | None:
         """What the condition of an If is, where that follows from constants."""
@@ -65,7 +65,7 @@ class RegionReader(GraphReader):
         if trips is None:
             return node, []
         origin = scope.origin(node)
-        self.facts_used[f"{origin} runs {trips} times"] = None
+        self.assumptions[f"{origin} runs {trips} times"] = None
         copy = NodeProto()
         copy.CopyFrom(node)
         copy.attribute[place].g.CopyFrom(without_condition(body))
@@ -77,7 +77,7 @@ class RegionReader(GraphReader):
 
     def _branch(self, node: NodeProto, chosen: bool, scope: Scope) -> Sequence[Found]:
         """Only the branch that is taken, inlined in place of an If whose condition is known."""
-        self.facts_used[f"the condition of {scope.origin(node)} is {str(chosen).lower()}"] = None
+        self.assumptions[f"the condition of {scope.origin(node)} is {str(chosen).lower()}"] = None
         wanted = "then_branch" if chosen else "else_branch"
         graph = next(a.g for a in attributes_of(node, scope.attributes) if a.name == wanted)
         shapes = declared_shapes(graph, {})

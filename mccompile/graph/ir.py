@@ -291,7 +291,7 @@ class Graph:
         self.inputs = list(inputs)
         self.outputs = list(outputs)
         self._nodes: dict[Node, None] = {}
-        self.facts_used: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
+        self.assumptions: dict[str, None] = {}  # what passes concluded from the values of weights; part of the identity
         self.facts_known: frozenset[str] | None = None  # those that code made before relies on: no others are used
         self.updatable = False  # little is concluded from values, so that other ones suit the same code
         self.few_numbers = False  # sums are rescaled by two numbers of each channel where that can be

@@ -47,7 +47,7 @@ def _lines(graph: Graph, head: str, known: set[Value]) -> list[str]:
     if not known:
         found = {s for v in graph.values() for dim in v.type.shape for s in dims.symbols(dim)}
         lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
-    lines += [f"  fact {json.dumps(fact)}" for fact in graph.facts_used]
+    lines += [f"  fact {json.dumps(fact)}" for fact in graph.assumptions]
     lines += [f"  state {name_text(before)} = {name_text(after)}" for before, after in graph.states.items()]
     for name, value in graph.initial.items():
         begins = "zeros"
@@ -106,7 +106,7 @@ class _GraphReader:
             if reader.take("dim"):
                 reader.bounded_symbol()
             elif reader.take("fact"):
-                graph.facts_used[reader.string()] = None
+                graph.assumptions[reader.string()] = None
             elif reader.take("state"):
                 before = self.reader.value_name()
                 reader.expect("=")

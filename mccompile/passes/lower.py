@@ -29,7 +29,7 @@ def lower(graph: Graph, known: Mapping[Value, Constant] = MappingProxyType({})) 
 class _Lower:
     def __init__(self, graph: Graph, known: Mapping[Value, Constant]) -> None:
         self.graph, self.known = graph, known
-        self.program = Program(graph.name, facts_used=dict(graph.facts_used), states=dict(graph.states))
+        self.program = Program(graph.name, assumptions=dict(graph.assumptions), states=dict(graph.states))
         self.names = Names()
         self.views: dict[Value, View] = {}
         self.problems: list[Problem] = []

@@ -247,7 +247,7 @@ class _Rewriting:
                 may_use = self.whole.may_use(*self.maker.facts)
                 if new is not None and may_use and self.may_replace(node.output, new):
                     self.applied[rule.name] += 1
-                    self.whole.facts_used.update(dict.fromkeys(self.maker.facts))
+                    self.whole.assumptions.update(dict.fromkeys(self.maker.facts))
                     self.own.update(self.maker.made)
                     yield from self.maker.made
                     yield from self.replace(rule, node.output, new)

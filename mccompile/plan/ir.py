@@ -321,7 +321,7 @@ class Plan:
     arena_naive: int
     arena_by_calls: int  # if nothing ran row by row
     lives: tuple[Life, ...]
-    facts_used: tuple[str, ...]
+    assumptions: tuple[str, ...]
     given: tuple[Symbol, ...] = ()  # sizes that are given before a run
     not_negative: tuple[Dim, ...] = ()  # what those given may make too small, and then are refused
     measured: tuple[Symbol, ...] = ()  # sizes that a run finds out

@@ -68,7 +68,7 @@ def clone(program: Program, instead: Mapping[Buffer, Buffer] = MappingProxyType(
         [(name, buffer(b)) for name, b in program.inputs],
         [(name, view(v)) for name, v in program.outputs],
         [item(i) for i in program.body],
-        dict(program.facts_used),
+        dict(program.assumptions),
         dict(program.not_negative),
         program.call_by_call,
         dict(program.states),

@@ -318,7 +318,7 @@ class Program:
     inputs: list[tuple[str, Buffer]] = field(default_factory=list)
     outputs: list[tuple[str, View]] = field(default_factory=list)
     body: list[Item] = field(default_factory=list)
-    facts_used: dict[str, None] = field(default_factory=dict)
+    assumptions: dict[str, None] = field(default_factory=dict)
     not_negative: dict[Dim, None] = field(default_factory=dict)  # else the run ends with a status
     call_by_call: int = 0  # bytes of the arena if nothing ran row by row; 0: nothing does
     states: dict[str, str] = field(default_factory=dict)  # as of the graph: name of the input -> of the output

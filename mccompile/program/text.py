@@ -59,7 +59,7 @@ def show(program: Program) -> str:
     found = {s for b in buffers for dim in b.shape for s in dims.symbols(dim)}
     found |= {item.symbol for item in walk(program.body) if isinstance(item, Measure)}
     lines += [f"  dim {s.name} in {s.low}..{s.high}" for s in sorted(found)]
-    lines += [f"  fact {json.dumps(fact)}" for fact in program.facts_used]
+    lines += [f"  fact {json.dumps(fact)}" for fact in program.assumptions]
     lines += [f"  not_negative {write(dim)}" for dim in program.not_negative]
     lines += [f"  call_by_call {program.call_by_call}"] if program.call_by_call else []
     lines += [f"  state {json.dumps(before)} = {json.dumps(after)}" for before, after in program.states.items()]
@@ -216,7 +216,7 @@ class _ProgramReader:
             if reader.take("dim"):
                 reader.bounded_symbol()
             elif reader.take("fact"):
-                program.facts_used[reader.string()] = None
+                program.assumptions[reader.string()] = None
             elif reader.take("not_negative"):
                 program.not_negative[reader.dim()] = None
             elif reader.take("call_by_call"):

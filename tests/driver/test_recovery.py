@@ -134,14 +134,14 @@ def test_a_snapshot_puts_everything_back() -> None:
         for node in list(graph.nodes):
             graph.set_input(node, 0, None)
         graph.inputs.clear()
-        graph.facts_used["wrong"] = None
+        graph.assumptions["wrong"] = None
         graph.outputs[0].name = "other"
         graph.added = Graph("g")
 
     for _ in range(2):
         change()
         loaded.restore()
-        assert text.show(graph) == shown and not graph.facts_used and not hasattr(graph, "added")
+        assert text.show(graph) == shown and not graph.assumptions and not hasattr(graph, "added")
         assert all(
             (node, 0) in value.uses for node in graph.nodes for value in node.present_inputs if value is node.inputs[0]
         )

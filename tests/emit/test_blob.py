@@ -81,8 +81,8 @@ def test_everything_that_reading_depends_on_is_in_the_identity() -> None:
         identity(replace(plan, entries=(replace(first, contents=shorter), *rest)), "code", seen),
         identity(replace(plan, entries=(replace(first, offset=first.offset + 64), *rest)), "code", seen),
         identity(replace(plan, entries=(replace(first, packing="otherwise"), *rest)), "code", seen),
-        identity(replace(plan, facts_used=(*plan.facts_used, "w is positive")), "code", seen),
-        identity(replace(plan, facts_used=(*plan.facts_used, "w is negative")), "code", seen),
+        identity(replace(plan, assumptions=(*plan.assumptions, "w is positive")), "code", seen),
+        identity(replace(plan, assumptions=(*plan.assumptions, "w is negative")), "code", seen),
     ]
     assert len({one, *different}) == 1 + len(different)
 

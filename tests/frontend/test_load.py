@@ -150,7 +150,7 @@ def test_only_the_branch_that_is_taken_is_read() -> None:
     )
     assert names(graph)[-1] == "Squeeze"
     assert [value.name for value in graph.outputs] == ["y"]
-    assert list(graph.facts_used) == ["the condition of choice is true"]
+    assert list(graph.assumptions) == ["the condition of choice is true"]
 
 
 def test_what_a_type_rule_must_know_is_computed_from_constants() -> None:

@@ -117,7 +117,7 @@ class Trial:
     def _blob(self, package: Package, prefix: str) -> bytes:
         """What `mccompile blob` writes for the code, where other weights are asked for."""
         if self.renewed is not None:
-            made = self._package(self.renewed, prefix, frozenset(package.plan.facts_used))
+            made = self._package(self.renewed, prefix, frozenset(package.plan.assumptions))
             if made.identity != package.identity:
                 raise CheckFailed(Problem("the code does not take other weights", prefix))
             package = made

@@ -150,7 +150,7 @@ def test_what_was_concluded_from_constants_is_recorded() -> None:
         return match["x"]
 
     rewrite(graph, [Rule("identity", Made("Identity", X), note)])
-    assert list(graph.facts_used) == ["the sky is blue"]
+    assert list(graph.assumptions) == ["the sky is blue"]
 
 
 def test_only_what_a_rewrite_was_decided_on_is_recorded() -> None:
@@ -164,7 +164,7 @@ def test_only_what_a_rewrite_was_decided_on_is_recorded() -> None:
     def facts(rule: Rule, more: str) -> list[str]:
         graph = read(f'graph "g" {{\n{text}{more}\n}}', resolve, constants)
         rewrite(graph, [rule])
-        return list(graph.facts_used)
+        return list(graph.assumptions)
 
     assert facts(Rule("fits", Made("Mul", X, Number(2)), noted), "output %y") == ["x is looked at", "two is 2"]
     last = '%z: f32[4] = Add(%y, %two) from "z"\noutput %z'
@@ -180,4 +180,4 @@ def test_a_constant_that_follows_from_definitions_is_no_fact() -> None:
     graph = graph_of('input %x: f32[4]\n%y: f32[4] = Relu(%x) from "y"\n%z: f32[4] = Exp(%y) from "z"\noutput %z')
     assert rewrite(graph, rules) == 2
     assert [node.op.name for node in graph.nodes] == ["Neg", "Exp"]
-    assert not graph.facts_used
+    assert not graph.assumptions

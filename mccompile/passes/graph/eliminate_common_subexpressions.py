@@ -51,7 +51,7 @@ def _share_constants(graph: Graph) -> None:
                 fact = f"{value.name} equals {kept.name}"
                 if graph.updatable or _is_of_integers(value) or not graph.may_use(fact):
                     continue
-                graph.facts_used[fact] = None
+                graph.assumptions[fact] = None
             if kept is not value and not graph.is_output(value):
                 graph.replace(value, kept)
 

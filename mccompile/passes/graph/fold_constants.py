@@ -92,7 +92,7 @@ def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
     if dtype is i8 and (points is None or (not points.any() and graph.may_use(no_zeros))):
         narrow = integers.constant
         if zero is not None:
-            graph.facts_used[no_zeros] = None
+            graph.assumptions[no_zeros] = None
     else:
         wide = integers.constant.array.astype(np.int16)
         if points is not None:
@@ -103,7 +103,7 @@ def _with_origin(graph: Graph, node: Node, floats: Constant) -> Constant:
             fits = f"{integers.name} less its zero points fits 8 bits"
             if not graph.may_use(fits):
                 return floats
-            graph.facts_used[fits] = None
+            graph.assumptions[fits] = None
         narrow = Constant.of(wide.astype(np.int8))
     spread = Constant.of(scale.constant.array.reshape(shape))
     return Constant(floats.type, lambda: floats.array, (narrow, spread))

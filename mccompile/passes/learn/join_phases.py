@@ -42,7 +42,7 @@ def join_phases(name: str, parts: Sequence[tuple[Phase, Program]]) -> Program:
         joined.states |= states
         joined.initial |= {n: None for n in program.initial if n not in joined.initial}
         joined.initial |= {n: instead[b] for n, b in first.items()}
-        joined.facts_used |= own.facts_used
+        joined.assumptions |= own.assumptions
         joined.not_negative |= own.not_negative
         inputs = tuple(n for n in given if n not in own.kept and n not in phase.arguments)
         joined.phases.append(replace(phase, items=len(own.body), states=states, inputs=inputs))

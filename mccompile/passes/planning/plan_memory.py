@@ -159,7 +159,7 @@ def plan_memory(
         arena_naive=naive_size(unshared(program, lives, target.align)),
         arena_by_calls=program.call_by_call or sum(arena.bytes for arena in arenas),
         lives=tuple(_life(b, span, *offsets[b], full) for b, span in lives.items()),
-        facts_used=tuple(program.facts_used),
+        assumptions=tuple(program.assumptions),
         given=tuple(sorted(given)),
         not_negative=at_first,
         states=tuple(kept.values()),

@@ -62,7 +62,7 @@ def _shorten(call: Call, names: Names, program: Program, context: Context) -> No
     operands = (View(made[0], (columns,), (1,)), View(made[1], (columns, run), (run, 1)))
     short = replace(call, kind=BandGemm(kind.accumulator, kind.epilogue), ins=(call.ins[0], *operands, *call.ins[2:]))
     if _effort(short, context, first.nbytes + runs.nbytes) < _effort(call, context, matrix.nbytes):
-        program.facts_used[fact] = None
+        program.assumptions[fact] = None
         call.kind, call.ins = short.kind, short.ins
 
 

@@ -61,7 +61,7 @@ def _body(body: list[Item], program: Program, context: Context, readers: dict[Bu
             if found is not None and _is_better(found.fused, found.parts, context):
                 item = found.fused
                 gone.update(found.parts)
-                program.facts_used |= dict.fromkeys([found.fact] if found.fact else [])
+                program.assumptions |= dict.fromkeys([found.fact] if found.fact else [])
             for view in item.outs:
                 made[view.buffer] = item
         result.append(item)

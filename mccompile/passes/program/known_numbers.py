@@ -82,7 +82,7 @@ def _replace(call: Call, kind: Map, numbers: Mapping[int, int | float], program:
 
     expr = rebuild(kind.expr, with_number)
     for index, number in numbers.items():
-        program.facts_used[_fact(call.ins[index], number)] = None
+        program.assumptions[_fact(call.ins[index], number)] = None
     kept = [index for index in range(len(call.ins)) if index in operands_used(expr)]
     renamed = {index: position for position, index in enumerate(kept)}
     expr = rebuild(expr, lambda n: operand(renamed[n.index], n.dtype) if isinstance(n, Operand) else None)

@@ -41,7 +41,7 @@ def pack_constants(program: Program, context: Context) -> None:
             if sources == others or other is buffer:
                 return other
             if not is_apart and context.training.may_use(fact):
-                program.facts_used[fact] = None
+                program.assumptions[fact] = None
                 return other
         alike.append((buffer, sources))
         return buffer

@@ -56,7 +56,7 @@ def _narrow(call: Call, weights: np.ndarray, names: Names, program: Program, con
     candidates = context.registry.choose(narrow, context.target).candidates
     if not candidates or candidates[0].kernel.isa == PORTABLE:
         return False
-    program.facts_used[fact] = None
+    program.assumptions[fact] = None
     call.ins = narrow.ins
     return True
 
@@ -72,5 +72,5 @@ def _index(call: Call, weights: np.ndarray, program: Program, context: Context) 
     added = best.kernel.indexed(replace(found, blocks=best.needs.blocks)) if best is not None else None
     if added is None or len(values | added) > PALETTE:
         return
-    program.facts_used[fact] = None
+    program.assumptions[fact] = None
     call.kind = found.kind

@@ -198,7 +198,7 @@ def test_bounds_of_bounds_are_bounds(context: Context, first: str, second: str, 
     clip = next(node for node in graph.nodes if node.op.name == "Clip")
     assert [node.op.name for node in graph.nodes] == ["Tanh", "Clip", "Exp"]
     assert [value.constant.array.item() for value in clip.inputs[1:] if value and value.constant] == [low, high]
-    assert graph.facts_used
+    assert graph.assumptions
 
 
 def test_bounds_in_the_wrong_order_stay(check: Any) -> None:

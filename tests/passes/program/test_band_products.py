@@ -71,7 +71,7 @@ def test_how_long_runs_are_is_a_fact() -> None:
     graph.facts_known = frozenset()
     assert runs(compile_graph(graph, Options(), "bands")) == []
     package = compiled(network(matrix(7)))
-    assert any("have at most 8 elements in a row" in fact for fact in package.plan.facts_used)
+    assert any("have at most 8 elements in a row" in fact for fact in package.plan.assumptions)
 
 
 def test_integers_wrap() -> None:

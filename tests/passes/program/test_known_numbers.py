@@ -40,13 +40,13 @@ POW = "pow(x0.f32, x1.f32)"
 def test_an_exponent_is_a_product_and_a_fact() -> None:
     program = after(POW, np.array([2], np.float32))
     assert "Map(expr=@mul(x0.f32, x0.f32)) (%x)" in show(program)
-    assert list(program.facts_used) == ["e is 2"]
+    assert list(program.assumptions) == ["e is 2"]
 
 
 def test_shifts_are_numbers() -> None:
     program = after("shift_right(x0.u8, x1.u8)", np.array([3], np.uint8), dtype="u8")
     assert "shift_right(x0.u8, u8(3))" in show(program)
-    assert list(program.facts_used) == ["e is 3"]
+    assert list(program.assumptions) == ["e is 3"]
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_shifts_are_numbers() -> None:
 )
 def test_others_stay_operands(expr: str, number: list[float], training: Training, step: int) -> None:
     program = after(expr, np.array(number, np.float32), training, step=step)
-    assert f"@{expr}" in show(program) and not program.facts_used
+    assert f"@{expr}" in show(program) and not program.assumptions
 
 
 def test_an_operand_that_is_read_elsewhere_stays() -> None:
     program = after(f"add({POW}, x1.f32)", np.array([3], np.float32))
     assert "add(mul(mul(x0.f32, x0.f32), x0.f32), x1.f32)" in show(program)
-    assert list(program.facts_used) == ["e is 3"]
+    assert list(program.assumptions) == ["e is 3"]

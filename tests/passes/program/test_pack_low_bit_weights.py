@@ -82,8 +82,8 @@ def test_sixteen_values_take_4_bits_and_16_bytes(tmp_path: Path) -> None:
     (few, found), (many, none) = indexed(of_palette(tmp_path, 16)), indexed(of_palette(tmp_path, 17))
     assert (found, none) == (1, 0)
     assert many.data_bytes - few.data_bytes >= 8 * 8 * 9 / 2 - 16 - 8
-    assert any("take at most 16 values" in fact for fact in few.facts_used)
-    assert not any("values" in fact for fact in many.facts_used)
+    assert any("take at most 16 values" in fact for fact in few.assumptions)
+    assert not any("values" in fact for fact in many.assumptions)
 
 
 def test_zeros_that_packing_adds_are_a_value_too(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_those_that_4_bits_hold_are_no_indices(tmp_path: Path) -> None:
 )
 def test_elsewhere_values_are_not_counted(target: str, prefer: str, updatable: bool, tmp_path: Path) -> None:
     plan, found = indexed(of_palette(tmp_path, 16), target, prefer, updatable=updatable)
-    assert found == 0 and not any("values" in fact for fact in plan.facts_used)
+    assert found == 0 and not any("values" in fact for fact in plan.assumptions)
 
 
 def test_odd_channels_keep_8_bits(tmp_path: Path) -> None:

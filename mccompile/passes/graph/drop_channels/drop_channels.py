@@ -109,7 +109,7 @@ class _Channels:
             mask = self.keep[step.node.output]
             if isinstance(step, Product):
                 if not mask.all():
-                    self.whole.facts_used[_fact(step, int(mask.sum()))] = None
+                    self.whole.assumptions[_fact(step, int(mask.sum()))] = None
                 self.add(step, step.left_out(self.keep), mask)
             step.cut(self.cutting, self.keep)
         self.graph.sort()

@@ -84,7 +84,7 @@ def _quantize_once(graph: Graph, whole: Graph) -> None:
         alike = f"{node.output.name} is quantized as {kept.output.name} is"
         if kept is node or graph.is_output(node.output) or not whole.may_use(alike):
             continue
-        whole.facts_used[alike] = None
+        whole.assumptions[alike] = None
         kept.provenance = tuple(dict.fromkeys((*kept.provenance, *node.provenance)))
         graph.replace(node.output, kept.output)
         graph.remove(node)
@@ -139,7 +139,7 @@ def _quantize_before_split(graph: Graph, whole: Graph, names: Names, split: Node
         return
     if not whole.may_use(alike):
         return
-    whole.facts_used[alike] = None
+    whole.assumptions[alike] = None
     fact = Fact(replace(source.type, dtype=first.dtype))
     quantized = Value(names.take(f"{source.name}/integers"), fact)
     model = readers[0]
@@ -225,7 +225,7 @@ def _move(graph: Graph, whole: Graph, names: Names, node: Node) -> None:
         for old, fact in zip(node.outputs, facts, strict=False)
     ]
     if count > 1:
-        whole.facts_used[alike] = None
+        whole.assumptions[alike] = None
     graph.add(moved)
     for old, integers in zip(node.outputs, moved.outputs, strict=True):
         if old is None or integers is None:

@@ -56,7 +56,7 @@ def limit_errors(program: Program, context: Context) -> None:
     else:
         chosen = _chosen(program, context, calls)
     for n, asked in chosen.items():
-        program.facts_used[_fact(calls[n], asked)] = None
+        program.assumptions[_fact(calls[n], asked)] = None
         calls[n].kind = _asked(calls[n], asked).kind
 
 

@@ -110,7 +110,7 @@ POINT = {"v": some(3, 4, 1, 1)}
 def test_channels_of_zero_weights_become_part_of_the_next_sums() -> None:
     graph = before_and_after(LAST, **POINT)
     assert [node.op.name for node in graph.nodes] == ["ConvInteger", "ShortRescale", "ConvInteger", "Add"]
-    assert list(graph.facts_used) == ["s needs 2 of 4 channels"]
+    assert list(graph.assumptions) == ["s needs 2 of 4 channels"]
     (shifts,) = (value.constant for node in graph.nodes if node.op.name == "Add" for value in node.inputs[1:] if value)
     assert shifts is not None
     np.testing.assert_array_equal(shifts.array.reshape(-1), POINT["v"].reshape(3, 4).astype(int) @ CONSTANT)
@@ -134,7 +134,7 @@ def test_channels_that_only_meet_zeros_are_not_computed() -> None:
 
 def test_at_least_one_channel_is_kept() -> None:
     graph = before_and_after(LAST, v=np.zeros((3, 4, 1, 1), np.int8))
-    assert [fact.split()[2] for fact in graph.facts_used] == ["1"]
+    assert [fact.split()[2] for fact in graph.assumptions] == ["1"]
 
 
 PADDED = "  %y: i32[1,3,5,5] = ConvInteger(%q, %v, %z) {pads=(1,1,1,1)}\n  output %y\n"
@@ -181,7 +181,7 @@ def test_what_is_added_to_something_that_varies_stays() -> None:
     body += "  %p: i8[1,4,5,5] = Add(%q, %u)\n  %y: i32[1,3,5,5] = ConvInteger(%p, %v)\n  output %y\n"
     other = np.array([1, 1, 0, 1], np.int8).reshape(4, 1, 1, 1) * np.ones((1, 2, 1, 1), np.int8)
     graph = before_and_after(body, w2=other, **POINT)
-    assert sorted(graph.facts_used) == ["s needs 3 of 4 channels", "t needs 3 of 4 channels"]
+    assert sorted(graph.assumptions) == ["s needs 3 of 4 channels", "t needs 3 of 4 channels"]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_zero_points_of_weights_count() -> None:
     rows, zeros = some(4, 4, 1, 1), np.array([0, 5, 0, 6], np.int8)
     rows[1], rows[2] = 5, 0
     graph = before_and_after(body, u=rows, z=zeros, **POINT)
-    assert list(graph.facts_used) == ["s needs 2 of 4 channels", "t needs 2 of 4 channels"]
+    assert list(graph.assumptions) == ["s needs 2 of 4 channels", "t needs 2 of 4 channels"]
 
 
 # -- facts
@@ -293,7 +293,7 @@ def test_updatable_code_keeps_all() -> None:
     graph = parse(f"{HEAD}  const %v: i8[3,4,1,1] = #v\n{FIRST}{LAST}", {**NUMBERS, **POINT})
     graph.updatable = True
     drop_channels(graph, CONTEXT)
-    assert not graph.facts_used and graph.nodes
+    assert not graph.assumptions and graph.nodes
 
 
 @pytest.mark.parametrize(("facts", "count"), [([], 4), ([3], 3), ([2], 2), ([1], 4)])
@@ -301,7 +301,7 @@ def test_code_that_is_there_says_how_many_are_kept(facts: Sequence[int], count: 
     known = frozenset(f"s needs {n} of 4 channels" for n in facts)
     graph = before_and_after(LAST, facts=known, **POINT)
     assert next(iter(graph.nodes)).output.type.static_shape[1] == count
-    assert set(graph.facts_used) <= known
+    assert set(graph.assumptions) <= known
 
 
 def test_counts_suit_the_kernels_of_a_target() -> None:
@@ -328,4 +328,4 @@ def test_channels_are_added_until_a_count_suits() -> None:
     graph = parse(text, {"w": rows, "v": some(3, 8, 1, 1)})
     drop_channels(graph, replace(CONTEXT, target=targets.load("cortex-m4")))
     verify(graph)
-    assert list(graph.facts_used) == ["s needs 4 of 8 channels"]
+    assert list(graph.assumptions) == ["s needs 4 of 8 channels"]

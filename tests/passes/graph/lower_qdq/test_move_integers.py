@@ -24,7 +24,7 @@ def test_nodes_without_inputs_stand_beside_a_quantized_tensor() -> None:
         }
     """
     plan = compile_graph(load_proto(parser.parse_model(text), None, {}, {}), Options(), "mixed").plan
-    assert "again is quantized as q is" in plan.facts_used
+    assert "again is quantized as q is" in plan.assumptions
 
 
 def test_parts_that_are_quantized_alike_are_parts_of_one_quantized_tensor() -> None:

@@ -227,4 +227,4 @@ def test_a_normalization_takes_its_scale_and_bias(check: Any) -> None:
 def test_the_numbers_looked_at_are_recorded(context: Context) -> None:
     graph = graph_of(SPELLINGS["gelu half first"][0])
     operators(graph, context)
-    assert set(graph.facts_used) == {"root is 1.41421", "one is 1", "half is 0.5"}
+    assert set(graph.assumptions) == {"root is 1.41421", "one is 1", "half is 0.5"}

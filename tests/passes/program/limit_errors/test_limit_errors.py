@@ -32,7 +32,7 @@ def levels(made: ModelProto, folder: Path, options: Options, facts: frozenset[st
     plan = compile(save(made, folder), options, facts).plan
     calls = [step.function.call for step in plan.steps()]
     found = [call.kind.rounding for call in calls if hasattr(call.kind, "rounding")]
-    assert sum("as exact as" in fact for fact in plan.facts_used) == sum(level != ANY for level in found)
+    assert sum("as exact as" in fact for fact in plan.assumptions) == sum(level != ANY for level in found)
     return found
 
 
@@ -64,7 +64,7 @@ def test_a_limit_that_all_meet_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_code_that_is_there_says_which_calls_are_exact(seed: int, tmp_path: Path) -> None:
     """Also for weights of which none would have to be."""
-    facts = frozenset(compile(save(cancelling(), tmp_path), STRICT).plan.facts_used)
+    facts = frozenset(compile(save(cancelling(), tmp_path), STRICT).plan.assumptions)
     before = levels(cancelling(), tmp_path, STRICT)
     assert levels(cancelling(spread=0.5, seed=seed), tmp_path, LOOSE, facts) == before
 
