@@ -13,11 +13,11 @@ from ..plan.ir import Function, Step
 from ..targets.api import Build
 from .addresses import passed
 from .building import missing_flags
+from .dead_constants import without_dead_constants
 from .layout import Block, blocks
 from .parts import in_parts
 from .render import TEMPLATES, Source, comment, render, render_c
 from .simplify import simplify
-from .unread import without_unread
 
 
 def signature(function: Function) -> str:
@@ -63,9 +63,9 @@ def printed(function: Function) -> Printed:
     text = function.body or marked(function)
     top = blocks(names_alone(text))
     simplify(top)
-    names = without_unread(top)
+    names = without_dead_constants(top)
     body = next(place for place, item in enumerate(top.inside) if SIGNATURE in str(item)) + 1
-    cast(Block, top.inside[body]).inside[:0] = [f"(void){name};" for name in _unread(function, names)]
+    cast(Block, top.inside[body]).inside[:0] = [f"(void){name};" for name in _unused(function, names)]
     sizes = {name: f"mcc_index {name}" for name in (*function.kernel.sizes(function.call), *function.constants)}
     whole = in_parts(top, function.name, {**parameters(function), **sizes})
     done = read(whole).text.replace(SIGNATURE, signature(function))
@@ -88,7 +88,7 @@ def function_text(function: Function) -> str:
     return plain(printed(function).text)
 
 
-def _unread(function: Function, names: Set[str]) -> list[str]:
+def _unused(function: Function, names: Set[str]) -> list[str]:
     """Parameters that the function does not read, or may not: operands without elements, and sizes."""
     outs, ins = function.kernel.parameter_names(function.call)
     views = zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from mccompile.emit.dead_constants import without_dead_constants
 from mccompile.emit.layout import blocks, shown
-from mccompile.emit.unread import without_unread
 
 A, B = "const long a = 1;", "const long *const b = a + 1;"
 
 
 def kept(*lines: str) -> list[str]:
     top = blocks("\n".join(lines))
-    without_unread(top)
+    without_dead_constants(top)
     return shown(top).split("\n")[:-1]
 
 

@@ -13,13 +13,13 @@ from .tokens import names_read
 _DECLARED = re.compile(r"const [\w *]*?(\w+) = ([^{=]|[=<>!]=)*;")  # one alone
 
 
-def without_unread(block: Block) -> set[str]:
+def without_dead_constants(block: Block) -> set[str]:
     """Changes what is in a block; the names that it reads."""
     read: set[str] = set()
     kept: list[Block | str] = []
     for item in reversed(block.inside):
         if isinstance(item, Block):
-            read |= without_unread(item)
+            read |= without_dead_constants(item)
             read.update(names_read(item.head), names_read(item.tail))
         elif (declared := _DECLARED.fullmatch(item)) and declared[1] not in read:
             continue
