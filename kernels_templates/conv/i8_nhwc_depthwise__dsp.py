@@ -1,9 +1,11 @@
 """int8 3x3 depthwise conv for cores with DSP instructions: four channels at a time are laid out as pairs of
-rows, band by band, and every channel of a band is computed in one go.
+rows, band by band, and every channel of a band is computed in one go. Of other numbers of channels the last four are
+computed with some of those before once more.
 
 Operands and result are channels-last (NHWC). Padding is read as a halo, so borders are like the inside. The result
-may take the place of x where both have one shape: a band is read before its results are written, and what the next one
-needs of it is kept. Row by row a band is one row of cells, so that calls need little scratch.
+may take the place of x where both have one shape, of multiples of four channels: a band is read before its results are
+written, and what the next one needs of it is kept. Row by row a band is one row of cells, so that calls need little
+scratch.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ BAND_BYTES = 4096  # of scratch, if a band of one row does not need more
 
 
 class Depthwise(Depthwise3x3):
-    at_once = 4
+    least = 4
     stored = (i8, i4)
     shifts = DSP_SHIFTS
     raises = True
@@ -53,9 +55,11 @@ class Depthwise(Depthwise3x3):
             return No(reason)
         if static(call.outs[0].shape[3]) < 2:
             return No("there is but one column")
+        if _again(call) and self.indexed(call) is not None:
+            return No("weights of a palette are for multiples of four channels")
         found, kind = rescaling_of(call), conv_of(call)
         band = _band(call)
-        kept = call.rows is None and kind.strides == (1, 1)
+        kept = call.rows is None and kind.strides == (1, 1) and not _again(call)
         alias = {(0, 0): 0} if kept and elementwise_alias(call, 0) else {}
         return Needs(
             rows=frozenset({2}),
@@ -107,6 +111,7 @@ class Depthwise(Depthwise3x3):
             "bytes": 6 if call.ins[1].buffer.dtype is i4 else 12,  # of the weights of a channel
             "indexed": self.indexed(call) is not None,
             "stride": stride,
+            "again": _again(call),
             "by_rows": by_rows,
             "x_line": "(row % x_lines)" if x_ring else "row",
             "x_next": "((row + 1) % x_lines)" if x_ring else "(row + 1)",
@@ -138,6 +143,11 @@ class Depthwise(Depthwise3x3):
             "cells": _cells(call),
             "band_rows": band,
         }
+
+
+def _again(call: Call) -> bool:
+    """Are some channels computed twice, as the last four meet others?"""
+    return static(call.ins[0].shape[1]) % 4 != 0
 
 
 def _cells(call: Call) -> int:

@@ -23,7 +23,6 @@ from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 
 class Cells(Depthwise3x3):
     types = (i8,)
-    at_once = 8
     most_pad = 1
 
     def cases(self) -> Sequence[Case]:
@@ -47,7 +46,7 @@ class Cells(Depthwise3x3):
             constant=frozenset({1, *found.tables}),
             align={1: 4, found.bias: 4},
             slack={0: 15},
-            scratch=_plane(call) * min(static(call.ins[0].shape[1]), 16) + _over(call),
+            scratch=_plane(call) * min(-(-static(call.ins[0].shape[1]) // 4) * 4, 16) + _over(call),
             scratch_align=4,
         )
 

@@ -22,7 +22,7 @@ from .patch_conv import conv_of, rescaled_case
 class Depthwise3x3(Kernel):
     kind = Conv
     types: ClassVar[tuple[DType, ...]] = (i8, u8)  # of x
-    at_once: ClassVar[int] = 1  # channels
+    least: ClassVar[int] = 1  # channels
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
     shifts: ClassVar[range] = SHORT_SHIFTS
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
@@ -35,6 +35,8 @@ class Depthwise3x3(Kernel):
             depthwise_case("even", (1, 8, 6, 6), shift=1),
             depthwise_case("odd", (1, 8, 7, 5), shift=2),
             depthwise_case("one_row", (1, 8, 1, 4), shift=3),
+            depthwise_case("ten_channels", (1, 10, 6, 5)),
+            depthwise_case("strided_23_channels", (2, 23, 7, 5), shift=3, strides=(2, 2)),
             *[depthwise_case(dtype.name, (1, 8, 5, 4), dtype) for dtype in self.types if dtype is not i8],
             depthwise_case("two_pictures", (2, 8, 4, 9), shift=5),
             depthwise_case("bands", (1, 8, 25, 31)),
@@ -60,8 +62,8 @@ class Depthwise3x3(Kernel):
         if w.buffer.dtype not in self.stored or kind.w_zero or not constants:
             return "weights are not of 8 bits, have zero points, or are computed"
         channels = static(x.shape[1])
-        if w.shape != (channels, 1, 3, 3) or kind.group != channels or channels % self.at_once:
-            return f"this is not 3x3 for each of {self.at_once} channels, and as many more"
+        if w.shape != (channels, 1, 3, 3) or kind.group != channels or channels < self.least:
+            return "this is not 3x3 for each channel, or there are few channels"
         if kind.dilations != (1, 1) or (self.strides and kind.strides not in self.strides):
             return "strides are neither 1 nor 2, or there are dilations"
         if 0 in (*x.shape, *y.shape) or max(kind.pads) > self.most_pad:
