@@ -3,6 +3,8 @@
 Operands and result may lie channels-last or planar; results are stored fastest channels-last. Positions at the left and
 right edge of the image get tiles of their own in which the impossible products do not occur; above and below, the taps
 inside the image are worked out once per row.
+
+Weights are packed by the compiler where they are constant; else at run time, in the workspace.
 """
 
 from __future__ import annotations
@@ -119,6 +121,19 @@ class ChannelsLastTile(Kernel):
             in_halves(_case("half_groups", replace(half, group=3), (1, 12, 4, 9), (15, 4, 3, 3))),
             in_halves(_case("half_strided", replace(half, strides=(2, 2)), (2, 3, 7, 9), (4, 3, 3, 3), planar=True)),
         ]
+        cases += [
+            _at_run_time(case)
+            for case in (
+                _case("3x3", plain, (2, 5, 6, 17), (35, 5, 3, 3)),
+                _case("strided", Conv((2, 2), (1, 1), (1, 1, 1, 1), 1, f32), (1, 5, 9, 31), (17, 5, 3, 3)),
+                _case("1x1", pointwise, (1, 17, 1, 33), (33, 17, 1, 1)),
+                _case("by_weights", Conv((1, 1), (2, 2), (1, 1, 1, 1), 1, f32), (6, 3, 15, 17), (20, 3, 7, 8)),
+                _case("planar", replace(plain, epilogue=None), (1, 3, 5, 9), (4, 3, 3, 3), planar=True),
+                with_picture(
+                    _case("bias", replace(plain, epilogue=RELU_OF_SUM), (1, 3, 6, 17), (19, 3, 3, 3)), (0, 2, 3)
+                ),
+            )
+        ]
         cases.append(_case("few_points", pointwise, (1, 24, 7, 7), (80, 24, 1, 1)))  # workers share tiles
         cases.append(_case("epilogue_silu", replace(plain, epilogue=silu), (2, 3, 5, 17), (35, 3, 3, 3)))
         short = replace(plain, rounding=SHORT)
@@ -138,7 +153,8 @@ class ChannelsLastTile(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = conv_of(call)
-        reason = convolution_refusal(call, target, WITH_BYTES)
+        packs = _packs(call)
+        reason = convolution_refusal(call, target, WITH_BYTES, packs)
         reason = reason or channels_last_refusal(call, call.ins[2:], result=False)
         if reason:
             return No(reason)
@@ -147,9 +163,12 @@ class ChannelsLastTile(Kernel):
             return No("the window is too wide to write its edges out")
         if not layout.reaches:
             return No("no window reaches the image")
-        blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged)
-        rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
+        blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged, packs)
         alias = epilogue_alias(call, kind.fixed)
+        if packs:
+            scratch = layout.weights(size) * 4
+            return Needs(alias=alias, numeric="ulp", blocks=blocks, scratch=scratch, scratch_align=64)
+        rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         return Needs(alias=alias, constant=frozenset({1}), numeric="ulp", blocks=blocks, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -159,15 +178,19 @@ class ChannelsLastTile(Kernel):
         zeros = layout.weights(size) - static(call.ins[1].type.count)
         if call.outs[0].strides[1] != 1:
             cycles += static(call.outs[0].type.count)  # stored one by one
+        if _packs(call):
+            return Cost(cycles + layout.weights(size) * 1.2, code=bodies * size.points * size.vectors * 20)
         return Cost(cycles, code=bodies * size.points * size.vectors * 20, blob=zeros * 4)
 
     def rounding(self, call: Call) -> float:
-        *size, _, merged = call.blocks
+        *size, _, merged, _ = call.blocks
         layout = VectorConv(call, merged)
         return in_runs(layout.depth, layout.terms_of_run(TileSize(*size).together))
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        *size, _, merged = call.blocks
+        *size, _, merged, packs = call.blocks
+        if packs:
+            return {}
         layout = VectorConv(call, merged)
         groups = Groups(TileSize(*size), layout.channels)
         w = merged_weights(viewed(call.ins[1], constants[1]), conv_of(call).group, merged)
@@ -182,7 +205,7 @@ class ChannelsLastTile(Kernel):
         return {1: np.concatenate(tiles, axis=1).reshape(-1)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        lanes, _, vectors, *_, merged = call.blocks
+        lanes, _, vectors, *_, merged, _ = call.blocks
         return {1: f"conv channels in {vectors}x{lanes}" + (f" of {merged} groups" if conv_of(call).group > 1 else "")}
 
     def label(self, call: Call) -> str:
@@ -197,12 +220,18 @@ class ChannelsLastTile(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         if call.rows is not None:
             return super().units(call)
-        *size, cut, merged = call.blocks
+        *size, cut, merged, _ = call.blocks
         return VectorConv(call, merged).units(TileSize(*size), cut).sizes
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        *size, cut, merged = call.blocks
-        return VectorConv(call, merged).context(TileSize(*size), cut, self.parameter_names(call)[1])
+        *size, cut, merged, packs = call.blocks
+        layout, names = VectorConv(call, merged), self.parameter_names(call)[1]
+        packing = layout.packing(TileSize(*size)) if packs else ()
+        return {**layout.context(TileSize(*size), cut, names), "packing": packing}
+
+
+def _packs(call: Call) -> bool:
+    return conv_of(call).group == 1 and computed_in(call) is f32 and call.ins[1].buffer.constant is None
 
 
 def conv(c_in: int, c_out: int, width: int) -> Case:
@@ -215,6 +244,10 @@ def pointwise(c_in: int, c_out: int, width: int) -> Case:
 
 def grouped(c_in: int, c_out: int, width: int) -> Case:
     return sized_conv(replace(PADDED_CONV, group=3), (1, 3 * c_in, 2, width), (3 * c_out, c_in, 3, 3))
+
+
+def _at_run_time(case: Case) -> Case:
+    return replace(case, name=f"run_time_{case.name}", constant=frozenset())
 
 
 def _case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], planar: bool = False) -> Case:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,13 +10,12 @@ from ..base.dims import Dim, upper
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, operand
-from ..graph.ir import Value
 from ..kinds.api import Kind
 from ..kinds.conv import Conv as ConvKind
 from ..kinds.conv_transpose import ConvTranspose as ConvTransposeKind
 from ..program.ir import View
 from .api import ANCHOR, Fact, Invalid, Lowering, Operator, Site, Unsupported
-from .rules.backward import static_shape
+from .rules.conv_backward import input_gradient, weight_gradient
 from .rules.window import Window, window_sizes
 
 if TYPE_CHECKING:
@@ -84,9 +83,7 @@ class Conv(_Convolution):
         x, of, rank = back.input(0), back.of(), len(window.kernel)
         sliding: dict[str, Any] = {"strides": window.strides, "dilations": window.dilations, "group": self.group}
         if back.wants(0):
-            found = back.op("ConvTranspose", of, back.input(1), **sliding)
-            before = [-pad for pad in window.pads[:rank]]
-            back.give(0, back.fitted(found, 2, before, back.shape(0)[2:]))
+            back.give(0, input_gradient(back, of, window.pads, sliding))
         if back.wants(1):
             back.give(1, weight_gradient(back, x, of, window.pads, back.shape(1), sliding))
         if back.wants(2):
@@ -274,20 +271,3 @@ def along_channels(to: Lowering, vector: View, shape: Shape) -> View:
 
 def as_int(dim: Dim) -> int:
     return dim if isinstance(dim, int) else 0
-
-
-def weight_gradient(
-    back: Backward, x: Value, of: Value, pads: tuple[int, ...], shape: tuple[int, ...], sliding: Mapping[str, Any]
-) -> Value:
-    """By the weights [M, C / group, ...] of a convolution of x [N, C, ...]: a convolution again, where batch and
-    channels change places, and strides and dilations too. Groups are parts of the channels of x and of the result."""
-    group, batch, rank = sliding["group"], static_shape(x)[0], len(shape) - 2
-    places = [*range(3, 3 + rank)]
-    x = back.reshape(x, (batch, group, shape[1], *static_shape(x)[2:]))
-    x = back.transpose(x, [2, 1, 0, *places])
-    x = back.reshape(x, (shape[1], group * batch, *static_shape(x)[3:]))
-    of = back.transpose(of, [1, 0, *range(2, 2 + rank)])
-    turned = {"strides": sliding["dilations"], "dilations": sliding["strides"], "group": group}
-    found = back.op("Conv", x, of, pads=pads, **turned)
-    found = back.fitted(found, 2, [0] * rank, shape[2:])  # more taps than there are, where strides leave a rest
-    return back.transpose(found, [1, 0, *range(2, 2 + rank)])

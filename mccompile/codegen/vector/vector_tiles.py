@@ -84,15 +84,16 @@ def products_refusal(call: Call, target: Target, masks: bool = False, stored: tu
     return "only for 32-bit floats, or 16-bit ones where the target computes in them"
 
 
-def convolution_refusal(call: Call, target: Target, stored: tuple[DType, ...] = NARROW) -> str:
-    """Why vectors do not convolve these operands, wherever they lie, or nothing."""
+def convolution_refusal(call: Call, target: Target, stored: tuple[DType, ...] = NARROW, packs: bool = False) -> str:
+    """Why vectors do not convolve these operands, wherever they lie, or nothing; `packs`: weights may be known at run
+    time only."""
     reason = vector_refusal(target) or static_views(call) or products_refusal(call, target, stored=stored)
     reason = reason or refusals(call.kind.expressions(), computed_in(call))
     if reason:
         return reason
     if len(call.kind.names) > 2:
         return "not with zero points"
-    return "" if call.ins[1].buffer.constant is not None else "the weights are not constant"
+    return "" if packs or call.ins[1].buffer.constant is not None else "the weights are not constant"
 
 
 # How far sums in runs are off, of the largest of many: terms of any sign leave 2^-11 times the root of a sixth of the
