@@ -3,7 +3,7 @@ results.
 
 All taps are unrolled. Products that would lie left or right of the image do not occur in the tiles at its edges.
 Above and below, rows are computed one at a time with only those taps that lie inside, or, where that would be most of
-the image, in tiles of their own as well.
+the image, in tiles of their own as well. Weights that are not constant are packed at run time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.packed_weights import needs_of_weights, packing
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from mccompile.codegen.vector.vector_loops import channels_last_refusal, narrow
 from mccompile.codegen.vector.vector_runs import HALF_RUN, longest_run
 from mccompile.codegen.vector.vector_tiles import (
     HALF_RELU,
+    TileSize,
     best_lanes,
     computed_in,
     convolution_refusal,
@@ -125,6 +127,8 @@ class Depthwise(Kernel):
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
         cases.append(in_halves(_case("half", replace(plain, epilogue=HALF_RELU), (1, 19, 6, 9), (3, 3))))
+        biased = with_picture(_case("bias", replace(plain, epilogue=RELU_OF_SUM), (2, 19, 4, 5), (3, 3)), (0, 2, 3))
+        cases += [replace(case, name=f"run_time_{case.name}", constant=frozenset()) for case in (biased, cases[8])]
         tall = replace(plain, pads=(3, 0, 3, 0), epilogue=HALF_RELU)
         cases.append(in_halves(_case("half_7x7", tall, (1, 9, 5, 8), (7, 7))))
         return [*cases, _case("epilogue_silu", replace(plain, epilogue=silu), (2, 19, 5, 9), (3, 3))]
@@ -136,16 +140,19 @@ class Depthwise(Kernel):
         kind, x, w = call.of(Conv), *call.ins[:2]
         if kind.group != x.shape[1] or w.shape[0] != kind.group:
             return No("not depthwise, or with several results per channel")
-        reason = convolution_refusal(call, target) or channels_last_refusal(call, call.ins[2:])
+        packs = computed_in(call) is f32 and w.buffer.constant is None
+        reason = convolution_refusal(call, target, packs=packs) or channels_last_refusal(call, call.ins[2:])
         if reason:
             return No(reason)
         layout = _Layout(call)
         if len(layout.axes) > 2:
             return No("only for one or two spatial axes")
-        blocks = layout.blocks(target)
-        if layout.products(*blocks[1:3]) > MOST_PRODUCTS:
+        lanes, high, wide, cut = layout.blocks(target)
+        if layout.products(high, wide) > MOST_PRODUCTS:
             return No("the window is too large to write it out")
-        return Needs(alias=epilogue_alias(call, kind.fixed), constant=frozenset({1}), numeric="ulp", blocks=blocks)
+        needs = needs_of_weights(packs, -(-static(w.shape[0]) // lanes) * lanes * layout.taps)
+        alias, blocks = epilogue_alias(call, kind.fixed), (lanes, high, wide, cut, packs)
+        return Needs(alias=alias, numeric="ulp", blocks=blocks, **needs)
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout = _Layout(call)
@@ -156,8 +163,9 @@ class Depthwise(Kernel):
         return Cost(cycles, code=layout.products(rows, columns) * 10)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        w = viewed(call.ins[1], constants[1])
-        lanes = call.blocks[0]
+        if 1 not in constants:
+            return {}
+        w, lanes = viewed(call.ins[1], constants[1]), call.blocks[0]
         padded = np.zeros((-(-w.shape[0] // lanes) * lanes, prod(w.shape[2:])), w.dtype)
         padded[: w.shape[0]] = w.reshape(w.shape[0], -1)
         return {1: padded.reshape(-1, lanes, padded.shape[1]).transpose(0, 2, 1).reshape(-1)}
@@ -174,12 +182,13 @@ class Depthwise(Kernel):
         return vector_headers(call, computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
-        lanes, high, _, cut = call.blocks
+        lanes, high, _, cut, _ = call.blocks
         return _Layout(call).units(lanes, high, cut)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        lanes, high, wide, cut = call.blocks
-        return _Layout(call).context(lanes, high, wide, cut, self.parameter_names(call)[1])
+        lanes, high, wide, cut, packs = call.blocks
+        packed = packing(call.ins[1], TileSize(lanes, 1, 1)) if packs else ()
+        return {**_Layout(call).context(lanes, high, wide, cut, self.parameter_names(call)[1]), "packing": packed}
 
 
 @cache
@@ -224,7 +233,7 @@ class _Layout:
         self.rows, self.columns = self.axes[0], self.axes[-1]
         self.channels = static(self.x.shape[1])
         self.batch = static(self.x.shape[0])
-        self.scope = ("n",) if self.batch != 1 else ()  # counters around all rows
+        self.scope = (*(("n",) if self.batch != 1 else ()), "const float *packed")  # what lies around all rows
 
     @property
     def taps(self) -> int:
@@ -304,8 +313,7 @@ class _Layout:
 
     def column(self, down: Run, row: str, across: Run, scope: tuple[str, ...]) -> Column:
         position, header = _loop("p1", across)
-        whole = self.channels // self.lanes * self.lanes
-        found = []
+        whole, found = self.channels // self.lanes * self.lanes, []
         units = Units() if self.cut == BY_CHANNELS else None
         if whole:
             loop = Range("c", whole, step=self.lanes).header

@@ -22,6 +22,7 @@ from mccompile.base.rounding import SHORT, in_runs
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.tiles import epilogue_alias
+from mccompile.codegen.vector.packed_weights import needs_of_weights, packing
 from mccompile.codegen.vector.vector_conv import VectorConv, best_layout, merged_weights
 from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_loops import channels_last_refusal
@@ -164,12 +165,9 @@ class ChannelsLastTile(Kernel):
         if not layout.reaches:
             return No("no window reaches the image")
         blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged, packs)
-        alias = epilogue_alias(call, kind.fixed)
-        if packs:
-            scratch = layout.weights(size) * 4
-            return Needs(alias=alias, numeric="ulp", blocks=blocks, scratch=scratch, scratch_align=64)
-        rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
-        return Needs(alias=alias, constant=frozenset({1}), numeric="ulp", blocks=blocks, rows=rows)
+        rows = frozenset({2}) if len(kind.strides) > 1 and not packs else frozenset()
+        alias, needs = epilogue_alias(call, kind.fixed), needs_of_weights(packs, layout.weights(size))
+        return Needs(alias=alias, numeric="ulp", blocks=blocks, rows=rows, **needs)
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout, size, _ = best_layout(call, target)
@@ -188,8 +186,8 @@ class ChannelsLastTile(Kernel):
         return in_runs(layout.depth, layout.terms_of_run(TileSize(*size).together))
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        *size, _, merged, packs = call.blocks
-        if packs:
+        *size, _, merged, _ = call.blocks
+        if 1 not in constants:
             return {}
         layout = VectorConv(call, merged)
         groups = Groups(TileSize(*size), layout.channels)
@@ -226,8 +224,8 @@ class ChannelsLastTile(Kernel):
     def context(self, call: Call) -> Mapping[str, Any]:
         *size, cut, merged, packs = call.blocks
         layout, names = VectorConv(call, merged), self.parameter_names(call)[1]
-        packing = layout.packing(TileSize(*size)) if packs else ()
-        return {**layout.context(TileSize(*size), cut, names), "packing": packing}
+        packed = packing(call.ins[1], TileSize(*size)) if packs else ()
+        return {**layout.context(TileSize(*size), cut, names), "packing": packed}
 
 
 def _packs(call: Call) -> bool:

@@ -50,18 +50,6 @@ class Positions(Part):
     x_at: str
 
 
-@dataclass(frozen=True)
-class Packing:
-    """Loops that pack the weights of equal tiles of channels, one after the other from `begin` on."""
-
-    begin: int
-    header: str
-    taps: list[Range]
-    lanes: int  # that are packed at once, and behind them so many
-    zeros: int
-    at: str
-
-
 def best_layout(call: Call, target: Target) -> tuple[VectorConv, TileSize, int]:
     """How many groups are merged, the size of tiles, and how the work is cut."""
     group = conv_of(call).group
@@ -198,21 +186,6 @@ class VectorConv(ConvTaps):
     def weights(self, size: TileSize) -> int:
         """How many there are, with the zeros."""
         return self.group * Groups(size, self.channels).padded * self.depth
-
-    def packing(self, size: TileSize) -> tuple[Packing, ...]:
-        """Of weights that are known at run time only."""
-        groups, kernel = Groups(size, self.channels), self.w.shape[2:]
-        strides = [static(stride) for stride in self.w.strides]
-        taps = [Range(f"k{number}", static(extent)) for number, extent in enumerate(kernel)]
-        taps.append(Range("c", self.inputs))
-        at = index_c(
-            [strides[0], strides[0], *strides[2:], strides[1]], ["o", "lane", *(each.counter for each in taps)]
-        )
-        found = []
-        for header, (begin, _, vectors, last) in zip(groups.headers("o"), groups.parts(), strict=True):
-            step, zeros = vectors * size.lanes, size.lanes - last
-            found.append(Packing(begin * self.depth, header, taps, step - zeros, zeros, at))
-        return tuple(found)
 
     def row(self, number: int, shared: bool) -> dict[str, Any]:
         axis, by_rows = self.rows[number], number == 0 and (shared or self.call.rows is not None)

@@ -16,6 +16,8 @@ import numpy as np
 from ...graph.ir import Value
 from .backward import Backward, static_shape
 
+MOST_TAPS = 25  # of a depthwise convolution, each of which is summed up by itself
+
 
 class _Phase(NamedTuple):
     """Of an axis: positions `first`, `first + stride` ... of the input, which `taps` taps from `tap` on meet."""
@@ -96,6 +98,8 @@ def weight_gradient(
     group, batch, rank = sliding["group"], static_shape(x)[0], len(shape) - 2
     if group == 1 and prod(shape[2:]) == 1 and not any(pads):
         return back.reshape(_product(back, x, of, sliding["strides"]), shape)
+    if shape[:2] == (group, 1) and 1 < prod(shape[2:]) <= MOST_TAPS:
+        return back.reshape(_tap_by_tap(back, x, of, pads, shape[2:], sliding), shape)
     places = [*range(3, 3 + rank)]
     x = back.reshape(x, (batch, group, shape[1], *static_shape(x)[2:]))
     x = back.transpose(x, [2, 1, 0, *places])
@@ -118,3 +122,25 @@ def _product(back: Backward, x: Value, of: Value, strides: Sequence[int]) -> Val
     left = back.reshape(back.transpose(of, [1, 0, *axes]), (results, count))
     right = back.reshape(back.transpose(x, [0, *axes, 1]), (count, channels))
     return back.op("MatMul", left, right)
+
+
+def _tap_by_tap(
+    back: Backward, x: Value, of: Value, pads: Sequence[int], kernel: Sequence[int], sliding: Mapping[str, Any]
+) -> Value:
+    """Of a depthwise convolution, as [C, taps]: the sum of what each tap meets."""
+    channels, space, results = static_shape(x)[1], static_shape(x)[2:], static_shape(of)[2:]
+    axes, strides, found = [*range(2, 2 + len(kernel))], sliding["strides"], []
+    for tap in np.ndindex(*kernel):
+        moved = [int(t) * gap - pad for t, gap, pad in zip(tap, sliding["dilations"], pads, strict=False)]
+        every = zip(moved, strides, space, results, strict=True)
+        met = [(max(0, -(move // step)), min(most, (size - 1 - move) // step + 1)) for move, step, size, most in every]
+        first, end = np.transpose(met)
+        if (first >= end).any():
+            found.append(back.expand(back.number(0, of), (channels, 1)))
+            continue
+        part = back.op("Slice", of, back.ints(first), back.ints(end), back.ints(axes))
+        begin, behind = first * strides + moved, (end - 1) * strides + moved + 1
+        seen = back.op("Slice", x, back.ints(begin), back.ints(behind), back.ints(axes), back.ints(strides))
+        summed = back.sum(back.op("Mul", part, seen), [0, *axes], keepdims=False)
+        found.append(back.reshape(summed, (channels, 1)))
+    return back.op("Concat", *found, axis=1)

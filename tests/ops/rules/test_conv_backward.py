@@ -25,6 +25,9 @@ FORMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "groups": ((1, 4, 5, 5), (6, 2, 3, 3), {"group": 2, "strides": (2, 1), "pads": (1, 1, 1, 1)}),
     "one_tap": ((2, 3, 4, 5), (4, 3, 1, 1), {}),
     "one_tap_strided": ((2, 2, 5, 6), (3, 2, 1, 1), {"strides": (2, 3)}),
+    "depthwise": ((2, 3, 5, 6), (3, 1, 3, 3), {"group": 3, "strides": (2, 1), "pads": (1, 2, 0, 1)}),
+    "depthwise_dilated": ((1, 2, 6), (2, 1, 3), {"group": 2, "dilations": (4,), "pads": (1, 2)}),
+    "depthwise_never_met": ((1, 2, 2), (2, 1, 3), {"group": 2, "pads": (0, 1), "dilations": (1,)}),
     "one_tap_padded": ((1, 2, 3), (2, 2, 1), {"pads": (1, 2)}),
 }
 
