@@ -5,7 +5,7 @@ convolution of stride 1 with every so-manieth tap. The phases along all axes are
 the best kernel for convolutions that the target has, and take turns in the result (`Concat.in_turns`), where
 bufferize has them written in place. So all that is known about convolutions (SIMD, Winograd's method, int8
 dot products, 16-bit floats, threads) serves transposed ones as well, and nothing is multiplied with the zeros
-between inputs.
+between inputs. Results that no tap reaches, with a stride beyond the window, are what the epilogue makes of nothing.
 
 Along the last axis, all phases may be one convolution with more channels where results lie channels-last: few channels
 do not fill vectors. Windows become as wide as all phases together need then.
@@ -25,11 +25,13 @@ from ...base.budgets import budgets
 from ...base.constant import Constant
 from ...base.dims import static
 from ...base.names import Names
+from ...expr.ir import Expr, Operand, literal, operand, rebuild
 from ...kernels.api import viewed
 from ...kernels.registry import effort
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.conv_transpose import ConvTranspose
+from ...kinds.map import Map
 from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
@@ -125,15 +127,16 @@ def split(call: Call, kind: ConvTranspose, names: Names, joined: bool, in_place:
         )
     ]
     for axis, size in zip(axes, call.ins[0].shape[2:], strict=True):
-        if any(not phase.taps or phase.window.inside(static(size))[1] < 1 for phase in axis):
-            return []  # some results are no sums at all
+        if any(phase.taps and phase.window.inside(static(size))[1] < 1 for phase in axis):
+            return []  # no input lies under some windows
     extras = call.ins[kind.fixed :]
     found = _Split(call, kind, axes, names, joined, in_place, extras)
     if joined:
         beside = [found.beside(view) for view in (call.outs[0], *extras)]
         wide = tuple(view for view in beside if view is not None)
         union = _union([phase.window for phase in axes[-1]])
-        if kind.group != 1 or len(axes[-1]) == 1 or union is None or len(wide) < len(beside):
+        bare = any(not phase.taps for phase in axes[-1])
+        if bare or kind.group != 1 or len(axes[-1]) == 1 or union is None or len(wide) < len(beside):
             return []
         found = replace(found, extras=wide[1:])
     return list(found.made((), call.outs[0]))
@@ -173,7 +176,8 @@ class _Split:
         """Calls that make the part of the result in which the phases along the first axes are those chosen."""
         axis, parts = len(chosen) + 2, []
         if len(chosen) == len(self.axes):
-            yield self.convolution([[phase] for phase in chosen], out)
+            reached = all(phase.taps for phase in chosen)
+            yield self.convolution([[phase] for phase in chosen], out) if reached else self.nothing(chosen, out)
             return
         if self.joined and len(chosen) == len(self.axes) - 1:
             yield self.convolution([*([phase] for phase in chosen), self.axes[-1]], out)
@@ -192,6 +196,21 @@ class _Split:
             yield from self.made((*chosen, phase), part)
         if parts:
             yield Call(Concat(axis, in_turns=True), tuple(parts), (out,), self.call.provenance)
+
+    def nothing(self, chosen: tuple[Phase, ...], out: View) -> Call:
+        """What the epilogue makes of empty sums."""
+        none, extras = literal(0, self.kind.accumulator), list(self.extras)
+        for axis, phase in enumerate(chosen, 2):
+            step = self.kind.strides[axis - 2]
+            extras = [view.sliced(axis, phase.first, phase.window.count, step) for view in extras]
+
+        def without_sums(node: Expr) -> Expr | None:
+            if not isinstance(node, Operand):
+                return None
+            return operand(node.index - 1, node.dtype) if node.index else none
+
+        expr = rebuild(self.kind.epilogue or operand(0, self.kind.accumulator), without_sums)
+        return Call(Map(expr), tuple(extras), (out,), self.call.provenance)
 
     def convolution(self, chosen: list[list[Phase]], out: View) -> Call:
         """One for these phases along each axis."""

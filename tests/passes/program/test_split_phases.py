@@ -4,6 +4,7 @@ and in vectors where the target has them, written in place."""
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,8 +100,12 @@ def test_groups_volumes_bytes_and_cut_edges() -> None:
     assert same(zero, (1, 3, 3, 4), (3, 2, 4, 4), True, True, u8)
 
 
-def test_results_that_no_tap_reaches_are_not_split() -> None:
-    assert not same(ConvTranspose((3,), (1,), (0,), (9,), 1, f32), (1, 2, 3), (2, 2, 2), False, True)
+@pytest.mark.parametrize("last", [False, True])
+def test_results_that_no_tap_reaches_are_what_the_epilogue_makes_of_nothing(last: bool) -> None:
+    kind = ConvTranspose((3, 4), (1, 1), (0, 1), (9, 10), 1, f32)
+    assert same(kind, (2, 2, 3, 3), (2, 5, 2, 2), False, last)
+    assert same(replace(kind, epilogue=BIASED), (2, 2, 3, 3), (2, 5, 2, 2), False, last)
+    assert not same(kind, (2, 2, 3, 3), (2, 5, 2, 2), True, last)
 
 
 def test_no_product_is_made_twice_or_left_out() -> None:
