@@ -56,6 +56,8 @@ FLOORS = {
 }
 SEEN_BY_KERNELS_TEMPLATES = {"codegen", "kernels", "kinds", "expr", "base"}
 ALLOWED = {  # third-party package -> the only modules or packages that may import it
+    "ethosu": ("mccompile.accelerators.ethos_u",),
+    "flatbuffers": ("mccompile.accelerators.ethos_u",),
     "onnx": ("mccompile.frontend", "mccompile.importers", "mccompile.backend"),
     "google": ("mccompile.frontend",),  # protobuf, which onnx brings along: its errors while reading a file
     "tflite": ("mccompile.importers.tflite.flat",),  # which flatbuffers comes with

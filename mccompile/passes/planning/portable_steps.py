@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ...base.dtypes import SHORT
 from ...base.portable import PortableStep
+from ...kinds.external import External
 from ...program.ir import Call, Program
 from ...targets.api import Target
 from ..api import Context, Explanation
@@ -41,10 +42,10 @@ def portable_steps(program: Program, context: Context) -> tuple[PortableStep, ..
 
 
 def _has_better(call: Call, target: Target) -> bool:
-    """Has the target instructions for such elements? None has some for text; those without vectors of floats have some
-    for short integers."""
+    """Has the target instructions for such elements? None has some for text or for functions of
+    others; those without vectors of floats have some for short integers."""
     dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
-    if any(dtype.kind == "string" for dtype in dtypes):
+    if isinstance(call.kind, External) or any(dtype.kind == "string" for dtype in dtypes):
         return False
     return "vec" in target.isas or (not dtypes.isdisjoint(SHORT) and any(isa != PORTABLE for isa in target.isas))
 

@@ -50,7 +50,7 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Targ
     if isinstance(built, No):
         return built.reason
     stand_in = asked.stand_in(graph_of(region, built), region.name)
-    moved = _moved(region, built) * target.machine.element
+    moved = _moved(region, built) * target.machine.vector_element
     if built.cycles + moved >= stand_in.cycles:
         there = f"{built.cycles:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
         return f"it does not pay: {there}, {stand_in.cycles:.0f} on the core"
@@ -82,7 +82,7 @@ def region_of(graph: Graph, group: tuple[Unit, ...], name: str) -> Region:
 
 
 def _moved(region: Region, built: Built) -> int:
-    """Elements that are copied, because they are needed in another order."""
+    """Elements that are needed in another order. Mostly a neighbour stores or reads them so, and they count little."""
     turned = [v for v in (*region.inputs, *region.results) if _turns(v, built)]
     return sum(static(value.type.count) for value in turned)
 

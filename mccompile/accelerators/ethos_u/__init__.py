@@ -1,0 +1,6 @@
+"""Ethos-U55, U65 and U85 of Arm, by its compiler Vela (extra `ethos-u`).
+
+In: a region of int8 operators.
+Out: Vela's command stream and weights, and calls of Arm's driver.
+First: `backend.py`.
+"""

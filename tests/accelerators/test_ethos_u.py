@@ -1,0 +1,103 @@
+"""Ethos-U: what goes to Vela, what stays, and the calls of Arm's driver, with a stand-in of that."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+from mccompile.accelerators.ethos_u import backend
+from mccompile.accelerators.registry import accelerator
+from mccompile.base.errors import WrongUse
+from mccompile.driver import Options, compile
+from mccompile.measure import correctness
+from mccompile.toolchain.tools import missing
+
+needs_vela = pytest.mark.skipif(importlib.util.find_spec("ethosu") is None, reason="Vela is not installed")
+ASKED = Options(accelerator="ethos-u55-128")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+NODES = """
+    xr = DequantizeLinear (x, s, z)
+    wr = DequantizeLinear <axis = 0> (w, ws, wz)
+    br = DequantizeLinear <axis = 0> (b, bs)
+    [conv] c = Conv <pads = [1, 1, 1, 1]> (xr, wr, br)
+    [relu] r = Relu (c)
+    q = QuantizeLinear (r, s2, z)
+    qr = DequantizeLinear (q, s2, z)
+    [sum] a = Add (qr, xr)
+    q2 = QuantizeLinear (a, s, z)
+    q2r = DequantizeLinear (q2, s, z)
+    [sine] m = Sin (q2r)
+    q3 = QuantizeLinear (m, s3, z)
+    q3r = DequantizeLinear (q3, s3, z)
+    vr = DequantizeLinear (v, s, wz0)
+    [depthwise] d = Conv <group = 16, strides = [2, 2], pads = [0, 0, 1, 1]> (q3r, vr)
+    q4 = QuantizeLinear (d, s, z)
+    q4r = DequantizeLinear (q4, s, z)
+    [pool] p = AveragePool <kernel_shape = [8, 8]> (q4r)
+    y = QuantizeLinear (p, s3, z)
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    made = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 20]> m (int8[1,16,16,16] x) => (int8[1,16,1,1] y) {{ {NODES} }}'
+    )
+    draw = np.random.default_rng(1)
+    scales = draw.uniform(0.002, 0.004, 16).astype(np.float32)
+    weights = {
+        "s": np.float32(0.05), "s2": np.float32(0.03), "s3": np.float32(1 / 64), "z": np.int8(-3), "wz0": np.int8(0),
+        "w": draw.integers(-127, 128, (16, 16, 3, 3), np.int8), "ws": scales, "wz": np.zeros(16, np.int8),
+        "b": draw.integers(-999, 999, 16, np.int32), "bs": scales * np.float32(0.05),
+        "v": draw.integers(-127, 128, (16, 1, 3, 3), np.int8),
+    }  # fmt: skip
+    made.graph.initializer.extend(numpy_helper.from_array(np.asarray(each), name) for name, each in weights.items())
+    onnx.save(made, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+@needs_vela
+def test_regions_go_to_vela_and_the_rest_to_the_core(model: Path, tmp_path: Path) -> None:
+    package = compile(model, replace(ASKED, target="cortex-m55"))
+    partition = package.plan.partition
+    assert partition is not None
+    assert [list(region.provenance) for region in partition.taken] == [["conv", "relu", "sum"], ["depthwise", "pool"]]
+    assert [(left.provenance, left.what) for left in partition.left] == [(("sine",), "Sin")]
+    assert all(region.workspace >= 4096 and region.cycles < region.core_cycles for region in partition.taken)
+    package.write(tmp_path / "out")
+    words = ["gcc", *STRICT, "-I", "out/runtime", "-c"]
+    for region in partition.taken:
+        source = tmp_path / f"{region.name}.c"
+        lines = ("int f(const mcc_external *);", f"int f(const mcc_external *call) {{ return {region.name}(call); }}")
+        source.write_text("\n".join([f'#include "{region.name}.h"', *lines, ""]), encoding="utf-8")
+        subprocess.run([*words, source.name], cwd=tmp_path, check=True)
+
+
+@needs_vela
+@pytest.mark.parametrize("target", ["generic", "cortex-m55"])
+def test_the_driver_is_called_as_it_asks(model: Path, target: str) -> None:
+    if target != "generic" and missing(["arm-none-eabi-gcc", "qemu-system-arm"]):
+        pytest.skip("nothing emulates the board")
+    assert correctness.check(model, replace(ASKED, target=target)).ok
+
+
+@needs_vela
+def test_floats_are_no_region_and_say_why(tmp_path: Path) -> None:
+    text = '<ir_version: 10, opset_import: ["" : 20]> m (float[1,8] x) => (float[1,8] y) { y = Relu (x) }'
+    onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
+    partition = compile(tmp_path / "m.onnx", ASKED).plan.partition
+    assert partition is not None and not partition.taken
+    assert [left.why for left in partition.left] == ["it is not between int8 tensors"]
+
+
+def test_without_vela_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "find_spec", lambda name: None)
+    with pytest.raises(WrongUse, match=r"mccompile\[ethos-u\]"):
+        accelerator("ethos-u85-256")
