@@ -40,8 +40,9 @@ from ..plan.sizes import needed, needs, of_state, of_step
 from .addresses import IN_STRUCT, in_struct, passed, pointer
 from .inside import handed_out, rows_handed_out, timed
 from .render import comment
-from .rows import row_region, row_slices
+from .rows import RowFunction, is_deep, long_chain, row_functions, row_slices, short_chain
 
+_TOP = "    "  # the indentation of items that are no part of others
 _FAST = 16  # bytes from which on copying piece by piece is no slower than memmove
 
 
@@ -50,12 +51,22 @@ def body(plan: Plan, phase: Phase, items: Sequence[Item]) -> str:
     used = needed(items).union(*map(of_state, phase.states))
     given = sorted(used & {symbol.name for symbol in plan.given})
     names = frozenset(given)
-    return "\n".join([*_sizes(names, "    "), *_items(items, "    ", names), *_states(phase.states, names)])
+    return "\n".join([*_sizes(names, _TOP), *_items(items, _TOP, names), *_states(phase.states, names)])
 
 
 def printed_items(items: Sequence[Item]) -> list[str]:
     """The lines of some items of a run."""
-    return _items(items, "    ")
+    return _items(items, _TOP)
+
+
+def chain_functions(items: Iterable[Item]) -> list[RowFunction]:
+    """Those of the long chains of rows that are no part of another item."""
+    chains = (item for item in items if isinstance(item, RowRegion) and _is_long(item))
+    return [function for chain in chains for function in row_functions(chain, _step)]
+
+
+def _is_long(region: RowRegion) -> bool:
+    return is_deep(region) and not needs(region)
 
 
 def after_items(phase: Phase) -> str:
@@ -179,10 +190,12 @@ def _items(items: Sequence[Item], indent: str, known: frozenset[str] = frozenset
         elif isinstance(item, Copied | Awaited):
             lines += [*_copy(item, indent), ""]
         elif isinstance(item, RowRegion):
-            lines += [*row_region(item, indent, _step), *handed_out(item.stages[-1].run, indent), ""]
+            in_functions = indent == _TOP and _is_long(item)
+            lines += long_chain(item, indent) if in_functions else short_chain(item, indent, _step)
+            lines += [*handed_out(item.stages[-1].run, indent), ""]
         else:
             lines += [*_step(item, indent), *handed_out(item, indent), ""]
-    return lines[:-1] if lines and not lines[-1] and indent != "    " else lines
+    return lines[:-1] if lines and not lines[-1] and indent != _TOP else lines
 
 
 def _copy(item: Copied | Awaited, indent: str) -> list[str]:

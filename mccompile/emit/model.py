@@ -23,7 +23,7 @@ from . import inside, runtime
 from .addresses import IN_STRUCT, in_struct, places, pointer, suffix_of
 from .blob import Carrier, data_bytes
 from .building import build_name, cmake_tools, flags_text, make_tools
-from .items import after_items, body, bring_c, check_c, one_slice, pieces, place_of, slices
+from .items import after_items, body, bring_c, chain_functions, check_c, one_slice, pieces, place_of, slices
 from .render import TEMPLATES, Source, comment, render, render_c
 from .run_parts import RunPart, run_parts
 from .wrappers.registry import wrapper_files
@@ -163,6 +163,7 @@ def _phase(plan: Plan, phase: Phase, items: Sequence[Item]) -> dict[str, Any]:
     return {
         "name": phase.name,
         "parts": parts,
+        "functions": [*chain_functions(items), *parts],
         "body": _statements(plan, phase, items, parts),
         "parameters": "".join(f", {each['c']} {each['name']}" for each in arguments),
         "arguments": arguments,

@@ -1,17 +1,108 @@
-"""Regions of rows as C: nested loops, one counter per stage, each function called at one place. What comes first and
-last follows from the limits of the loops."""
+"""Regions of rows as C. A short chain is nested loops, one counter per stage; in a long one each stage is a function,
+which has the stages make what it reads. Each kernel is called at one place. What comes first and last follows from the
+limits of the loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 from ..base.marked import listed
 from ..plan.ir import RowRegion, Stage, Step
 from ..plan.row_calls import row_calls, unasked
+from ..program.pull import Pull
+
+DEEPEST = 3  # loops of rows in each other
+
+StepC = Callable[[Step, str, tuple[str, str]], list[str]]  # C of a step with further arguments
 
 
-def row_region(region: RowRegion, indent: str, step_c: Callable[[Step, str, tuple[str, str]], list[str]]) -> list[str]:
-    """`step_c` prints a step with further arguments."""
+@dataclass(frozen=True)
+class RowFunction:
+    """Makes the rows of a stage until `wanted` of them are there; compilers put it back (MCC_PART)."""
+
+    name: str
+    about: str
+    body: str
+    may_end: bool  # the run, where rows cannot be had
+    parameters: str = ", mcc_index *made, mcc_index wanted"
+
+
+def is_deep(region: RowRegion) -> bool:
+    """Would nested loops be too deep to be read?"""
+
+    @cache
+    def depth(number: int) -> int:
+        return 1 + max((depth(pull.stage) for pull in region.stages[number].pulls), default=0)
+
+    return depth(len(region.stages) - 1) > DEEPEST
+
+
+def row_functions(region: RowRegion, step_c: StepC) -> list[RowFunction]:
+    """One for each stage of a long chain, those that it asks first. How many rows each has made lies in a list."""
+    found: dict[int, RowFunction] = {}
+
+    def add(number: int) -> None:
+        stage, made, inside = region.stages[number], f"made[{number}]", " " * 8
+        for pull in stage.pulls:
+            if pull.stage not in found:
+                add(pull.stage)
+        lines = [f"    while ({made} < wanted) {{", f"{inside}const mcc_index end = {_rows_until(stage, made)};"]
+        for pull in stage.pulls:
+            lines += _ask(region, pull.stage, _pulled(pull, stage, region.stages[pull.stage], "end"), inside)
+        lines += [*step_c(stage.run, inside, (made, "end")), f"{inside}{made} = end;", "    }"]
+        about = f"Makes rows of step {stage.run.number} until `wanted` of them are there."
+        found[number] = RowFunction(_name(stage), about, "\n".join(lines), _may_end(region, number))
+
+    for number in _driven(region):
+        if number not in found:
+            add(number)
+    return [*found.values()]
+
+
+def long_chain(region: RowRegion, indent: str) -> list[str]:
+    """The region as calls of these functions."""
+    inner = indent + "    "
+    lines = [f"{indent}{{", f"{inner}mcc_index made[{len(region.stages)}] = {{0}};"]
+    for number in _driven(region):
+        lines += _ask(region, number, str(region.stages[number].height), inner)
+    return [*lines, f"{indent}}}"]
+
+
+def _ask(region: RowRegion, number: int, rows: str, indent: str) -> list[str]:
+    """Has a stage make rows."""
+    call, status = f"{_name(region.stages[number])}(m, made, {rows})", f"status{number}"
+    if not _may_end(region, number):
+        return [f"{indent}{call};"]
+    return [f"{indent}const mcc_status {status} = {call};", f"{indent}if ({status} != MCC_OK) return {status};"]
+
+
+def _may_end(region: RowRegion, number: int) -> bool:
+    stage = region.stages[number]
+    return bool(stage.run.failure) or any(_may_end(region, pull.stage) for pull in stage.pulls)
+
+
+def _name(stage: Stage) -> str:
+    return f"rows_of_{stage.run.number}"
+
+
+def _driven(region: RowRegion) -> list[int]:
+    """The stages that nothing pulls: the last one, and those that fetch rows that nobody reads as well."""
+    return [len(region.stages) - 1, *unasked(region)]
+
+
+def _pulled(pull: Pull, stage: Stage, source: Stage, end: str) -> str:
+    """C for how many rows of a source the rows of a stage up to `end` read."""
+    rows = end if pull.scale == 1 else f"{end} * {pull.scale}"
+    rows += f" + {pull.shift}" if pull.shift > 0 else f" - {-pull.shift}" if pull.shift else ""
+    if pull.parts > 1:  # rounding towards zero instead of down changes nothing: below 1, no row is made
+        rows = f"({rows}) / {pull.parts}"
+    return _least(rows, source.height, pull.wanted(stage.height) > source.height)
+
+
+def short_chain(region: RowRegion, indent: str, step_c: StepC) -> list[str]:
+    """The region as nested loops."""
     stages = region.stages
     lines = [f"{indent}{{"]
     inner = indent + "    "
@@ -24,21 +115,16 @@ def row_region(region: RowRegion, indent: str, step_c: Callable[[Step, str, tupl
         lines.append(f"{indent}while ({made} < {wanted}) {{")
         lines.append(f"{inside}const mcc_index {end} = {_rows_until(stage, made)};")
         for pull in stage.pulls:
-            source = stages[pull.stage]
-            rows = end if pull.scale == 1 else f"{end} * {pull.scale}"
-            rows += f" + {pull.shift}" if pull.shift > 0 else f" - {-pull.shift}" if pull.shift else ""
-            if pull.parts > 1:  # rounding towards zero instead of down changes nothing: below 1, no row is made
-                rows = f"({rows}) / {pull.parts}"
-            if pull.wanted(stage.height) > source.height:
-                lines.append(f"{inside}const mcc_index wanted{pull.stage} = {_least(rows, source.height, True)};")
+            rows = _pulled(pull, stage, stages[pull.stage], end)
+            if "?" in rows:
+                lines.append(f"{inside}const mcc_index wanted{pull.stage} = {rows};")
                 rows = f"wanted{pull.stage}"
             loop(pull.stage, rows, inside)
         lines.extend(step_c(stage.run, inside, (made, end)))
         lines.append(f"{inside}{made} = {end};")
         lines.append(f"{indent}}}")
 
-    loop(len(stages) - 1, str(stages[-1].height), inner)
-    for number in unasked(region):  # rows that nobody reads are fetched as well
+    for number in _driven(region):
         loop(number, str(stages[number].height), inner)
     return [*lines, f"{indent}}}"]
 
@@ -47,7 +133,7 @@ def row_slices(
     region: RowRegion,
     first: int,
     indent: str,
-    step_c: Callable[[Step, str, tuple[str, str]], list[str]],
+    step_c: StepC,
     at_end: Sequence[str],
 ) -> list[str]:
     """The same, one call at a time: `step` is the number of the slice, of which those from `first` on are calls of the

@@ -23,6 +23,7 @@ class RunPart:
     about: str  # which nodes it computes
     body: str
     may_end: bool  # is there anything in it that ends the run?
+    parameters: str = ""  # besides the model
 
     @property
     def call(self) -> str:

@@ -39,6 +39,9 @@ def calls_of(certificate: dict[str, Any], code: str) -> list[str]:
         places = [place for call in calls for place in places_of(call, left, problems)]
         for call in calls if len(calls) > 1 else ():  # a stage of rows is called wherever it is pulled
             left[call["function"]] = [found for found in left[call["function"]] if not is_call(call, found[1])]
+        asked = list(re.finditer(rf"(?<!\w)rows_of_{calls[-1]['step']}\(m, made", bare))
+        if len(calls) > 1 and asked:  # its stages are functions in front of the run, which calls the last of them
+            places = [asked[-1].start()]
         if places and min(places) < last:
             problems.append(f"step {calls[0]['step']} is called before the one before it")
         last = max([last, *places])

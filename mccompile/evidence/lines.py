@@ -94,7 +94,7 @@ def _declared(
     kernel = max((each for each in steps if name == each or name.startswith(f"{each}_")), key=len, default="")
     if kernel:
         yield place | {"what": "function", "name": name, "steps": steps[kernel]}
-    elif re.fullmatch(rf"{prefix}_run|run_part_\d+|run_step|piece_of_\d+", name):
+    elif re.fullmatch(rf"{prefix}_run|run_part_\d+|run_step|(?:piece|rows)_of_\d+", name):
         yield from _run(lines, begin, end, name, calls)
     elif re.fullmatch(rf"{prefix}_(?:{_INTERFACE})", name) or name in (*_STATIC, "mcc_host_tick"):
         yield place | {"what": "interface", "name": name, "steps": []}

@@ -30,6 +30,7 @@ MODELS = {
         {"w": floats(0, 8, 3, 3, 3), "v": floats(1, 8, 1, 3, 3), "u": floats(2, 8, 5)},
     ),
     "quantized": convolutions(9, [(8, 3, 1), (8, 1, 1)]),
+    "rows": convolutions(24, [(8, 3, 1)] * 6),
 }
 
 
@@ -39,7 +40,8 @@ def test_generated_c_has_no_faults(name: str, target: str) -> None:
     made = MODELS[name]
     files = compiled(made, Options(target=target)).files
     found = {file: list(faults(files[file].decode())) for file in sorted(of_model(made.graph.name))}
-    assert not [(file, each) for file, several in found.items() for each in several if each[0] != TOO_DEEP]
+    deep = (f"{made.graph.name}_kernels.c", TOO_DEEP)  # portable kernels loop over all axes
+    assert not [(file, each) for file, several in found.items() for each in several if (file, each[0]) != deep]
 
 
 @pytest.mark.parametrize(
