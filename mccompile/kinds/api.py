@@ -142,6 +142,22 @@ def check_expression(expr: Expr, operands: Sequence[TensorType], out: TensorType
     return ""
 
 
+@dataclass(frozen=True)
+class MovedRows(Kind):
+    """Kinds that bring elements as they are from one place to another, row by row where a chain does."""
+
+    roles: ClassVar[tuple[str, ...]] = ("x",)
+    axis: int  # of rows
+
+    def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
+        if len(ins) != 1 or len(outs) != 1 or ins[0] != outs[0]:
+            return "it has one operand and one result of the same type"
+        return "" if 0 <= self.axis < ins[0].rank else f"{ins[0]} has no axis {self.axis}"
+
+    def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
+        return (box,)
+
+
 def whole(shape: Shape) -> Box:
     return tuple((0, dim) for dim in shape)
 
