@@ -20,8 +20,14 @@
 
 #include "mcc_vec.h"
 
-#if defined(__ARM_NEON) /* one instruction; GCC makes several of the other form */
+/* GCC makes several instructions of the general form. */
+#if defined(__ARM_NEON)
 #define MCC_VEC_UP_16(N, h) vshll_n_u16((uint16x4_t)(h), 16)
+#elif defined(__AVX2__)
+#define MCC_VEC_WIDE_16_4(h) _mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&(h)))
+#define MCC_VEC_WIDE_16_8(h) _mm256_cvtepu16_epi32((__m128i)(h))
+#define MCC_VEC_WIDE_16_16(h) __builtin_convertvector(h, mcc_i32x16)
+#define MCC_VEC_UP_16(N, h) ((mcc_i32x##N)MCC_VEC_WIDE_16_##N(h) << 16)
 #else
 #define MCC_VEC_UP_16(N, h) (__builtin_convertvector(h, mcc_i32x##N) << 16)
 #endif

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
 from mccompile.base.constant import Constant
+from mccompile.base.dtypes import DTYPES
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile
 from mccompile.measure.correctness import check
@@ -73,3 +75,36 @@ def test_what_f16_cannot_hold_stays(tmp_path: Path) -> None:
 def test_other_types_are_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="weights cannot be stored as 'i8'"):
         compile(save(network(), tmp_path), Options(weights_dtype="i8"))
+
+
+def rows_by_matrix(rows: str, dtype: str) -> onnx.ModelProto:
+    """A matrix of 320 KB whose elements are of the 16-bit type."""
+    weights = floats(5, 256, 320).astype(DTYPES[dtype].numpy).astype(np.float32)
+    made = model("rows", [node("MatMul", "x w", "y")], [("x", (1, 256))], [("y", (1, 320))], {"w": weights})
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = rows
+    return made
+
+
+def stored(made: onnx.ModelProto, tmp_path: Path, rows: tuple[int, int] = (1, 9), **options: Any) -> list[str]:
+    path = save(made, tmp_path)
+    given = Options(**{"target": "x86-64-v3", "dims": {"n": rows}, **options})
+    return [entry.contents.type.dtype.name for entry in compile(path, given).plan.entries]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_a_large_matrix_of_16_bits_stays_so_for_single_rows(dtype: str, tmp_path: Path) -> None:
+    made = rows_by_matrix("n", dtype)
+    assert stored(made, tmp_path) == [dtype]
+    assert stored(made, tmp_path, (2, 9)) == ["f32"]
+    assert stored(made, tmp_path, target="generic") == ["f32"]
+    assert stored(made, tmp_path, updatable=True) == ["f32"]
+    assert check(tmp_path / "rows.onnx", Options(target="native", dims={"n": (1, 9)}), runs=2).ok
+
+
+def test_a_matrix_with_one_other_element_is_not_rounded(tmp_path: Path) -> None:
+    made = rows_by_matrix("n", "bf16")
+    weights = onnx.numpy_helper.to_array(made.graph.initializer[0]).copy()
+    weights[3, 7] = 0.1
+    made.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, "w"))
+    assert stored(made, tmp_path) == ["f32"]

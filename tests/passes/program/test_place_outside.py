@@ -150,5 +150,3 @@ def test_an_arduino_example_sets_them(tmp_path: Path) -> None:
     write_folder(tmp_path / "out", files)
     (sketch,) = (tmp_path / "out").rglob("*.ino")
     assert "conv_set_input_x(&conv, reinterpret_cast<float *>(conv_input_x))" in sketch.read_text()
-
-
