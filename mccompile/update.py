@@ -86,9 +86,10 @@ def read_code(folder: Path, name: str = "") -> Code:
     chosen = [model for model in models if not name or name in (model["model"], model["prefix"])]
     if len(chosen) != 1:
         close = near(name, names) or names[0]
-        fix = f"--name {c_identifier(close)}: there are {', '.join(names)}"
+        fix = f"add --name {c_identifier(close)}"
+        why = f"{MARK} lists {', '.join(names)}"
         what = "there is no such model in the folder" if name else "there are several models in the folder"
-        raise WrongUse(Problem(what, str(folder), "", fix))
+        raise WrongUse(Problem(what, str(folder), why, fix))
     return _code(folder, chosen[0], files)
 
 

@@ -178,8 +178,10 @@ def _read(path: Path) -> Mapping[str, Any]:
         )
         raise BadFile(Problem(f"{file.name} is not JSON", str(file), why, fix)) from None
     if not isinstance(content, dict) or not {"model", "target"} <= content.keys():
-        fix = "name an output folder, its report.json, or what bench, analyze or quantize --json has printed"
-        raise BadFile(Problem("this is not a report of mccompile", str(file), "it has no model and target", fix))
+        several = isinstance(content, dict) and "models" in content
+        why = "it lists several models" if several else "it has no model and target"
+        fix = "name the output folder of one model, its report.json, or what bench or quantize --json has printed"
+        raise BadFile(Problem("this is not a report of mccompile", str(file), why, fix))
     return {**content, **content.get("measured", {}), "steps": content.get("steps", [])}
 
 

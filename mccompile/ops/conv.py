@@ -156,22 +156,23 @@ class _Transposed(_Sliding, abstract=True):
                 wanted = tuple(self.output_shape[-rank:])  # some exporters count batch and channels in
             if len(wanted) != rank or any(isinstance(dim, int) and dim < 1 for dim in wanted):
                 raise Invalid(f"output_shape {self.output_shape} is not {rank} positive numbers")
-            before = []
+            before, left = [], []
             for want, have in zip(wanted, reached, strict=True):
                 total = have - want
                 if not isinstance(total, int):
                     raise Unsupported("output_shape over a free dimension", "fix the dimension with --dim or --shape")
                 total = max(total, 0)
                 before.append(total // 2 if self.auto_pad == "SAME_UPPER" else total - total // 2)
-            return tuple(before), wanted
+                left.append(want if self.output_shape is not None else have - total)  # a stride may pass by kernels
+            return tuple(before), tuple(left)
         pads = (0,) * (2 * rank) if self.auto_pad == "VALID" or not self.pads else tuple(self.pads)
         if len(pads) != 2 * rank or min(pads) < 0:
             raise Invalid(f"pads {pads} are not {2 * rank} numbers from 0 on")
-        left = tuple(have - pads[axis] - pads[axis + rank] for axis, have in enumerate(reached))
-        for dim, have in zip(left, size, strict=True):
+        rest = tuple(have - pads[axis] - pads[axis + rank] for axis, have in enumerate(reached))
+        for dim, have in zip(rest, size, strict=True):
             if upper(dim) < 1 and have != 0:
                 raise Invalid(f"pads {pads} cut everything off")
-        return pads[:rank], left
+        return pads[:rank], rest
 
     def result(self, site: Site, dtype: DType) -> list[Fact]:
         return [Fact(TensorType(dtype, (site.shape(0)[0], site.shape(1)[1] * self.group, *self.kind(site).space)))]

@@ -61,7 +61,8 @@ def read_samples(path: Path, graph: Graph) -> Samples:
     counts = {name: len(runs) for name, runs in parts.items()}
     if len(set(counts.values())) != 1 or 0 in counts.values():
         why = ", ".join(f"{name} for {count} runs" for name, count in counts.items())
-        raise BadFile(Problem("there are not as many samples of each input", str(path), why))
+        fix = "give each input as many samples, at least one"
+        raise BadFile(Problem("there are not as many samples of each input", str(path), why, fix))
     feeds = [{name: runs[number] for name, runs in parts.items()} for number in range(next(iter(counts.values())))]
     return Samples(feeds, None if labels is None else _labels(path, labels), path)
 
@@ -75,7 +76,8 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         usual = "give an .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_0"
         fix = "" if path.exists() else near_file(path, "*.npz", "*.npy")
         if path.exists() and "allow_pickle" in why:
-            why = "it is no file of numpy's"
+            is_one = path.read_bytes()[:6].startswith((b"\x93NUMPY", b"PK"))
+            why = "it holds Python objects, not numbers" if is_one else "it is no file of numpy's"
         if path.suffix == ".csv" and path.exists():
             made = f"numpy.savez('{path.with_suffix('.npz')}', numpy.loadtxt('{path}', delimiter=',', dtype='float32'))"
             fix = f'python -c "import numpy; {made}"'

@@ -109,12 +109,16 @@ class Report:
 def read_report(folder: Path) -> Report:
     """The report of an output folder; anything missing or odd in it is a bad file."""
     try:
-        return report_of(json.loads((folder / "report.json").read_text(encoding="utf-8")))
+        content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        if several := [str(each["model"]) for each in content.get("models", ())]:
+            what, fix = "there are several models in the folder", "compile each to a folder of its own"
+            raise WrongUse(Problem(what, str(folder), f"report.json lists {', '.join(several)}", fix))
+        return report_of(content)
     except OSError as error:
         raise bad_folder(folder, f"report.json: {error.strerror}") from error
     except KeyError as error:
         raise bad_folder(folder, f"report.json has no {error}") from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise bad_folder(folder, f"report.json: {error}") from error
 
 

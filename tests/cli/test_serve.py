@@ -97,3 +97,14 @@ def test_a_flash_that_fails_is_told(model: Path, capsys: pytest.CaptureFixture[s
     assert run(["bench", str(model), "--serial", "tcp:localhost:1", "--flash", flash]) == 1
     told = capsys.readouterr().err
     assert "could not be flashed" in told and "exit code 3: no probe" in told
+
+
+def test_a_folder_of_several_models(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other, out = tmp_path / "other.onnx", str(tmp_path / "out")
+    other.write_bytes(model.read_bytes())
+    assert run([str(model), str(other), "-o", out, "-q"]) == 0
+    for command in (["serve", out], ["slots", out]):
+        said = _told(command, capsys)
+        assert "several models" in said and f"lists {model.stem}, other" in said and "\n  fix " in said
+    assert run(["diff", out, out]) == 4
+    assert "it lists several models" in capsys.readouterr().err

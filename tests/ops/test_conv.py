@@ -64,6 +64,9 @@ def transposed() -> Iterator[One]:
     yield One("transposed_groups", "ConvTranspose", [x, floats(4, 2, 2, 2), floats(4)], {"group": 2, "strides": (2, 2)})
     for mode in ("SAME_UPPER", "SAME_LOWER", "VALID"):
         yield One(f"transposed_{mode}", "ConvTranspose", [x, w], {"strides": (2, 3), "auto_pad": mode}, weights)
+    for mode in ("SAME_UPPER", "SAME_LOWER"):  # a stride passes by what the kernel reaches
+        form = {"strides": (3, 4), "auto_pad": mode}
+        yield One(f"transposed_short_{mode}", "ConvTranspose", [x, floats(4, 3, 2, 3)], form, weights)
     for size in (10, 11, 12):
         attributes = {"strides": (2, 2), "output_shape": (size, size + 2)}
         yield One(f"transposed_to_{size}", "ConvTranspose", [x, w], attributes, weights)

@@ -126,7 +126,8 @@ def _transposed_pads(
     at: At, sizes: Sequence[int], full: Sequence[int], strides: Sequence[int], extra: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """ "total_padding[i] = stride[i] * (input_size[i] - 1) + output_padding[i] + ... - output_shape[i]", of which
-    the odd one stands at the end, in front with SAME_LOWER."""
+    the odd one stands at the end, in front with SAME_LOWER. SAME never pads, as the standard's own inference has it:
+    what strides longer than the kernel do not reach is not there."""
     rank = len(sizes)
     how = at.attr("auto_pad", "NOTSET") or "NOTSET"
     shape = at.attr("output_shape")
@@ -138,7 +139,8 @@ def _transposed_pads(
     wanted = list(shape)[-rank:] if shape else [s * step for s, step in zip(sizes, strides, strict=True)]
     totals = [max(f + e - out, 0) for f, e, out in zip(full, extra, wanted, strict=True)]
     begin = [total - total // 2 if how == "SAME_LOWER" else total // 2 for total in totals]
-    return begin, [int(n) for n in wanted]
+    same = wanted if shape else [f + e - total for f, e, total in zip(full, extra, totals, strict=True)]
+    return begin, [int(n) for n in same]
 
 
 # -- pools

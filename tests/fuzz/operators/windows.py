@@ -81,8 +81,7 @@ def conv_transpose(g: Builder, op: str) -> Value | None:
     w = g.drawn(x.dtype, (channels, g.integer(1, 3), *kernel))
     bias = [g.drawn(x.dtype, (w.shape[1] * group,))] if g.maybe() else []
     form: dict[str, object] = {"pads": pads, "output_padding": more if g.maybe(0.4) else None}
-    # SAME with a stride over the kernel is left to judgement: docs/fuzzing.md
-    if g.maybe(0.15) and x.is_static and all(s <= k for s, k in zip(strides, kernel, strict=True)):
+    if g.maybe(0.15) and x.is_static:
         form = {"auto_pad": g.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])}
     return g.node(op, [x, w, *bias], group=group, strides=strides, kernel_shape=kernel, exact=True, **form)
 
