@@ -197,6 +197,8 @@ def _never_ends(site: Site) -> bool:
 
 def _ends_early(site: Site, body: Graph) -> bool:
     """Can the condition end the loop before its trip count?"""
+    if _known_trips(site) == 0:
+        return False
     start = True
     if site.has(1):
         known = site.value(1)

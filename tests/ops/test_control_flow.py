@@ -155,6 +155,10 @@ def test_a_condition_ends_the_loop(trips: int) -> None:
     agrees(_loop(trips, ends=True, collects=False), (floats(2, 4),), (floats(2, 4) / 8,))
 
 
+def test_what_no_trip_collects_is_empty_whatever_the_condition() -> None:
+    agrees(_loop(0, ends=True), (floats(2, 4),))
+
+
 def test_loops_in_loops_with_values_that_change_places() -> None:
     inner = graph(
         [
