@@ -54,6 +54,7 @@ from .passes.program.recast_convolutions import recast_convolutions
 from .passes.program.reduce_whole_windows import reduce_whole_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_work import share_work
+from .passes.program.split_groups import split_groups
 from .passes.program.split_phases import split_phases
 from .passes.program.split_weights import split_weights
 from .passes.program.tile_product_rows import tile_product_rows
@@ -108,6 +109,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("recast_convolutions", recast_convolutions),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
+    ProgramPass("split_groups", split_groups),
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("split_weights", split_weights),
     ProgramPass("limit_errors", limit_errors),

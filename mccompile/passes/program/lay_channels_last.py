@@ -30,8 +30,7 @@ from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
 from ..graph.assign_layout import first_order, last_order
-from .choose_kernels.choose_kernels import Score, Search
-from .choose_kernels.trial_plans import TrialPlans
+from .choose_kernels.scored import is_better
 from .fuse import PORTABLE
 
 SAVED = 0.02  # of the effort of the calls, at least: costs are estimates
@@ -46,16 +45,7 @@ def _are_worth_it(program: Program, context: Context) -> bool:
     """Is a plan with copies the better one?"""
     draft = clone(program)
     _Layouts(draft, context, True).body(draft.body)
-    return len(draft.body) > len(program.body) and _score(draft, context) < _score(program, context)
-
-
-def _score(program: Program, context: Context) -> Score:
-    """With the first, or with the most frugal kernels."""
-    plans = TrialPlans(program, context)
-    search = Search(plans)
-    search.product = bool(search.worth)
-    trials = [plans.trial(picks) for picks in {search.picks, search.last}]
-    return min(search.score(trial, trial.bytes) for trial in trials)
+    return len(draft.body) > len(program.body) and is_better(draft, program, context)
 
 
 @dataclass(frozen=True)
