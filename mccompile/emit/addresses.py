@@ -65,13 +65,15 @@ def in_struct(dim: Dim) -> str:
 
 
 def passed(step: Step) -> list[tuple[Argument, TensorType]]:
-    """What a step passes, as its function reads it: of a bias for each channel, one element along all other axes."""
+    """What a step passes, as its function reads it: of a bias for each channel, one element along all other axes. Where
+    the function was written for a call of another rank, which it computes alike, as the step has it."""
     function = step.function
     outs, ins = function.kernel.parameter_names(function.call)
     views = dict(zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True))
     found = []
     for a in step.arguments:
-        strides = views[a.role].strides if a.role in views else a.type.shape
+        strides = views[a.role].strides if a.role in views else ()
+        strides = strides if len(strides) == len(a.type.shape) else a.type.shape
         shape = (1 if stride == 0 else dim for dim, stride in zip(a.type.shape, strides, strict=True))
         if a.role not in function.unpassed:
             found.append((a, TensorType(a.type.dtype, tuple(shape))))

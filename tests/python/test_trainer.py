@@ -122,6 +122,28 @@ def test_gradients_are_added_up_and_clipped(how: dict[str, Any], known: dict[str
     assert losses_of(net) == pytest.approx(trained(sgd, **known)[0], rel=1e-5)
 
 
+def test_weights_of_different_ranks_share_a_step() -> None:
+    """A vector and a matrix of as many elements."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> g (float[2, 6] x) => (float[2, 3] y) {
+        h = Gemm(x, w1, b1) y = Gemm(h, w2) }""")
+    for name, shape in {"w1": (6, 4), "b1": (4,), "w2": (4, 3)}.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.full(shape, 0.1, np.float32), name))
+    extra = numpy_helper.from_array(np.zeros(12, np.float32), "b3")
+    model.graph.initializer.append(extra)
+    model.graph.node.extend(
+        parser.parse_graph(
+            "g (float[2, 3] y) => (float[2, 12] z) { s = ReduceSum <keepdims = 1> (y, one) z = Add(s, b3) }"
+        ).node
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "one"))
+    model.graph.output[0].CopyFrom(parser.parse_graph("g (float[2, 12] z) => (float[2, 12] z) { }").output[0])
+    net = mccompile.train(model, loss="mse:z", learn="all,b3", optimizer="sgd,lr=0.01")
+    x = np.ones((2, 6), np.float32)
+    losses = [net.step(x, np.ones((2, 12), np.float32)) for _ in range(5)]
+    assert losses == sorted(losses, reverse=True)
+    assert net.weights()["b3"].any()
+
+
 def test_weights_move_at_once_in_less_memory() -> None:
     how: dict[str, Any] = {"loss": "cross_entropy:p", "learn": "all", "optimizer": "adam,lr=0.01"}
     net, once = mccompile.train(network(), **how), mccompile.train(network(), **how, at_once=True)
