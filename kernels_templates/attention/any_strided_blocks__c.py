@@ -89,7 +89,7 @@ class StridedBlocks(Kernel):
         return Cost(upper(call.macs) * target.machine.mac + scores * 9 * target.machine.element, code=1300)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_math.h", "math.h"})
+        return frozenset({"mcc_math.h", "mcc_libm.h"})
 
     def label(self, call: Call) -> str:
         q, k, v = call.ins[:3]

@@ -160,12 +160,13 @@ def _of_lanes() -> list[_Row]:
     return [*rows, ("lane_round_even", 1, "same", spelled("round_even"), None, np.rint)]
 
 
-_NOT_EVERYWHERE = {"expm1", "log1p", "asinh", "acosh", "atanh", "erf"}  # of C99, but not of avr-libc
+# in mcc_libm.h, as not every library has them, or they take other times for other numbers
+_OWN_SOMEWHERE = {"exp", "expm1", "log", "log1p", "asinh", "acosh", "atanh", "erf", "tanh"}
 
 
 def _table() -> dict[str, Function]:
     def libm(name: str) -> Called:
-        return Called(name + "{f}", "mcc_libm.h" if name in _NOT_EVERYWHERE else "math.h")
+        return Called(name + "{f}", "mcc_libm.h" if name in _OWN_SOMEWHERE else "math.h")
 
     rows: list[_Row] = [
         ("add", 2, "same", _between("+"), Called("mcc_add_{T}"), np.add),

@@ -1,7 +1,8 @@
-/* mcc_libm.h - <math.h>, with the functions of C99 that avr-libc lacks: expm1f, log1pf, asinhf, acoshf, atanhf, erff.
+/* mcc_libm.h - <math.h>, with functions of ours in the place of some of the library's:
  *
- * Elsewhere it is <math.h> alone. -DMCC_OWN_LIBM takes the functions of this file everywhere. Each is within 4 ulp
- * where expf, logf and sqrtf are within 1.
+ * - for avr-libc those of C99 that it lacks: expm1f, log1pf, asinhf, acoshf, atanhf, erff, each within 4 ulp where
+ *   expf, logf and sqrtf are within 1. -DMCC_OWN_LIBM takes these everywhere;
+ * - on Cortex-M with an FPU those of mcc_elementary.h, which take the same instructions for all numbers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -82,5 +83,14 @@ MCC_INLINE float mcc_libm_erf(float x)
 #define atanhf mcc_libm_atanh
 #define erff mcc_libm_erf
 
+#elif defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE) && !defined(expf)
+#if (__ARM_FP & 4) != 0 && __ARM_ARCH_PROFILE == 'M'
+#include "mcc_elementary.h"
+#define expf mcc_elementary_exp
+#define expm1f mcc_elementary_expm1
+#define logf mcc_elementary_log
+#define log1pf mcc_elementary_log1p
+#define tanhf mcc_elementary_tanh
+#endif
 #endif
 #endif

@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0xE58C913Du
+#define READY 0x132B86E0u
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xE5, 0x8C, 0x91, 0x3D, 0x24, 0x7D, 0x09, 0xA1, 0xB5, 0x79, 0x9B, 0xC5, 0x3B, 0x38, 0xEA, 0xB8
+        0x13, 0x2B, 0x86, 0xE0, 0x5B, 0xFA, 0x62, 0x8A, 0xC8, 0x51, 0xF3, 0xFD, 0xB8, 0xDA, 0xE5, 0x7B
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -5,8 +5,8 @@
 #endif
 #include "shown_kernels.h"
 
+#include "mcc_libm.h"
 #include "mcc_math.h"
-#include <math.h>
 
 /* map/any_strided_loops__c
  * y f32[1,2,6,6], e0 f32[1,2,6,6]
