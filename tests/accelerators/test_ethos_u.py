@@ -89,6 +89,13 @@ def test_the_driver_is_called_as_it_asks(model: Path, target: str) -> None:
 
 
 @needs_vela
+@pytest.mark.parametrize("name", ["ethos-u65-256", "ethos-u85-256"])
+def test_larger_cores_need_no_second_memory(model: Path, name: str) -> None:
+    partition = compile(model, Options(accelerator=name, target="cortex-m55")).plan.partition
+    assert partition is not None and len(partition.taken) == 2
+
+
+@needs_vela
 def test_floats_are_no_region_and_say_why(tmp_path: Path) -> None:
     text = '<ir_version: 10, opset_import: ["" : 20]> m (float[1,8] x) => (float[1,8] y) { y = Relu (x) }'
     onnx.save(parser.parse_model(text), tmp_path / "m.onnx")

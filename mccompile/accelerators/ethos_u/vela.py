@@ -31,6 +31,7 @@ def compiled(file: bytes, config: str) -> Stream | No:
         path = Path(scratch, "region.tflite")
         path.write_bytes(file)
         words = [sys.executable, "-m", "ethosu.vela", str(path), "--accelerator-config", config]
+        words += ["--memory-mode", "Shared_Sram"]  # the only scratch is that of the arena
         done = subprocess.run(
             [*words, "--output-format", "raw", "--output-dir", scratch], capture_output=True, text=True, check=False
         )
