@@ -29,7 +29,7 @@ def _pieces(line: str) -> Iterator[str]:
     if len(bare) <= WIDTH or bare.startswith("#"):
         yield bare
         return
-    if COMMA not in line and WORD not in line and not bare.lstrip().startswith(("/*", "*")):
+    if COMMA not in line and WORD not in line and "//" not in bare and not bare.lstrip().startswith(("/*", "*")):
         line = with_lists(line)
     if len(bare) == len(line):
         yield bare

@@ -56,6 +56,11 @@ def test_lines_of_a_comment_go_on_as_such() -> None:
     assert first.startswith(" * a_long_word") and second.startswith(" * a_long_word") and second.endswith("*/")
 
 
+def test_comments_up_to_the_end_of_a_line_stay_on_it() -> None:
+    comment = f"// {'words, ' * 20}"
+    assert folded(comment) == comment
+
+
 def test_files_have_no_long_lines() -> None:
     for name in ("conv", "branches"):
         for path, contents in compiled(small_models.ALL[name]()).files.items():
