@@ -118,6 +118,8 @@ class Registry(Mapping[str, Kernel]):
             needs = kernel.match(call, target)
             if isinstance(needs, No):
                 return needs
+            if call.rows is not None and call.rows not in needs.rows:
+                return No("it does not compute row by row along this axis")
             if static_views(call):
                 kernel.context(replace(call, blocks=needs.blocks))
             return Candidate(kernel, needs, self.cost(kernel, replace(call, blocks=needs.blocks), target))

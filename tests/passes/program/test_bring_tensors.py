@@ -114,6 +114,13 @@ def test_tensors_come_as_a_whole_where_rows_are_off() -> None:
     np.testing.assert_allclose(results(found, made)["y"], results(package(made), made)["y"], rtol=1e-4, atol=1e-3)
 
 
+def test_signals_do_not_go_by_rows_where_kernels_cannot() -> None:
+    text = "(float[1,8,16] x, float[8,8,3] w) => (float[1,8,16] y) { y = Conv <pads = [1, 1]> (x, w) }"
+    memories = (Pool("near", None, 0), AWAY)
+    signal = with_weights(text, 1)
+    assert package(signal, target="cortex-m4", optimize=False, mem=memories).plan.steps()
+
+
 def test_a_plan_whose_steps_work_far_away_is_refused() -> None:
     plan = compiled("tall", 6 << 10).plan
     near, far = plan.arenas
