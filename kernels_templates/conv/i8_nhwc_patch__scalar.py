@@ -24,6 +24,8 @@ from mccompile.kinds.conv import Conv
 
 
 class Patch(PatchConv):
+    slower = 1.8  # bytes of a window become words first
+
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
         return [

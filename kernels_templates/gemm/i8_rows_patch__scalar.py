@@ -19,6 +19,8 @@ TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 
 
 class Rows(PatchGemm):
+    slower = 1.8  # bytes of a row become words first
+
     def cases(self) -> Sequence[Case]:
         totals = (totals_case("row_of_totals", 1, 13, 6), totals_case("rows_of_totals", 3, 13, 6, u8))
         return [*super().cases(), *totals]
