@@ -54,7 +54,8 @@ def test_the_next_kernel_serves_where_one_is_left_out() -> None:
     before = chosen(frozenset())
     after = chosen(frozenset({before[0]}))
     assert before[0] not in after
-    assert [id.partition("/")[0] for id in after] == [id.partition("/")[0] for id in before]
+    counts = [sum(id.startswith("conv/") for id in ids) for ids in (before, after)]
+    assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.parametrize("name", small_models.ALL)
@@ -103,4 +104,4 @@ def test_choices_given_as_strings_are_members() -> None:
         io_layout=IoLayout.NHWC,
         weights_dtype=WeightsDtype.F16,
     )
-    assert isinstance(options.blob, Carrier) and options.memory(options.resolved_target()).balanced
+    assert isinstance(options.blob, Carrier) and options.memory(options.resolved_target()).worth == 1

@@ -24,7 +24,8 @@ def test_two_models_two_instances_each_in_turns(tmp_path: Path) -> None:
         folder = written(made, tmp_path)
         sources += [str(path) for path in sorted(folder.glob("*.c")) if path.name != "main.c"]
     program = tmp_path / "program"
-    command = ["gcc", "-std=c99", "-O1", f"-I{tmp_path}", f"-I{tmp_path}/conv/runtime", *sources]
+    runtimes = [f"-I{tmp_path}/{made.graph.name}/runtime" for made in models]
+    command = ["gcc", "-std=c99", "-O1", f"-I{tmp_path}", *runtimes, *sources]
     command += [str(Path(__file__).with_name("two_models.c")), "-o", str(program), "-lm"]
     built = subprocess.run([*command, *SANITIZED], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr

@@ -95,7 +95,8 @@ def cases() -> list[Case]:
             kind = replace(case.kind, epilogue=RELU_OF_SUM) if isinstance(case.kind, BlockGemm) else case.kind
             found.append(replace(case, kind=kind, ins=(*case.ins, *case.outs), repeated={4: repeated}))
     curved = case_of("cut_sum_with_curve", (20, 320, 24), "i4", 32, False)
-    found.append(replace(curved, kind=BlockGemm(32, epilogue=apply("tanh", operand(0, f32)))))
+    tanh = BlockGemm(32, epilogue=apply("tanh", operand(0, f32)))
+    found.append(replace(curved, kind=tanh, error=1e-5))  # sums are some ten times as large as what tanh makes of them
     return found
 
 

@@ -143,7 +143,7 @@ def test_constants_without_elements_have_an_address(tmp_path: Path) -> None:
 
 def test_sizes_are_read() -> None:
     assert [window("64K"), window(65536), window("")] == [65536, 65536, 0]
-    for wrong, likely in {"64q": "64", "0": "64K", "big": "64K"}.items():
+    for wrong, likely in {"64q": "64K", "0": "64K", "big": "64K"}.items():
         with pytest.raises(ValueError, match=f"did you mean --weights-window {likely}\\?"):
             window(wrong)
 

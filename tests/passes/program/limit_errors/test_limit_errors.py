@@ -54,7 +54,7 @@ def test_a_limit_that_nothing_meets_makes_all_as_exact_as_can_be(made: ModelProt
 def test_it_leaves_winograd_for_sums_in_short_runs(tmp_path: Path) -> None:
     options = Options(target="x86-64-v3", prefer=Prefer.TIME, float_error=1e-9)
     kernels = {call.function.call.kernel for call in compile(save(plain(), tmp_path), options).plan.steps()}
-    assert kernels == {"conv/f32_nhwc_tile__vec"}
+    assert {id for id in kernels if id.startswith("conv/")} == {"conv/f32_nhwc_tile__vec"}
 
 
 def test_a_limit_that_all_meet_changes_nothing(tmp_path: Path) -> None:
