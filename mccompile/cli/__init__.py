@@ -96,13 +96,11 @@ def _warn(
 
 def _run(arguments: list[str]) -> int:
     try:
-        result = every_command.main(arguments, prog_name="mccompile", standalone_mode=False)
+        result = every_command.main(arguments or ["--help"], prog_name="mccompile", standalone_mode=False)
+        result = result if arguments else Exit.WRONG_USE
     except MccError as error:
         say(str(error))
         return error.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return Exit.WRONG_USE
     except click.ClickException as error:
         say(problem_of(error, Line(arguments, every_command)).render())
         return Exit.WRONG_USE

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from mccompile import cli
+from mccompile.base.errors import Exit
 from mccompile.cli.commands import commands
 from mccompile.cli.help import COMMANDS, FEATURES, OPTIONS, Group
 from mccompile.cli.options import OPTIONS as OPTIONS_OF_MODELS
@@ -33,6 +34,11 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_help_fits_one_screen(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, *([name] if name else []), "--help").splitlines()
     assert len(lines) <= SCREEN and max(map(len, lines)) <= 80
+
+
+def test_no_command_at_all_is_wrong_use_and_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([]) == Exit.WRONG_USE
+    assert capsys.readouterr().out == printed(capsys, "--help")
 
 
 def test_help_shows_a_line_for_what_is_common(capsys: pytest.CaptureFixture[str]) -> None:
