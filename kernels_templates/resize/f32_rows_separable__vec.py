@@ -119,6 +119,13 @@ class Separable(Kernel):
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
 
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """An axis of one element of x has one position."""
+        names, x = self.parameter_names(call)[1], call.ins[0]
+        layout = _Layout(call, names)
+        still = [axis for axis in layout.others if x.strides[axis] == 0]
+        return frozenset(names[layout.tables(axis)[0]] for axis in still)
+
     def units(self, call: Call) -> Sequence[int]:
         """Positions along the longest of the loops around rows, or those rows of the result."""
         if call.rows is not None:

@@ -89,12 +89,13 @@ def function_text(function: Function) -> str:
 
 
 def _unused(function: Function, names: Set[str]) -> list[str]:
-    """Parameters that the function does not read, or may not: operands without elements, and sizes."""
+    """Parameters that the function does not read, or may not: operands without elements or of which what is read turned
+    out not to matter, and sizes."""
     outs, ins = function.kernel.parameter_names(function.call)
     views = zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True)
-    unpassed = function.unpassed
-    empty = [name for name, view in views if view.type.count == 0 and name not in unpassed]
-    return [*dict.fromkeys(empty), *(name for name in function.sizes if name not in names)]
+    passed = ((name, view) for name, view in views if name not in function.unpassed)
+    operands = [name for name, view in passed if view.type.count == 0 or name not in names]
+    return [*dict.fromkeys(operands), *(name for name in function.sizes if name not in names)]
 
 
 def _constants(function: Function) -> list[str]:

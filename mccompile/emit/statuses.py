@@ -74,7 +74,7 @@ STATUSES = (
         18,
         "MCC_MORE",
         "no error: <model>_run_steps has more steps, <model>_push wants more frames",
-        "there are more steps to run, or frames to come",
+        "more steps are to run, or frames to come",
     ),
     Status(
         19,

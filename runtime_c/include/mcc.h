@@ -85,7 +85,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_STRING_NUMBER: return "a string that is to be read as a number is none";
     case MCC_ERR_IMAGE: return "the file is no plain BMP or PNM, or has another size than declared";
     case MCC_ERR_IO_ALIGN: return "an input or output outside the arena is not aligned";
-    case MCC_MORE: return "there are more steps to run, or frames to come";
+    case MCC_MORE: return "more steps are to run, or frames to come";
     case MCC_ERR_NOT_BEGUN: return "no run has begun";
     case MCC_ERR_CANARY: return "something wrote just before or behind the arena";
     case MCC_ERR_BLOB_VALUE: return "a number in the blob would have a run read or write outside";
