@@ -41,7 +41,7 @@ NODES = """
     q4 = QuantizeLinear (d, s, z)
     q4r = DequantizeLinear (q4, s, z)
     [pool] p = AveragePool <kernel_shape = [8, 8]> (q4r)
-    y = QuantizeLinear (p, s3, z)
+    y = QuantizeLinear (p, s, z)
 """
 
 

@@ -1,6 +1,6 @@
-"""Tests each importer in an environment of its own, which holds mccompile, pytest and the importer's extra only:
-`python -m tests.importers.environments pytorch keras`, or all. Environments are kept in build/importers and made anew
-when what they need has changed.
+"""Tests each importer, and what compiles for Ethos-U, in an environment of its own, which holds mccompile, pytest and
+one extra only: `python -m tests.importers.environments pytorch keras`, or all. Environments are kept in build/importers
+and made anew when what they need has changed.
 
 PyTorch is the one of which indexes offer builds of very different sizes: pip takes one without CUDA (2.x.y+cpu) before
 another of the same version, where its configuration (PIP_FIND_LINKS, PIP_EXTRA_INDEX_URL) has one.
@@ -30,9 +30,9 @@ class Environment:
     more: tuple[str, ...] = ()  # what tests use besides, and versions
     page: str = ""  # of docs/roads, whose blocks are run as well
     without: str = ""  # why it is left out where nobody names it
+    tests: tuple[str, ...] = ()  # for pytest; empty: tests/importers/test_<name>.py
 
 
-# One for each tests/importers/test_<name>.py.
 ENVIRONMENTS = {
     "pytorch": Environment("torch", ("torch==2.13.*", "torchao"), "pytorch"),
     "keras": Environment("keras", ("torch==2.13.*",), "keras"),
@@ -41,6 +41,11 @@ ENVIRONMENTS = {
     "lightgbm": Environment("lightgbm", (), "lightgbm"),
     "xgboost": Environment("xgboost"),
     "catboost": Environment("catboost"),
+    "ethos_u": Environment(
+        "ethos-u",
+        ("ai-edge-litert", "onnxruntime"),
+        tests=("tests/accelerators/test_ethos_u.py", "tests/accelerators/test_ethos_u_files.py", "-k", "not cortex"),
+    ),
 }
 
 
@@ -67,7 +72,7 @@ def tested(name: str) -> bool:
         print(f"{name}: cannot be installed (exit code {error.returncode})", flush=True)
         return False
     installed = time.monotonic()
-    asked, page = [f"tests/importers/test_{name}.py"], ENVIRONMENTS[name].page
+    asked, page = [*(ENVIRONMENTS[name].tests or [f"tests/importers/test_{name}.py"])], ENVIRONMENTS[name].page
     if page:
         asked.append(f"{_PAGES}[docs/roads/{page}.md]")
     environment = {**os.environ, "PYTHONPATH": str(TOP)}

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...graph.ir import Node, Value
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
+from ...ops.transpose import Transpose
 from ..api import No, Order, Region, Unit
 from .flat import Network
 
@@ -38,15 +39,16 @@ def why_not(unit: Unit) -> str:
     known = _FORMS.get(work[0].op.name)
     if known is None:
         return "the operator is not among those that are written for Vela"
-    return known[0](work[0]) or _scales(unit)
+    return _scales(unit) or known[0](unit, work[0])
 
 
 def _scales(unit: Unit) -> str:
     for node in unit.nodes:
         if isinstance(node.op, QuantizeLinear | DequantizeLinear):
+            source, scale = node.inputs[:2]
             if any(value.constant is None for value in node.inputs[1:] if value is not None):
                 return "a scale is computed at run time"
-            if node.inputs[0] in unit.reads and node.inputs[1] is not None and node.inputs[1].type.count != 1:
+            if scale is not None and scale.type.count != 1 and (source is None or source.constant is None):
                 return "an activation has several scales"
     return ""
 
@@ -90,7 +92,8 @@ class Writing:
         first = unit.nodes[0]
         source = unit.reads[0]
         if unit.moves:
-            perm = first.op.order(source.type.rank)  # type: ignore[attr-defined]
+            assert isinstance(first.op, Transpose)
+            perm = first.op.order(source.type.rank)
             self.orders[first.output] = tuple(perm.index(axis) for axis in self.orders[source])
             self.numbers[first.output] = self.made(source)
             return ""
@@ -146,22 +149,43 @@ def _stored(real: Value | None) -> tuple[np.ndarray, Any, Any] | None:
     return None if constant is None else (constant.array, *_parameters(node))
 
 
-def _takes_weights(node: Node) -> str:
+def _takes_weights(unit: Unit, node: Node) -> str:
     weights = _stored(node.inputs[1])
     if weights is None or weights[0].dtype != np.int8 or np.any(weights[2]):
         return "its weights are no int8 constants with zero points of 0"
+    if np.size(weights[1]) > 1 and _axis(node.inputs[1]) != 0:
+        return "its weights have scales along another axis than that of the results"
     if len(node.inputs) > 2 and node.inputs[2] is not None:
-        bias = _stored(node.inputs[2])
-        if bias is None or bias[0].dtype != np.int32:
-            return "its bias is no int32 constant"
+        bias, count = _stored(node.inputs[2]), weights[0].shape[0]
+        if bias is None or bias[0].dtype != np.int32 or np.any(bias[2]):
+            return "its bias is no int32 constant with zero points of 0"
+        if bias[0].size not in (1, count) or bias[0].shape[-1:] not in ((), (bias[0].size,)):
+            return "its bias is not one number for each channel"
+        if not np.allclose(bias[1], _input_scale(node) * weights[1], rtol=1e-5, atol=0):
+            return "the scale of its bias is not that of its products"
     return ""
+
+
+def _axis(real: Value | None) -> int:
+    """Along which a constant operand has scales."""
+    assert real is not None and real.producer is not None
+    op = real.producer.op
+    assert isinstance(op, DequantizeLinear)
+    return op.along(real.producer.inputs[1].type.shape, real.type.shape) if real.producer.inputs[1] else 0
+
+
+def _input_scale(node: Node) -> np.ndarray:
+    real = node.inputs[0]
+    assert real is not None and real.producer is not None
+    return np.asarray(_parameters(real.producer)[0])
 
 
 def _window(node: Node) -> tuple[int, str]:
     """The padding of a window over two axes, and why it has no form."""
     op: Any = node.op
     shape = node.inputs[0].type.shape if node.inputs[0] else ()
-    kernel = op.kernel_shape or node.inputs[1].type.shape[2:]  # type: ignore[union-attr]
+    weights = node.inputs[1] if len(node.inputs) > 1 else None
+    kernel = op.kernel_shape or (weights.type.shape[2:] if weights else ())
     strides, dilations = op.strides or (1, 1), getattr(op, "dilations", None) or (1, 1)
     pads = tuple(op.pads or (0, 0, 0, 0))
     if len(kernel) != 2 or op.auto_pad not in ("NOTSET", ""):
@@ -176,7 +200,7 @@ def _window(node: Node) -> tuple[int, str]:
     return SAME, "" if pads == same else f"padding {pads} has no word in TFLite"
 
 
-def _takes_conv(node: Node) -> str:
+def _takes_conv(unit: Unit, node: Node) -> str:
     op: Any = node.op
     weights = node.inputs[1]
     assert weights is not None and node.inputs[0] is not None
@@ -184,35 +208,44 @@ def _takes_conv(node: Node) -> str:
         return "only convolutions of pictures"
     if op.group != 1 and (op.group != node.inputs[0].type.shape[1] or weights.type.shape[1] != 1):
         return "only convolutions of one group, or depthwise ones"
-    return _takes_weights(node) or _window(node)[1]
+    return _takes_weights(unit, node) or _window(node)[1]
 
 
-def _takes_pool(node: Node) -> str:
+def _takes_pool(unit: Unit, node: Node) -> str:
     op: Any = node.op
     if op.ceil_mode or getattr(op, "count_include_pad", 0) or len(node.outputs) > 1:
         return "only plain pools"
     if any(d != 1 for d in getattr(op, "dilations", None) or ()):
         return "only pools without dilations"
+    if _result_parameters(unit) != [float(each) for each in _parameters(unit.nodes[0])]:
+        return "its result has another scale or zero point"
     return _window(node)[1]
 
 
-def _takes_gemm(node: Node) -> str:
+def _takes_gemm(unit: Unit, node: Node) -> str:
     op: Any = node.op
     if (op.alpha, op.beta, op.transA, op.transB) != (1, 1, 0, 1):
         return "only a product with transposed weights, as dense layers have it"
-    return _takes_weights(node)
+    return _takes_weights(unit, node)
 
 
-def _takes_two(node: Node) -> str:
+def _takes_two(unit: Unit, node: Node) -> str:
     a, b = node.inputs
     assert a is not None and b is not None
     return "" if a.type.shape == b.type.shape and a is not b else "only two tensors of one shape"
 
 
-def _takes_softmax(node: Node) -> str:
+def _takes_softmax(unit: Unit, node: Node) -> str:
     op: Any = node.op
     rank = node.output.type.rank
-    return "" if op.axis in (-1, rank - 1) and not op.flattened else "only along the last axis"
+    if op.axis not in (-1, rank - 1) or op.flattened:
+        return "only along the last axis"
+    return "" if _result_parameters(unit) == [1 / 256, -128] else "its result is not in steps of 1/256 from -128 on"
+
+
+def _result_parameters(unit: Unit) -> list[float]:
+    """Scale and zero point."""
+    return [float(each) for each in _parameters(unit.nodes[-1])]
 
 
 def _source(unit: Unit, node: Node, place: int = 0) -> Value:
@@ -223,26 +256,27 @@ def _source(unit: Unit, node: Node, place: int = 0) -> Value:
 
 def _bias(writing: Writing, node: Node, scale: Any, weight_scale: Any, count: int) -> int:
     stored = _stored(node.inputs[2]) if len(node.inputs) > 2 else None
-    data = np.zeros(count, np.int32) if stored is None else np.broadcast_to(stored[0], (count,)).astype(np.int32)
+    data = np.zeros(count, np.int32) if stored is None else np.broadcast_to(stored[0].ravel(), count).astype(np.int32)
     scales = np.asarray(scale, np.float32) * np.asarray(weight_scale, np.float32)
     return writing.net.tensor((count,), scales, 0, data)
 
 
 def _conv(writing: Writing, unit: Unit, node: Node, activation: int) -> str:
-    source, result, op = _source(unit, node), unit.makes[0], node.op
+    source, result = _source(unit, node), unit.makes[0]
+    op: Any = node.op
     if writing.orders[source] != LAST:
         return "its input does not lie channels-last"
     stored = _stored(node.inputs[1])
     assert stored is not None
     weights, scale, _ = stored
-    depthwise = op.group != 1  # type: ignore[attr-defined]
+    depthwise = op.group != 1
     laid = weights.transpose((1, 2, 3, 0)) if depthwise else weights.transpose((0, 2, 3, 1))
     ins = [writing.made(source), writing.net.tensor(laid.shape, scale, 0, laid, 3 if depthwise else 0)]
     ins.append(_bias(writing, node, writing.scales[source][0], scale, weights.shape[0]))
     fields = _strides(op) | {"Padding": _window(node)[0], "FusedActivationFunction": activation}
-    dilations = op.dilations or (1, 1)  # type: ignore[attr-defined]
+    dilations = op.dilations or (1, 1)
     fields |= {"DilationHFactor": dilations[0], "DilationWFactor": dilations[1]}
-    fields |= {"DepthMultiplier": 1} if depthwise else {}
+    fields |= {"DepthMultiplier": weights.shape[0] // op.group} if depthwise else {}
     name, options = ("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions") if depthwise else ("CONV_2D", "Conv2DOptions")
     writing.net.operator(name, ins, writing.made(result, LAST), options, **fields)
     return ""
@@ -254,10 +288,11 @@ def _strides(op: Any) -> dict[str, int]:
 
 
 def _pool(writing: Writing, unit: Unit, node: Node, activation: int) -> str:
-    source, op = _source(unit, node), node.op
+    source = _source(unit, node)
+    op: Any = node.op
     if writing.orders[source] != LAST:
         return "its input does not lie channels-last"
-    kernel = op.kernel_shape  # type: ignore[attr-defined]
+    kernel = op.kernel_shape
     fields = _strides(op) | {"FilterHeight": kernel[0], "FilterWidth": kernel[1]}
     fields |= {"Padding": _window(node)[0], "FusedActivationFunction": activation}
     number, made = writing.made(source), writing.made(unit.makes[0], LAST)
@@ -301,7 +336,7 @@ def _softmax(writing: Writing, unit: Unit, node: Node, activation: int) -> str:
     return ""
 
 
-_Takes = Callable[[Node], str]
+_Takes = Callable[[Unit, Node], str]
 _Writes = Callable[[Writing, Unit, Node, int], str]
 _FORMS: dict[str, tuple[_Takes, _Writes]] = {
     "Conv": (_takes_conv, _conv),

@@ -1,0 +1,119 @@
+"""What Vela gets is what the model says: each file that is written for it runs in LiteRT as the model does in
+onnxruntime, and what TFLite cannot say is left to the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mccompile.accelerators.api import No
+from mccompile.accelerators.ethos_u import backend
+from mccompile.driver import Options, compile
+
+PICTURE = (1, 8, 9, 7)
+SCALES = np.linspace(0.004, 0.009, 16, dtype=np.float32)
+ASIDE = {"pads": [1, 1, 1, 1]}
+HALVES = {"kernel_shape": [3, 3], "strides": [2, 2]}
+INPUT_SCALE = np.float32(0.05)
+Constant = tuple[tuple[int, ...], str, Any, int]  # shape, type, scales and along which axis
+
+
+def weights(*shape: int, scales: Any = 0.006, axis: int = 0) -> Constant:
+    return shape, "int8", scales, axis
+
+
+def bias(*shape: int, scales: Any) -> Constant:
+    return shape, "int32", scales, 0
+
+
+KEPT = {"scale": 0.05, "zero": -3}  # of the input
+SOFTMAX = {"scale": 1 / 256, "zero": -128}
+RIGHT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], dict[str, Any]]] = {
+    "conv": ("Conv", PICTURE, [weights(16, 8, 3, 3, scales=SCALES)], ASIDE, {}),
+    "conv_halving": ("Conv", PICTURE, [weights(5, 8, 3, 3)], {**ASIDE, "strides": [2, 2]}, {}),
+    "conv_dilated": ("Conv", PICTURE, [weights(5, 8, 3, 3)], {"dilations": [2, 2]}, {}),
+    "conv_of_one": ("Conv", (1, 1, 1, 1), [weights(1, 1, 1, 1)], {}, {}),
+    "bias": ("Conv", PICTURE, [weights(16, 8, 1, 1, scales=SCALES), bias(16, scales=SCALES * INPUT_SCALE)], {}, {}),
+    "depthwise": ("Conv", PICTURE, [weights(8, 1, 3, 3)], {**ASIDE, "group": 8}, {}),
+    "multiplier": ("Conv", PICTURE, [weights(16, 1, 3, 3, scales=SCALES)], {"group": 8}, {}),
+    "average": ("AveragePool", PICTURE, [], HALVES, KEPT),
+    "softmax": ("Softmax", (1, 13), [], {"axis": 1}, SOFTMAX),
+    "dense": ("Gemm", (3, 20), [weights(16, 20, scales=SCALES)], {"transB": 1}, {}),
+    "bias_of_a_row": ("Gemm", (1, 20), [weights(7, 20), bias(1, 7, scales=0.0003)], {"transB": 1}, {}),
+}
+LEFT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], dict[str, Any]]] = {
+    "another axis": ("Conv", PICTURE, [weights(8, 8, 3, 3, scales=SCALES[:8], axis=1)], {}, {}),
+    "the scale of its bias": ("Conv", PICTURE, [weights(5, 8, 1, 1), bias(5, scales=0.001)], {}, {}),
+    "one number for each channel": ("Gemm", (3, 20), [weights(7, 20), bias(3, 1, scales=0.0003)], {"transB": 1}, {}),
+    "another scale or zero point": ("AveragePool", PICTURE, [], HALVES, {}),
+    "steps of 1/256": ("Softmax", (1, 13), [], {"axis": 1}, {}),
+    "one group": ("Conv", PICTURE, [weights(16, 4, 3, 3)], {"group": 2}, {}),
+    "several scales": ("Conv", PICTURE, [weights(4, 8, 1, 1)], {}, {"scale": SCALES[:4], "zero": [0, 0, 0, 0]}),
+}
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Those that Vela would get."""
+    pytest.importorskip("ethosu.vela", reason="Vela is not installed, which has the schema of the files")
+    found: list[bytes] = []
+
+    def keep(file: bytes, config: str) -> No:
+        found.append(file)
+        return No("only written")
+
+    monkeypatch.setattr(backend, "compiled", keep)
+    return found
+
+
+def saved(folder: Path, op: str, shape: tuple[int, ...], constants: list[Constant], attributes: dict[str, Any],
+          result: dict[str, Any]) -> Path:  # fmt: skip
+    draw = np.random.default_rng(5)
+    scale = np.asarray(result.get("scale", 0.08), np.float32)
+    made = {"s": INPUT_SCALE, "z": np.int8(-3), "s_y": scale, "z_y": np.asarray(result.get("zero", 4), np.int8)}
+    nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xr"])]
+    for number, (size, dtype, scales, axis) in enumerate(constants):
+        name = f"c{number}"
+        made[name] = draw.integers(-127, 128, size).astype(dtype)
+        made[f"s_{name}"] = np.asarray(scales, np.float32)
+        nodes.append(helper.make_node("DequantizeLinear", [name, f"s_{name}"], [f"r_{name}"], axis=axis))
+    reals = ["xr", *(f"r_c{number}" for number in range(len(constants)))]
+    nodes.append(helper.make_node(op, reals, ["f"], **attributes))
+    nodes.append(helper.make_node("QuantizeLinear", ["f", "s_y", "z_y"], ["y"], axis=1))
+    ends = [[helper.make_tensor_value_info(name, TensorProto.INT8, size)] for name, size in (("x", shape), ("y", None))]
+    graph = helper.make_graph(nodes, "m", *ends, [numpy_helper.from_array(array, name) for name, array in made.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(onnx.shape_inference.infer_shapes(model), folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+def asked(path: Path) -> Any:
+    return compile(path, Options(accelerator="ethos-u55-128", target="cortex-m55")).plan.partition
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_file_computes_what_the_model_does(name: str, files: list[bytes], tmp_path: Path) -> None:
+    onnxruntime, litert = pytest.importorskip("onnxruntime"), pytest.importorskip("ai_edge_litert.interpreter")
+    path = saved(tmp_path, *RIGHT[name])
+    asked(path)
+    x = np.random.default_rng(6).integers(-128, 128, RIGHT[name][1]).astype(np.int8)
+    (want,) = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})
+    net = litert.Interpreter(model_content=files[0])
+    net.allocate_tensors()
+    net.set_tensor(net.get_input_details()[0]["index"], x.transpose(0, 2, 3, 1) if x.ndim == 4 else x)
+    net.invoke()
+    got = net.get_tensor(net.get_output_details()[0]["index"])
+    got = got.transpose(0, 3, 1, 2) if x.ndim == 4 else got
+    assert np.abs(got.astype(int) - want).max() <= 1 and len(np.unique(want)) >= min(x.size, 2)
+
+
+@pytest.mark.parametrize("why", LEFT)
+def test_what_tflite_cannot_say_is_left(why: str, files: list[bytes], tmp_path: Path) -> None:
+    left = asked(saved(tmp_path, *LEFT[why])).left
+    assert not files and any(why in each.why for each in left)
