@@ -32,6 +32,7 @@ from ..graph.ir import Graph
 from ..graph.snapshot import Snapshot
 from ..kernels.measurements import measured_by
 from ..kernels.registry import Registry
+from ..kinds.external import External
 from ..memory.planners import PLANNERS, Planner
 from ..passes.api import GRAPH, PROGRAM, Context, GraphPass, LeftOut, PassManager, ProgramPass, Training
 from ..passes.graph.eliminate_dead import eliminate_dead
@@ -236,7 +237,9 @@ def packaged(
     plan = plan.with_schemes(outside.schemes)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, strips=options.strips)
     plan = replace(plan, streamed=outside.streamed, trusts_blob=options.trust_blob)
-    plan = replace(plan, partition=context.accelerated.partition if context.accelerated else None)
+    if context.accelerated is not None:
+        called = {f.call.kind.function for f in plan.functions if isinstance(f.call.kind, External)}
+        plan = replace(plan, partition=context.accelerated.partition.within(called))
     plan = replace(plan, portable=portable_steps(program, context))
     if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from ..base.provenance import Provenance, show
@@ -37,6 +38,10 @@ class Partition:
     accelerator: str
     taken: list[TakenRegion] = field(default_factory=list)
     left: list[LeftUnit] = field(default_factory=list)
+
+    def within(self, functions: Set[str]) -> Partition:
+        """Without regions that later passes found to be needed by nobody."""
+        return Partition(self.accelerator, [each for each in self.taken if each.name in functions], self.left)
 
     def lines(self) -> list[str]:
         """For the terminal."""

@@ -81,7 +81,8 @@ def _is_module(machine: Machine, options: Options) -> bool:
 
 
 def _is_linked(machine: Machine, options: Options) -> bool:
-    return not (options.single_file or ("tcc" in machine.compilers and _needs_elf(options)))
+    alone = options.single_file or options.accelerator  # whose functions are the program's
+    return not (alone or ("tcc" in machine.compilers and _needs_elf(options)))
 
 
 def _needs_elf(options: Options) -> bool:

@@ -14,9 +14,8 @@ def units_of(graph: Graph) -> list[Unit]:
     within: dict[Node, Unit] = {}
     for node in graph.nodes:
         unit = _between_integers(graph, node) if isinstance(node.op, QuantizeLinear) else None
-        for inner in unit.nodes if unit else ():
-            if not isinstance(inner.op, DequantizeLinear):
-                within[inner] = unit  # type: ignore[assignment]
+        if unit is not None:
+            within |= {inner: unit for inner in unit.nodes if not isinstance(inner.op, DequantizeLinear)}
     found = list[Unit]()
     for node in graph.nodes:
         unit = within.get(node)

@@ -94,6 +94,17 @@ QUANTIZED = """
 """
 
 
+def test_a_region_that_later_passes_fold_is_not_told(tmp_path: Path) -> None:
+    """Arithmetic on sizes, which an operator is composed of."""
+    made = parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 19, "com.microsoft" : 1]> m (int32[n,n] x) => (int32[n,n,1] y) '
+        "<int32[2] factors = {5, 7}, int32[1] sizes = {25}> { y = com.microsoft.NGramHashMapping "
+        "<max_ngram_size: int = 2, n_head_per_ngram: int = 1, pad_id: int = 9> (x, factors, sizes) }"
+    )
+    partition = compile_graph(load_proto(made, dims={"n": (2, 6)}), asked(tmp_path), "m").plan.partition
+    assert partition is not None and partition.left and not partition.taken
+
+
 def test_nodes_between_quantized_tensors_are_one_unit(tmp_path: Path) -> None:
     ends, weights = "(int8[4,64] x) => (int8[4,64] y)", "<float s = {0.02}, float s2 = {0.04}, int8 z = {3}>"
     onnx.save(network(QUANTIZED, ends, weights), tmp_path / "m.onnx")
