@@ -164,8 +164,11 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
 
 
 def _is_rounded(node: NodeProto, opset: int) -> bool:
-    rounds_up = any(attribute.name == "ceil_mode" and attribute.i for attribute in node.attribute)
-    return node.op_type in _ROUNDED or (rounds_up and opset < _COUNTS_WINDOWS)
+    given = {attribute.name: attribute for attribute in node.attribute}
+    rounds_up = "ceil_mode" in given and given["ceil_mode"].i and opset < _COUNTS_WINDOWS
+    # with auto_pad SAME, output_padding moves the padding and not the size, but the inference adds it
+    padded_twice = "auto_pad" in given and given["auto_pad"].s.startswith(b"SAME") and "output_padding" in given
+    return node.op_type in _ROUNDED or bool(rounds_up) or padded_twice
 
 
 def _has_places_in_scalars(graph: GraphProto) -> bool:

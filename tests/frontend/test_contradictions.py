@@ -77,6 +77,15 @@ def test_a_window_behind_the_input_that_onnx_counts_is_none(opset: int) -> None:
     assert load_proto(made).outputs[0].type.shape == (1, 1, 1)
 
 
+def test_output_padding_moves_the_padding_of_a_size_that_is_given() -> None:
+    """ONNX's inference adds it to the size, and so do files; its text and onnxruntime do not."""
+    head = '<ir_version: 10, opset_import: ["" : 11]> g (float[1,1,6,6] x, float[1,1,3,3] w) => (float[1,1,13,13] y)'
+    made = parser.parse_model(
+        head + '{ y = ConvTranspose <auto_pad = "SAME_UPPER", output_padding = [1, 1], strides = [2, 2]> (x, w) }'
+    )
+    assert load_proto(made).outputs[0].type.shape == (1, 1, 12, 12)
+
+
 def test_what_ends_the_inference_of_onnx_has_no_second_opinion() -> None:
     head = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 5]> g '
     nodes = "{ y = ai.onnx.ml.Imputer <imputed_value_floats: floats = [2, 1, 3]> (x) z = EyeLike <dtype = 7> (y) }"

@@ -82,7 +82,8 @@ def conv_transpose(g: Builder, op: str) -> Value | None:
     bias = [g.drawn(x.dtype, (w.shape[1] * group,))] if g.maybe() else []
     form: dict[str, object] = {"pads": pads, "output_padding": more if g.maybe(0.4) else None}
     if g.maybe(0.15) and x.is_static:
-        form = {"auto_pad": g.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])}
+        form["auto_pad"] = g.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        del form["pads"]
     return g.node(op, [x, w, *bias], group=group, strides=strides, kernel_shape=kernel, exact=True, **form)
 
 
