@@ -41,10 +41,10 @@ def simplify(block: Block, around: Set[str] = frozenset()) -> None:
 
 def _declared_zero(line: str) -> str:
     """The index that a line declares as 0."""
-    if not line.startswith("const mcc_index ") or not line.endswith(" = 0;"):
+    if not line.startswith("const mcc_index "):
         return ""
     declared = tokens(line)
-    return declared[2].name if len(declared) == 6 else ""
+    return declared[2].name if [token.text for token in declared[3:]] == ["=", "0", ";"] else ""
 
 
 def _simplified(line: str, zeros: Set[str]) -> str:
