@@ -110,7 +110,8 @@ def package(
     about = interface.lines() if interface else []
     draft, _ = model_files(plan.plain, nothing, alignment, weights_bytes, carrier, about)
     given = own_headers(plan)
-    regions = [given[f"{region.name}.h"] for region in plan.partition.taken] if plan.partition else []
+    taken = plan.partition.taken if plan.partition else []
+    regions = [given[f"{region.name}{end}.h"] for region in taken for end in ("", "_stand_in")]  # which holds weights
     code = "".join([*(s.text for s in [*kernels.values(), draft[f"{plan.prefix}.c"]]), *regions])
     identity = blob_format.identity(plan, code, lasting(seen(plan, interface)))
     contents = blob_format.blob(plan, identity, alignment)

@@ -125,3 +125,10 @@ def test_other_code_of_a_region_has_another_identity(tmp_path: Path) -> None:
     (other / "backend.py").write_text(text, encoding="utf-8")
     made = [compile_graph(g, o, "m") for g, o in zip(graphs, [options, Options(accelerator=str(other))], strict=True)]
     assert made[0].identity != made[1].identity
+
+
+def test_other_weights_of_a_region_are_not_for_its_code(tmp_path: Path) -> None:
+    """The stand-in holds those that it was compiled with."""
+    made = [network("[a] h = Exp(x) [b] y = Mul(h, w)", weights=f"<float[1] w = {{{w}}}>") for w in (2, 3)]
+    identities = {compile_graph(load_proto(each), asked(tmp_path), "m").identity for each in made}
+    assert len(identities) == 2
