@@ -117,7 +117,8 @@ def _join(draft: _Draft, step: int, context: Context) -> None:
 def _too_small(program: Program, room: Room, context: Context) -> Problem:
     """What no path got beyond."""
     at = max((*room.short, *room.far_short), default=0)
-    nodes, ways = ", ".join(program.body[at].provenance[:3]) or "a step", list[str]()
+    step = program.body[at].provenance[:3] if program.body else ("an input that is the output",)
+    nodes, ways = ", ".join(step) or "a step", list[str]()
     for what, may, left, short in (
         ("near", context.memory.near, room.near, room.short),
         ("copied", context.memory.far, room.far, room.far_short),

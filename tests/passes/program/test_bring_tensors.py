@@ -121,6 +121,12 @@ def test_signals_do_not_go_by_rows_where_kernels_cannot() -> None:
     assert package(signal, target="cortex-m4", optimize=False, mem=memories).plan.steps()
 
 
+def test_an_output_that_is_an_input_is_refused_where_it_does_not_fit() -> None:
+    text = "(int32[5,63] x, int64[1] w) => (int32[5,63] y) { y = Identity (x) }"
+    with pytest.raises(CheckFailed, match="an input that is the output needs more"):
+        package(with_weights(text, 0), mem=(Pool("near", 1024, 0), AWAY))
+
+
 def test_a_plan_whose_steps_work_far_away_is_refused() -> None:
     plan = compiled("tall", 6 << 10).plan
     near, far = plan.arenas
