@@ -375,14 +375,24 @@ def refuse_several(jobs: Sequence[Any], port: Port | None) -> None:
         raise WrongUse(Problem("a board runs one model", "--serial", "it has the one that was flashed", fix))
 
 
-def figures_of(model: Path, options: Options, cc: str | None = None, seed: int = 0, port: Port | None = None) -> Any:
+def figures_of(
+    model: Path,
+    options: Options,
+    cc: str | None = None,
+    seed: int = 0,
+    port: Port | None = None,
+    by_step: bool = False,
+) -> Any:
+    """`by_step`: under emulation, which takes a second run for it, the instructions of each step as well."""
     from ..measure.cost import cost
     from ..measure.speed import speed
     from ..measure.ticks import ticks
 
     if port is not None:
         return ticks(model, options, port, seed)
-    return (cost if options.resolved_target().run else speed)(model, options, cc, seed)
+    if options.resolved_target().run:
+        return cost(model, options, cc, seed, by_step)
+    return speed(model, options, cc, seed)
 
 
 @commands.command()

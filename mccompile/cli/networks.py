@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from .options import (
     samples_option,
 )
 from .pages import refuse_other_formats, refuse_to_overwrite, write_page
+from .told import tell
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -74,7 +74,10 @@ def quantize(
     report = quantization.quantize(model, destination, data, options, recipe, test)
     if html:
         write_page(html, report.compiled, analysis_of(report.compiled, quantized=report.as_dict()))
-    click.echo(json.dumps(report.as_dict(), indent=1) if as_json else f"{destination}\n{report.show()}")
+    if as_json:
+        tell("quantize", report.as_dict())
+        return
+    click.echo(f"{destination}\n{report.show()}")
 
 
 @commands.command()

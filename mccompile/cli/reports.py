@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     "(estimated, relative to the fastest).",
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of `studio`.")
-@click.option("--measure", is_flag=True, help="Add what `bench` measures to the page or the JSON.")
+@click.option("--measure", is_flag=True, help="Add what `bench` measures, and what each step takes.")
 @board_options
 @json_flag
 @model_options
@@ -98,7 +97,9 @@ class _Seen:
         from ..driver import best_plans
         from ..emit.analysis import analysis_of
 
-        measured = figures_of(self.model, self.options, port=self.port).as_dict() if self.measure else None
+        measured = None
+        if self.measure:
+            measured = figures_of(self.model, self.options, port=self.port, by_step=True).as_dict()
         best = [point.as_dict() for point in best_plans(self.model, self.options)] if self.best else None
         return analysis_of(self.package, measured, frontier=best)
 
@@ -113,8 +114,7 @@ class _Seen:
 
         if self.explain:
             return explanation(self.package.explanations)
-        report = json.loads(self.package.files["report.json"])
-        told = analysis(self.package.plan, self.package.weights_bytes, report)
+        told = analysis(self.package.plan, self.package.weights_bytes, self.found)
         return "\n".join([told, *(each.show() for each in self.package.left_out)])
 
 
@@ -125,7 +125,7 @@ def _frontier(model: Path, options: Options, as_json: bool) -> None:
 
     points = best_plans(model, options)
     if as_json:
-        click.echo(json.dumps([point.as_dict() for point in points], indent=1))
+        tell("analyze", {"frontier": [point.as_dict() for point in points]})
         return
     fastest = points[0].time or 1.0
     lines = [[f"{p.ram}", f"{p.flash}", f"{p.time / fastest:.2f}", told(p.changes)] for p in points]
@@ -182,9 +182,10 @@ def compare(
         why = "a DUMP or --serial says what it has made"
         raise WrongUse(Problem("one board is compared", "mccompile compare", why, fix))
     found = compare_dump(folder, dump or partial(dumped, folder, cast("Port", port), seed), model, cc)
-    click.echo(json.dumps(found.as_dict(), indent=1) if as_json else found.show())
+    if as_json:
+        tell("compare", found.as_dict())
+        return 0 if found.ok else CheckFailed.exit_code
+    click.echo(found.show())
     if found.ok:
         return 0
-    if as_json:
-        return CheckFailed.exit_code
     raise found.failure()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import click
 from ..base.errors import Problem, WrongUse
 from .commands import commands
 from .options import board_options, executor_option, json_flag, model_options
+from .told import tell
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -84,7 +84,10 @@ def tune(
         port,
         lambda line: click.echo(line, err=True),
     )
-    click.echo(json.dumps(found.as_dict(), indent=1) if as_json else found.show())
+    if as_json:
+        tell("tune", found.as_dict())
+        return
+    click.echo(found.show())
 
 
 def _seconds(text: str) -> float:

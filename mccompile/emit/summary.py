@@ -133,8 +133,10 @@ def _threads(plan: Plan) -> list[str]:
 
 
 def analysis(plan: Plan, weights_bytes: int, report: Mapping[str, Any]) -> str:
-    """Everything there is to say of it; `report` is what report.json holds."""
-    parts = [summary(plan, weights_bytes), "", *_tensors(plan), "", *_steps(plan), "", *_memory_map(plan)]
+    """Everything there is to say of it; `report` is what report.json holds, or `analysis_of`, with what was measured of
+    steps."""
+    steps = _steps(plan, report["steps"])
+    parts = [summary(plan, weights_bytes), "", *_tensors(plan), "", *steps, "", *_memory_map(plan)]
     if plan.at_peak:
         parts += ["", f"peak RAM is held by: {', '.join(plan.at_peak)}"]
     parts += ["", *_passes(report), "", *_groups(plan), "", *_moves(report)]
@@ -223,7 +225,8 @@ def _tensors(plan: Plan) -> list[str]:
     return lines
 
 
-def _steps(plan: Plan) -> list[str]:
+def _steps(plan: Plan, said: Sequence[Mapping[str, Any]]) -> list[str]:
+    units = [unit for unit in ("us", "ticks", "instructions") if any(f"measured_{unit}" in each for each in said)]
     rows = []
     for number, step in enumerate(plan.steps()):
         pools = {arena.base: f"{arena.pool} " if arena.pool else "" for arena in plan.arenas}
@@ -232,10 +235,10 @@ def _steps(plan: Plan) -> list[str]:
         made = ", ".join(str(a.type) for a in step.arguments if a.written and a.role != "scratch")
         weights = sum(a.high - a.low for a in weights_of(step))
         kernel = step.function.kernel.id
-        rows.append(
-            [str(number), show(step.provenance, 2) or step.op, kernel, made, str(step.macs), str(weights), span]
-        )
-    head = ["step", "node", "kernel", "result", "macs", "weights", "arena"]
+        took = [f"{said[number][f'measured_{unit}']:{'.1f' if unit == 'us' else ''}}" for unit in units]
+        name = show(step.provenance, 2) or step.op
+        rows.append([str(number), name, kernel, made, str(step.macs), str(weights), span, *took])
+    head = ["step", "node", "kernel", "result", "macs", "weights", "arena", *units]
     return table(head, rows, frozenset({1, 2, 3}))
 
 

@@ -7,27 +7,37 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from mccompile import cli
 from mccompile.cli.told import schemas
+from mccompile.toolchain.run import Model
 from mccompile.toolchain.tools import missing
 from tests import small_models
 from tests.small_models import save
 
 COMMANDS = {
+    "analyze conv.onnx": "analyze",
+    "analyze conv.onnx --measure --target generic,cortex-m4": "analyze",
+    "analyze conv.onnx --frontier": "analyze",
     "bench conv.onnx --target cortex-m4": "bench",
     "bench conv.onnx --target cortex-m4,cortex-m0": "bench",
     "bench conv.onnx": "bench",
     "boards stm32f4": "boards",
     "check conv.onnx --runs 1": "check",
     "check conv.onnx --runs 1 --target generic,cortex-m4": "check",
+    "compare dumping dump.bin --model conv.onnx": "compare",
     "conv.onnx -o out": "compile",
     "conv.onnx -o other --target cortex-m4,cortex-m0 --html": "compile",
+    "deploy conv.onnx -o board --board nucleo_f446re": "deploy",
     "diff out other": "diff",
     "diff out out": "diff",
     "doctor": "doctor",
     "ops": "ops",
+    "quantize conv.onnx -o int8.onnx --data s.npz --auto 1": "quantize",
+    "quantize conv.onnx -o int8.onnx --weights-only 8": "quantize",
+    "tune conv.onnx --time 1s --database tuned.sqlite": "tune",
     "ops conv": "ops",
     "ops gelu": "ops",
     "targets": "targets",
@@ -39,8 +49,11 @@ TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("schemas")
     save(small_models.conv(), folder).rename(folder / "conv.onnx")
-    for name, options in (("out", ()), ("other", ("-O0",))):
+    for name, options in (("out", ()), ("other", ("-O0",)), ("dumping", ("--dump-values",))):
         assert cli.run([str(folder / "conv.onnx"), "-o", str(folder / name), *options]) == 0
+    inputs = small_models.random_inputs(small_models.conv())
+    (folder / "dump.bin").write_bytes(Model.build(folder / "dumping", dump=True).dump(inputs))
+    np.savez(folder / "s.npz", x=np.random.default_rng(0).random((9, 2, 6, 6), np.float32))
     return folder
 
 
@@ -55,14 +68,14 @@ def told(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def test_output_is_what_the_schema_says(
     command: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if "cortex" in command and COMMANDS[command] in ("bench", "check") and missing(TOOLS):
+    if "cortex" in command and COMMANDS[command] in ("analyze", "bench", "check") and missing(TOOLS):
         pytest.skip("needs a cross-compiler and its emulator")
     monkeypatch.chdir(files)
     found, schema = told(command, capsys), schemas()[COMMANDS[command]]
     jsonschema.validate(found, schema)
     assert found["schema"] == schema["properties"]["schema"]["const"] == f"mccompile/{COMMANDS[command]}/1"
     known = schema["properties"].keys()
-    assert COMMANDS[command] in ("check", "bench") or found.keys() <= known, found.keys() - known
+    assert COMMANDS[command] in ("analyze", "bench", "check") or found.keys() <= known, found.keys() - known
 
 
 @pytest.mark.parametrize("command", sorted(schemas()))
@@ -73,5 +86,6 @@ def test_schemas_are_schemas_and_say_no_to_what_lacks_keys(command: str) -> None
         jsonschema.validate({"schema": schema["properties"]["schema"]["const"]}, schema)
 
 
-def test_all_commands_with_a_schema_are_run() -> None:
-    assert set(COMMANDS.values()) == set(schemas())
+def test_all_commands_with_json_have_a_schema_and_are_run() -> None:
+    found = {name for name, each in cli.every_command.commands.items() if any("--json" in p.opts for p in each.params)}
+    assert set(COMMANDS.values()) == set(schemas()) == found
