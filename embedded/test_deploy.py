@@ -3,24 +3,31 @@ against stand-ins for what their ecosystems bring (`stand_ins/`)."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+from benchmarks.eembc import Board, session
 from mccompile.check.inputs import random_sets
 from mccompile.cli import run
-from mccompile.deploy.ecosystem import ecosystems
+from mccompile.deploy.ecosystem import ecosystems, mains
 from mccompile.driver import Options, read
+from mccompile.toolchain.serial_line import Port
 from mccompile.toolchain.tools import missing
+from tests.deploy.test_projects import rebuilder
 from tests.small_models import conv, save
+
+from .serial_board import free_port, listening, wait_for
 
 KWS = Path(__file__).resolve().parents[1] / "examples" / "bare_metal" / "kws.onnx"
 STAND_INS = Path(__file__).with_name("stand_ins")
@@ -40,6 +47,12 @@ def deployed(folder: Path, *arguments: str, model: Path | None = None) -> Path:
     out = folder / "project"
     assert run(["deploy", str(model or save(conv(), folder)), "-o", str(out), *arguments]) == 0
     return out
+
+
+def with_program(folder: Path, main: str, *arguments: str) -> Path:
+    if main == "mlperf-tiny":
+        return deployed(folder, "--mlperf-tiny", "ad", *arguments, model=rebuilder(folder))
+    return deployed(folder, "--main", main, *arguments)
 
 
 def commands(project: Path) -> list[str]:
@@ -95,37 +108,55 @@ def test_the_chip_s_own_memories_and_probe(tmp_path: Path) -> None:
         board.kill()
 
 
-def test_a_served_project_is_checked_over_its_uart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = save(conv(), tmp_path)
-    project = deployed(tmp_path, "--board", "nucleo_f446re", "--for", "cmake", model=model)
+@contextmanager
+def emulated(project: Path) -> Iterator[str]:
+    """A project that serves, built and run as its README says, but at a free port, whose name this gives."""
     build, emulate = commands(project)
-    subprocess.run(build, shell=True, cwd=project, check=True, capture_output=True)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    option = f"-DEMULATED_SERIAL=tcp:127.0.0.1:{port},server=on,wait=off"
-    subprocess.run(["cmake", option, "build"], cwd=project, check=True, capture_output=True)
-    board = subprocess.Popen(
-        emulate, shell=True, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    port = free_port()
+    option = f"-DEMULATED_SERIAL={listening(port)}"
+    for command in (build.split(), ["cmake", option, "build"], ["cmake", "--build", "build"]):
+        subprocess.run(command, cwd=project, check=True, capture_output=True)
+    quiet = subprocess.DEVNULL
+    board = subprocess.Popen(emulate.split(), cwd=project, stdout=quiet, stderr=quiet, start_new_session=True)
     try:
-        _wait_for(port)
-        said = re.search(r"^mccompile (check .*)$", (project / "README.md").read_text(), re.MULTILINE)
-        assert said is not None
-        words = said[1].replace("localhost:5000", f"127.0.0.1:{port}").split()
-        words[1] = str(model)
-        assert run(words) == 0, capsys.readouterr().err
+        wait_for(port)
+        yield f"tcp:127.0.0.1:{port}"
     finally:
         os.killpg(board.pid, signal.SIGKILL)
         board.wait()
 
 
-def _wait_for(port: int) -> None:
-    for _ in range(300):
-        with socket.socket() as trial:
-            if trial.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
+def test_a_served_project_is_checked_over_its_uart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its stack, and with other weights."""
+    first, second = tmp_path / "conv.onnx", tmp_path / "other.onnx"
+    onnx.save(conv(0), first)
+    onnx.save(conv(1), second)
+    project = deployed(tmp_path, "--board", "nucleo_f446re", "--for", "cmake", model=first)
+    said = re.search(r"^mccompile (check .*)$", (project / "README.md").read_text(), re.MULTILINE)
+    assert said is not None
+    with emulated(project) as port:
+        check, _, *options = said[1].replace("tcp:localhost:5000", port).split()
+        assert run([check, str(first), *options]) == 0, capsys.readouterr().err
+        capsys.readouterr()
+        assert run(["bench", str(first), *options, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["run_stack_bytes"] < 4096
+        assert run(["blob", str(second), "--for", str(project), "--serial", port]) == 0, capsys.readouterr().err
+        assert run([check, str(second), *options, "--name", "conv"]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("board", VENDORS)
+def test_a_benchmark_s_runner_is_answered(board: str, tmp_path: Path) -> None:
+    if missing([VENDORS[board], "cmake"]):
+        pytest.skip("needs cmake and an emulator")
+    project = with_program(tmp_path, "mlperf-tiny", "--board", board, "--for", "cmake")
+    with emulated(project) as name:
+        line = Port(name).open()
+        asked = Board(line)
+        x = np.array([[1, -2, 3, -4], [1, 2, 3, 4]], np.float32)
+        found = session(asked, x.view(np.uint8), [1, 0], runs=10000)
+        assert (found["model"], found["accuracy"]) == ("ad01", 1.0)
+        assert 0.01 < float(found["microseconds"]) < 20  # a nanosecond for each instruction
+        line.close()
 
 
 ZEPHYR = f"-DZephyr_DIR={STAND_INS / 'zephyr' / 'cmake'}"
@@ -138,11 +169,11 @@ BY_CMAKE = {
 }
 
 
-@pytest.mark.parametrize("main", ["serve", "loop"])
+@pytest.mark.parametrize("main", sorted(mains()))
 @pytest.mark.parametrize("ecosystem", BY_CMAKE)
 def test_its_build_files_build_with_stand_ins(ecosystem: str, main: str, tmp_path: Path) -> None:
     board, compiler, flags, options, environment = BY_CMAKE[ecosystem]
-    project = deployed(tmp_path, "--board", board, "--for", ecosystem, "--main", main)
+    project = with_program(tmp_path, main, "--board", board, "--for", ecosystem)
     configure = ["cmake", "-S", str(project), "-B", str(tmp_path / "build"), *options]
     configure += [f"-DCMAKE_C_COMPILER={compiler}", "-DCMAKE_SYSTEM_NAME=Generic"]
     configure += ["-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY", f"-DCMAKE_C_FLAGS={' '.join(flags)} -Wall -Werror"]
@@ -154,7 +185,7 @@ def test_its_build_files_build_with_stand_ins(ecosystem: str, main: str, tmp_pat
     assert {"app", "port", "conv", "conv_weights"} <= made
 
 
-@pytest.mark.parametrize("main", ["serve", "loop"])
+@pytest.mark.parametrize("main", sorted(mains()))
 @pytest.mark.parametrize(
     ("ecosystem", "board"),
     [
@@ -166,7 +197,7 @@ def test_its_build_files_build_with_stand_ins(ecosystem: str, main: str, tmp_pat
     ],
 )
 def test_its_program_compiles_against_stand_ins(ecosystem: str, board: str, main: str, tmp_path: Path) -> None:
-    project = deployed(tmp_path, "--board", board, "--for", ecosystem, "--main", main)
+    project = with_program(tmp_path, main, "--board", board, "--for", ecosystem)
     places = [f"-I{path}" for path in (STAND_INS / ecosystem, STAND_INS / "arduino")]
     headers = {path.parent for path in project.rglob("*.h")}
     places += [f"-I{path}" for path in sorted(headers)]

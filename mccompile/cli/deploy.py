@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 @click.option(
     "--for", "ecosystem", default="", metavar="ECOSYSTEM", help="cmake, zephyr, esp-idf ...; default: by the board."
 )
-@click.option("--main", default="serve", show_default=True, help="The program: serve (for check --serial), or loop.")
+@click.option("--main", default="", metavar="PROGRAM", help="serve (for check --serial; the default), or loop.")
+@click.option(
+    "--mlperf-tiny",
+    "benchmark",
+    default="",
+    metavar="kws|ic|ic02|vww|ad|sww",
+    help="The program answers the runner of MLPerf Tiny, as this benchmark.",
+)
 @click.option("--board-id", "called", default="", metavar="NAME", help="What the ecosystem calls the board.")
 @samples_option
 @force_flag
@@ -35,6 +42,7 @@ def deploy(
     output: Path,
     ecosystem: str,
     main: str,
+    benchmark: str,
     called: str,
     data: Path | None,
     force: bool,
@@ -51,11 +59,11 @@ def deploy(
     from ..emit.summary import summary
 
     sample = (lambda: _first_sample(model, data, options)) if data is not None else None
-    made = project(Asked(model, options, ecosystem, main, called, sample))
+    made = project(Asked(model, options, ecosystem, main, benchmark, called, sample))
     write_folder(output, made.files, force)
     if as_json:
-        told = {"folder": str(output), "board": made.board.key, "ecosystem": made.ecosystem.name, "main": main}
-        tell("deploy", {**told, "model": made.package.plan.name, "files": sorted(made.files)})
+        told = {"folder": str(output), "board": made.board.key, "ecosystem": made.ecosystem.name}
+        tell("deploy", {**told, "main": made.main.name, "model": made.package.plan.name, "files": sorted(made.files)})
         return
     plan = made.package.plan
     click.echo(f"{output}: {plan.name} for {made.board.name}, with {made.ecosystem.name}")

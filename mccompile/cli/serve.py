@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from .commands import commands
 @click.option(
     "--mlperf-tiny",
     "benchmark",
-    metavar="kws|ic|vww|ad|sww",
+    metavar="kws|ic|ic02|vww|ad|sww",
     help="Answer the runner of MLPerf Tiny instead, as this benchmark: <model>_eembc.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
@@ -29,7 +30,11 @@ def serve(folder: Path, benchmark: str | None, force: bool) -> None:
     from ..toolchain.model_report import read_report
 
     report = read_report(folder)
-    files = eembc_files(report, benchmark, with_scales(folder)) if benchmark else server_files(report)
+    if benchmark:
+        content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        files = eembc_files(report, benchmark, with_scales(content))
+    else:
+        files = server_files(report)
     replace_files(folder, files, force)
     for path, contents in files.items():
         click.echo(f"{folder / path}: {len(contents)} bytes")

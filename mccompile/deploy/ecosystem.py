@@ -80,7 +80,8 @@ class Main:
     about: str
     serial: str  # the emulated line, as QEMU takes it
     after: Sequence[str] = ()  # commands that use what runs
-    serves: bool = False  # it links the server of `mccompile serve`
+    server: str = ""  # what it links of `mccompile serve`: serve, or eembc for the runner of MLPerf Tiny
+    emulator: str = ""  # options of QEMU
 
     @property
     def folder(self) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..targets.api import Target
 from ..targets.boards.catalogue import Board
-from ..toolchain.boards import BOARDS, Region, Uart, linker_script
+from ..toolchain.boards import BOARDS, Region, Timer, Uart, linker_script
 from ..toolchain.boards import Board as Machine
 
 _CHIPS = Path(__file__).with_name("chips.toml")
@@ -26,6 +26,7 @@ class Emulated:
     command: str  # of the emulator, without the line and the program
     script: str
     uart: Uart
+    timer: Timer
     options: tuple[str, ...]
 
 
@@ -46,7 +47,7 @@ def emulated(target: Target, ram: int, weights: int) -> Emulated | None:
     words[at] = machine.machine
     serial = words.index("-serial")
     words = [*words[:serial], *words[serial + 2 :]]
-    return Emulated(" ".join(words), linker_script(machine, _WEIGHTS), machine.uart, machine.options)
+    return Emulated(" ".join(words), linker_script(machine, _WEIGHTS), machine.uart, machine.timer, machine.options)
 
 
 def on_chip(board: Board) -> OnChip | None:

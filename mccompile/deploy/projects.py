@@ -23,6 +23,7 @@ from ..emit.files import Files
 from ..emit.folder import MARK, with_report
 from ..emit.package import Package
 from ..emit.render import render, render_c
+from ..measure.eembc import eembc_files, with_scales
 from ..measure.serving import server_files
 from ..targets.boards.catalogue import Board, find
 from ..toolchain.elements import to_bytes
@@ -42,7 +43,8 @@ class Asked:
     model: Path
     options: Options
     ecosystem: str = ""
-    main: str = "serve"
+    main: str = ""  # serve, where nothing is asked for
+    benchmark: str = ""  # of MLPerf Tiny, whose runner the program answers
     called: str = ""  # the board, by the ecosystem
     sample: Callable[[], Inputs] | None = None  # inputs that the program has in it
 
@@ -88,7 +90,7 @@ def project(asked: Asked) -> Project:
         why = "target, memories, clock and build files are those of a board"
         raise WrongUse(Problem("nothing says which board the project is for", "--board", why, fix))
     board = find(options.board)
-    ecosystem, main = ecosystem_of(asked.ecosystem, board), main_of(asked.main)
+    ecosystem, main = ecosystem_of(asked.ecosystem, board), _main(asked)
     facts = ecosystem.facts_of(board, asked.called)
     if options.blob == Carrier.EXTERNAL or options.single_file or options.module:
         why = "its program links the C files of the model, weights among them"
@@ -100,11 +102,26 @@ def project(asked: Asked) -> Project:
     content = json.loads(package.files[MARK])
     plan = _Plan(asked, options, board, ecosystem, main, package, report_of(content))
     _refuse(plan.report, main)
-    served = server_files(plan.report) if main.serves else {}
-    arranged = arrange({**package.files, **served}, ecosystem.layout, plan.name, options)
+    arranged = arrange({**package.files, **_server(plan, content)}, ecosystem.layout, plan.name, options)
     made = Files({f"{plan.model_folder}/{path}": arranged[path] for path in arranged if path != MARK})
     made |= {place: text.encode() for place, text in _texts(plan, facts, list(made)).items()}
     return Project(package, ecosystem, main, board, with_report(made, content))
+
+
+def _main(asked: Asked) -> Main:
+    found = main_of(asked.main or ("mlperf-tiny" if asked.benchmark else "serve"))
+    if (found.server == "eembc") != bool(asked.benchmark):
+        lacks = f"--main {found.name} has no benchmark of MLPerf Tiny" if not asked.benchmark else ""
+        what = lacks or f"--main {found.name} does not answer the runner of MLPerf Tiny"
+        fix = "leave out --main" if asked.benchmark else "name one: --mlperf-tiny kws"
+        raise WrongUse(Problem(what, "--main", "the runner's program is one of its own", fix))
+    return found
+
+
+def _server(plan: _Plan, content: Mapping[str, Any]) -> dict[str, bytes]:
+    if plan.main.server == "eembc":
+        return eembc_files(plan.report, plan.asked.benchmark, with_scales(content))
+    return server_files(plan.report) if plan.main.server else {}
 
 
 def _compiled(model: Path, options: Options, board: Board, ecosystem: Ecosystem) -> tuple[Options, Package]:
@@ -154,6 +171,8 @@ def _of_model(plan: _Plan) -> dict[str, Any]:
         "prints_floats": any(t.dtype.is_float for t in report.outputs),
         "prints_integers": any(not t.dtype.is_float for t in report.outputs),
         "samples": _samples(plan),
+        "weights_align": plan.package.weights_align,
+        "has_room": _has_room(plan),
     }
 
 
@@ -174,6 +193,12 @@ def _budget(plan: _Plan) -> str:
     return f" --budget {','.join(f'{what}={size}' for what, size in own.items())}" if own else ""
 
 
+def _has_room(plan: _Plan) -> bool:
+    """Does RAM hold other weights beside all else, with as much left as the program is taken to need?"""
+    taken = plan.package.plan.arena_bytes + plan.package.weights_bytes
+    return taken + 2 * plan.ecosystem.ram <= plan.board.ram
+
+
 def _samples(plan: _Plan) -> dict[str, str]:
     """The bytes of each input, as C has them."""
     if plan.asked.sample is None:
@@ -192,7 +217,7 @@ def _refuse(report: Report, main: Main) -> None:
         "sizes are known only at run time": not all(tensor.is_static for tensor in tensors),
         "it has text as input or output": any(tensor.dtype is string for tensor in tensors),
         "inputs or outputs lie outside the arena": any(tensor.room for tensor in tensors),
-        "an output has floats of less than 32 bits, which the loop does not print": bool(narrow) and not main.serves,
+        "an output has floats of less than 32 bits, which the loop does not print": bool(narrow) and not main.server,
     }
     why = next((reason for reason, holds in reasons.items() if holds), "")
     if why:

@@ -60,6 +60,10 @@ class Package:
         """How long the blob is."""
         return blob_format.blob_bytes(self.plan)
 
+    @property
+    def weights_align(self) -> int:
+        return _weights_align(self.plan)
+
     def write(self, folder: str | Path, force: bool = False) -> None:
         write_folder(Path(folder), self.files, force)
 
@@ -84,6 +88,10 @@ def own_headers(plan: Plan) -> dict[str, str]:
     return {name: path.read_text(encoding="utf-8") for name, path in sorted(paths.items())}
 
 
+def _weights_align(plan: Plan) -> int:
+    return max(16, plan.arena_align)
+
+
 def package(
     plan: Plan,
     passes: Sequence[Record],
@@ -103,7 +111,7 @@ def package(
     what the model does not say. `wrappers`: other languages that it is for. `tuned`: how kernels were
     chosen, where measurements were given. `left_out`: passes that failed."""
     carrier, section = delivery.carrier, delivery.section
-    alignment = max(16, plan.arena_align)
+    alignment = _weights_align(plan)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
     nothing = bytes(16)
     weights_bytes = blob_format.blob_bytes(plan)

@@ -16,7 +16,7 @@ from ..kinds.external import External
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from ..toolchain.emulate import Emulated
-from ..toolchain.model_report import read_report
+from ..toolchain.model_report import read_blob, read_report
 from ..toolchain.run import Model
 from ..toolchain.serial_line import Port
 from ..toolchain.served import Served
@@ -102,7 +102,7 @@ def sent(folder: Path, port: Port) -> int:
     """The weights of an output folder as a board's new ones; their bytes."""
     report = read_report(folder)
     refuse_unserved(report)
-    blob = (folder / f"{report.prefix}.mcb").read_bytes()
+    blob = read_blob(folder, report)
     board = Served.open(folder, port, other_weights=True)
     try:
         board.store(blob)

@@ -6,9 +6,9 @@ measured has that in it.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
@@ -28,6 +28,7 @@ class Benchmark:
 BENCHMARKS = {
     "kws": Benchmark("kws01", "integers"),
     "ic": Benchmark("ic01", "pixels"),
+    "ic02": Benchmark("ic02", "pixels"),
     "vww": Benchmark("vww01", "pixels"),
     "ad": Benchmark("ad01", "floats", rebuilds=True),
     "sww": Benchmark("sww01", "integers"),
@@ -123,9 +124,8 @@ static float distance(uint32_t at)
 """
 
 
-def with_scales(folder: Path) -> frozenset[str]:
-    """Inputs and outputs of an output folder of which its header has a scale: one for all elements."""
-    content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+def with_scales(content: Mapping[str, Any]) -> frozenset[str]:
+    """Inputs and outputs of which a model's header has a scale, by its report: one for all elements."""
     found = [entry for entry in (*content["inputs"], *content["outputs"]) if entry.get("quantized")]
     return frozenset(entry["name"] for entry in found if len(entry["quantized"]["scales"]) == 1)
 

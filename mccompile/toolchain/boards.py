@@ -25,7 +25,21 @@ class Uart(NamedTuple):
     at: int
 
 
+class Timer(NamedTuple):
+    """A clock: its registers are those of this kind, at this address."""
+
+    kind: str
+    at: int
+    mhz: int
+
+
 _CMSDK = Uart("cmsdk", 0x40004000)
+_NS16550 = Uart("ns16550", 0x10000000)
+_NRF51 = Timer("nrf51", 0x40008000, 1)
+_MPS2_TIMER = Timer("cmsdk", 0x40000000, 25)
+_AN505_TIMER = Timer("cmsdk", 0x50000000, 20)
+_SSE300 = Timer("sse", 0x58100000, 32)  # the system counter
+_CLINT = Timer("clint", 0x200BFF8, 10)
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,7 @@ class Board:
     larger: str = ""  # machine for what does not fit here
     options: tuple[str, ...] = ("--specs=nano.specs",)  # for linking: which C library
     uart: Uart = _CMSDK  # the first one
+    timer: Timer = _MPS2_TIMER
 
 
 _MPS2 = (Region(0, 0x400), Region(0x400, 4 * _MIB - 0x400), Region(0x20000000, 4 * _MIB))
@@ -50,13 +65,13 @@ _MICROBIT = (Region(0, 0xC0), Region(0xC0, (256 << 10) - 0xC0), Region(0x2000000
 BOARDS = {
     board.machine: board
     for board in (
-        Board("microbit", *_MICROBIT, _MICROBIT[1], "mps2-an385", uart=Uart("nrf51", 0x40002000)),
+        Board("microbit", *_MICROBIT, _MICROBIT[1], "mps2-an385", uart=Uart("nrf51", 0x40002000), timer=_NRF51),
         Board("mps2-an385", *_MPS2, Region(0x21000000, 16 * _MIB)),
         Board("mps2-an386", *_MPS2, Region(0x21000000, 16 * _MIB)),
         Board("mps2-an500", *_MPS2, Region(0x60000000, 16 * _MIB)),
-        Board("mps2-an505", *_AN505, Region(0x80000000, 16 * _MIB), uart=Uart("cmsdk", 0x50200000)),
-        Board("mps3-an547", *_AN547, Region(0x60000000, 64 * _MIB), uart=Uart("cmsdk", 0x59303000)),
-        Board("virt", *_VIRT, Region(0x83000000, 64 * _MIB), options=(), uart=Uart("ns16550", 0x10000000)),
+        Board("mps2-an505", *_AN505, Region(0x80000000, 16 * _MIB), uart=Uart("cmsdk", 0x50200000), timer=_AN505_TIMER),
+        Board("mps3-an547", *_AN547, Region(0x60000000, 64 * _MIB), uart=Uart("cmsdk", 0x59303000), timer=_SSE300),
+        Board("virt", *_VIRT, Region(0x83000000, 64 * _MIB), options=(), uart=_NS16550, timer=_CLINT),
     )
 }
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,17 @@ def read_report(folder: Path) -> Report:
         raise bad_folder(folder, f"report.json has no {error}") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise bad_folder(folder, f"report.json: {error}") from error
+
+
+def read_blob(folder: Path, report: Report) -> bytes:
+    """The weights, wherever the layout of the folder has them."""
+    name = f"{report.prefix}.mcb"
+    listed = json.loads((folder / "report.json").read_text(encoding="utf-8")).get("files", ())
+    place = next((path for path in listed if PurePosixPath(path).name == name), name)
+    try:
+        return (folder / place).read_bytes()
+    except OSError as error:
+        raise bad_folder(folder, f"{place}: {error.strerror}") from error
 
 
 def report_of(content: Mapping[str, Any]) -> Report:

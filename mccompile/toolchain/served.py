@@ -19,7 +19,7 @@ from mccompile.base.errors import CheckFailed
 
 from .elements import from_bytes, to_bytes
 from .emulate import Results
-from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
+from .model_report import Report, Tensor, check_inputs, given_sizes, read_blob, read_report
 from .serial_line import BAUD, Line, Port
 from .serial_requests import DONE, REFUSED, STOPPED, Piece, Requests
 
@@ -77,7 +77,7 @@ class Served:
     def open(cls, folder: Path, port: Port, cycles: float = 0.0, other_weights: bool = False) -> Served:
         """The model of an output folder, which the board must have."""
         report = read_report(folder)
-        blob = (folder / f"{report.prefix}.mcb").read_bytes()
+        blob = read_blob(folder, report)
         line = port.open(_COMES_BACK if port.flash else 0.0)
         try:
             return cls(report, blob, line, port.name, port.baud, cycles, other_weights)

@@ -38,10 +38,19 @@ BOARDS = {
 }
 
 
+def rebuilder(folder: Path) -> Path:
+    """An autoencoder as MLPerf Tiny's anomaly detection is one."""
+    graph = onnx.parser.parse_graph("g (float[1, 4] x) => (float[1, 4] y) { y = Relu(x) }")
+    path = folder / "conv.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
 def made(folder: Path, ecosystem: str = "", main: str = "serve", board: str = "", **more: object) -> dict[str, str]:
-    model = save(conv(), folder)
+    benchmark = "ad" if main == "mlperf-tiny" else ""
+    model = rebuilder(folder) if benchmark else save(conv(), folder)
     board = board or BOARDS[ecosystem]
-    found = project(Asked(model, Options(board=board, **more), ecosystem, main))  # type: ignore[arg-type]
+    found = project(Asked(model, Options(board=board, **more), ecosystem, main, benchmark))  # type: ignore[arg-type]
     return {path: found.files[path].decode("utf-8", "replace") for path in found.files}
 
 
@@ -50,7 +59,8 @@ def made(folder: Path, ecosystem: str = "", main: str = "serve", board: str = ""
 def test_a_project_is_whole(ecosystem: str, main: str, tmp_path: Path) -> None:
     files = made(tmp_path, ecosystem, main)
     assert {Path(path).name for path in files} >= {"README.md", "app.c", "app.h", "conv.c", "conv_weights.c"}
-    assert ("conv_serve.c" in {Path(path).name for path in files}) == mains()[main].serves
+    servers = {path for path in map(Path, files) if path.name in ("conv_serve.c", "conv_eembc.c")}
+    assert {path.stem.removeprefix("conv_") for path in servers} == {mains()[main].server} - {""}
     text = files["README.md"]
     assert catalogue.find(BOARDS[ecosystem]).name in text and "```sh" in text
     assert all(path.partition("/")[0] in files or "/" in path for path in files)
@@ -136,6 +146,29 @@ def test_what_an_ecosystem_lacks_is_refused(ecosystem: str, board: str, told: st
     with pytest.raises(WrongUse) as raised:
         made(tmp_path, ecosystem, board=board)
     assert told in raised.value.problems[0].what and fix in raised.value.problems[0].fix
+
+
+@pytest.mark.parametrize(
+    ("main", "benchmark", "told", "fix"),
+    [
+        ("loop", "kws", "--main loop does not answer the runner", "leave out --main"),
+        ("mlperf-tiny", "", "--main mlperf-tiny has no benchmark", "--mlperf-tiny kws"),
+        ("", "kwz", "there is no benchmark 'kwz'", "did you mean kws?"),
+        ("", "kws", "this model is no kws01 of MLPerf Tiny", "quantized to int8"),
+    ],
+)
+def test_a_benchmark_has_a_program_of_its_own(main: str, benchmark: str, told: str, fix: str, tmp_path: Path) -> None:
+    with pytest.raises(WrongUse) as raised:
+        project(Asked(rebuilder(tmp_path), Options(board="nucleo_f446re"), "cmake", main, benchmark))
+    assert told in raised.value.problems[0].what and fix in raised.value.problems[0].fix
+
+
+@pytest.mark.parametrize(("board", "has_room"), [("nucleo_f446re", True), ("stm32f103rb", False)])
+def test_other_weights_have_room_where_ram_has(board: str, has_room: bool, tmp_path: Path) -> None:
+    """Weights of 9 KB beside an arena of 15 KB, in 128 KB and in 20 KB."""
+    model = TOP / "examples" / "bare_metal" / "kws.onnx"
+    found = project(Asked(model, Options(board=board), "cmake"))
+    assert (b"kws_serve_updates(" in found.files["src/app.c"]) == has_room
 
 
 def test_a_board_may_be_named_by_the_user(tmp_path: Path) -> None:

@@ -9,4 +9,5 @@ struct Printer {
 };
 extern Printer Serial;
 void delay(unsigned long);
+unsigned long micros();
 void yield();

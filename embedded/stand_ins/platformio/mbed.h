@@ -8,3 +8,8 @@ struct BufferedSerial {
   ssize_t write(const void *, size_t);
 };
 void thread_sleep_for(uint32_t);
+struct osRtxThread_t {
+  void *stack_mem;
+};
+void *osThreadGetId();
+uint32_t us_ticker_read();

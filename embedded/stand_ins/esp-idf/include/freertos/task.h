@@ -1,1 +1,2 @@
 void vTaskDelay(uint32_t ticks);
+uint8_t *pxTaskGetStackStart(void *task);
