@@ -26,6 +26,7 @@ class Recipe:
     weights: str = "int8"  # one of WEIGHTS: what weights of layers are, activations being int8
     equalise: bool = True  # cross-layer, where that brings the outputs closer
     auto: int = 0  # how many layers to leave in float: those that win most by it
+    sensitivity: float = 0  # dB that outputs are to reach, as few layers as that takes being left in float; 0: any
     samples: int = 128  # the most to calibrate with
 
     @property
@@ -41,6 +42,13 @@ class Recipe:
             (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", "--dynamic"),
             (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto 0"),
             (bool(self.auto and self.weights_only), "--auto is not for --weights-only", "--auto"),
+            (self.sensitivity < 0, f"outputs cannot be asked for {self.sensitivity:g} dB", "--sensitivity 30"),
+            (bool(self.sensitivity and self.auto), "--sensitivity says how many layers --auto leaves", "--auto"),
+            (
+                bool(self.sensitivity) and not self.needs_samples,
+                "--sensitivity is for int8 activations",
+                "--sensitivity",
+            ),
             (self.samples < 1, "it takes a sample at least", "--samples 1"),
         ]
         fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, flag in wrong}

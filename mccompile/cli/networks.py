@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     help="What weights are, where activations are int8; palette4: 16 values in a layer.",
 )
 @click.option("--auto", default=0, metavar="COUNT", help="Leave so many layers in float: those that gain most.")
+@click.option(
+    "--sensitivity",
+    default=0.0,
+    metavar="DB",
+    help="Leave as few layers in float as let outputs reach so many dB, those that cost most first.",
+)
 @click.option("--samples", default=128, show_default=True, metavar="COUNT", help="Samples to calibrate with, at most.")
 @click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
 @click.option(

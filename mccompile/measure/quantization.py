@@ -92,6 +92,7 @@ class Report:
             "signal_to_noise": {name: _finite(noise) for name, noise in {**self.tensors, **self.outputs}.items()},
             "differences": vars(self.differences) if self.differences else None,
             "equalised": self.made.equalised,
+            "adapted": self.made.adapted,
             "gains_in_float": dict(self.made.gains),
             "left_in_float": list(self.made.left),
             "float_in_quantized": list(self.left_in_float),
@@ -120,6 +121,8 @@ class Report:
             )
         if self.made.equalised:
             lines.append(f"equalised {self.made.equalised} pairs of layers")
+        if self.made.adapted:
+            lines.append(f"rounded   weights of {self.made.adapted} layers by what samples make of them")
         for name, gain in self.made.gains:
             lines.append(f"layer     {name}: {gain:+.1f} dB in float{', left there' if name in self.made.left else ''}")
         lines += [f"float     {item['node']}: {item['why']}" for item in self.left_in_float]

@@ -10,6 +10,8 @@ comes in has been loaded by `frontend.load`, so what cannot be compiled never ge
 
 from __future__ import annotations
 
+import warnings
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.errors import Problem, UnsupportedModel, WrongUse
+from ..base.errors import MccWarning, Problem, UnsupportedModel, WrongUse
 from ..base.names import c_identifier
 from ..base.quantizing import MOST, PALETTE, Recipe
 from ..check.oracle import Oracle
@@ -36,6 +38,7 @@ from ..passes.graph.fuse_pad import fuse_pad
 from ..passes.graph.simplify_algebra import simplify_algebra
 from ..targets import api as targets
 from . import through_onnxruntime
+from .adapted_rounding import adapt_rounding
 from .equalise import equalise, largest, pairs
 from .guards import check_samples, check_statistics
 from .narrow_layers import LAYERS, narrow_layers
@@ -44,6 +47,7 @@ from .samples import Feed, Samples, decibels
 from .weights_only import quantize_weights
 
 _TRIED = 16  # samples that choices are made by
+_WORTH = 0.5  # dB that weights rounded by samples have to bring with others: less may be luck
 _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
@@ -62,6 +66,7 @@ class Quantized:
     file: Path
     dims: DimRanges = field(default_factory=dict)  # of the files: what is still free
     equalised: int = 0  # pairs of layers
+    adapted: int = 0  # layers whose weights are rounded by what samples make of them
     gains: tuple[tuple[str, float], ...] = ()  # dB that each layer wins in float, most first; only with `auto`
     left: tuple[str, ...] = ()  # layers in float
 
@@ -108,8 +113,10 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     if recipe.auto:
         gains = _gains(bench, plain, dims)
         made = replace(made, gains=gains, left=tuple(name for name, gain in gains[: recipe.auto] if gain > 0))
+    elif recipe.sensitivity:
+        made = _sensitive(bench, made, dims)
     bench.quantize(plain, result, made.left)
-    return made
+    return replace(made, adapted=_adapted(bench, plain, result)) if recipe.needs_samples else made
 
 
 def _flatten_biases(plain: Path, dims: DimRanges) -> None:
@@ -153,7 +160,11 @@ class _Bench:
         """Decibels between outputs of the float file and of what it becomes."""
         tried = self.folder / "tried.onnx"
         self.quantize(plain, tried, left)
-        return decibels([pair for pairs in outputs(plain, tried, self.feeds[:_TRIED]) for pair in pairs])
+        return self.distance(plain, tried)
+
+    def distance(self, plain: Path, other: Path) -> float:
+        """Decibels between outputs of both files."""
+        return decibels([pair for pairs in outputs(plain, other, self.feeds[:_TRIED]) for pair in pairs])
 
 
 def outputs(plain: Path, other: Path, feeds: Sequence[Feed]) -> list[list[tuple[np.ndarray, np.ndarray]]]:
@@ -185,6 +196,43 @@ def _equalised(bench: _Bench, plain: Path, dims: DimRanges) -> int:
         return 0
     tried.replace(plain)
     return len(found)
+
+
+def _adapted(bench: _Bench, plain: Path, result: Path) -> int:
+    """Rounds weights by samples, where others say that it helps; the number of layers."""
+    some = bench.feeds[_TRIED:]
+    if bench.recipe.weights != "int8" or len(some) < _TRIED:
+        return 0
+    graph = load(result, bench.dims)
+    found = adapt_rounding(graph, load(plain, bench.dims), result, some)
+    tried = bench.folder / "adapted.onnx"
+    write(graph, tried)
+    if not found or bench.distance(plain, tried) < bench.distance(plain, result) + _WORTH:
+        return 0
+    tried.replace(result)
+    return found
+
+
+def _sensitive(bench: _Bench, made: Quantized, dims: DimRanges) -> Quantized:
+    """With as few layers in float as lead to the decibels that are asked for, taking more with each one as given."""
+    wanted, plain = bench.recipe.sensitivity, made.float_file
+    reached = bench.quality(plain)
+    if reached >= wanted:
+        return made
+    gains = _gains(bench, plain, dims)
+    names = [name for name, _ in gains]
+    qualities: dict[int, float] = {}
+
+    def enough(count: int) -> bool:
+        qualities[count] = bench.quality(plain, names[:count])
+        return qualities[count] >= wanted
+
+    count = bisect_left(range(1, len(names) + 1), True, key=enough) + 1
+    if count > len(names):
+        count = max(qualities, key=qualities.__getitem__, default=0)
+        said = f"{qualities.get(count, reached):.1f} dB are reached with {count} of {len(names)} layers in float"
+        warnings.warn(MccWarning(f"outputs do not reach {wanted:g} dB: {said}"), stacklevel=2)
+    return replace(made, gains=gains, left=tuple(names[:count]))
 
 
 def _gains(bench: _Bench, plain: Path, dims: DimRanges) -> tuple[tuple[str, float], ...]:
