@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import CheckFailed, MccError, Problem
 from ..measure.correctness import check
 from ..measure.golden import check_golden
+from ..measure.learning import check_learning
 from ..measure.verdict import Tolerance
 from ..measure.workers import Lost, opener, results
 from ..toolchain.serial_line import Port
-from . import verdicts
+from . import lessons, verdicts
 from .jobs import held_of
 
 if TYPE_CHECKING:
     from ..driver import Options
+    from ..passes.learn.phase_graphs import Learning
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class How:
     golden: Path | None
     update_golden: bool
     port: Port | None = None  # of the board that runs it
+    learning: Learning | None = None  # it learns, and that is checked
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Checked:
 
 def checked(job: Check) -> Checked:
     how, own, kept = job.how, job.options, None
+    if how.learning is not None:
+        return _learned(job, how.learning)
     try:
         if how.golden is None:
             verdict = check(job.file, own, how.data, how.seed, how.runs, how.tolerance, how.cc, how.port)
@@ -95,6 +100,20 @@ def checked(job: Check) -> Checked:
         failures.append(verdict.failure(job.file))
     lines = tuple(verdicts.lines(verdict, kept))
     return Checked(job.name, verdicts.as_dict(verdict, kept), lines, tuple(held), tuple(failures), outside)
+
+
+def _learned(job: Check, learning: Learning) -> Checked:
+    how = job.how
+    try:
+        found = check_learning(
+            job.file, learning, job.options, how.data, how.seed, how.runs, how.tolerance.rtol, how.cc
+        )
+    except CheckFailed as failed:
+        return _failed(job, failed)
+    except MccError as error:
+        return Checked(job.name, {}, error=error)
+    failures = () if found.ok else (found.failure(job.file),)
+    return Checked(job.name, lessons.as_dict(found), tuple(lessons.lines(found)), failures=failures)
 
 
 def _failed(job: Check, failed: CheckFailed) -> Checked:

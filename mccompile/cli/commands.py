@@ -15,6 +15,7 @@ from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.writing import cannot_write
 from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
+from .learning import learning_options
 from .options import (
     board_options,
     executor_option,
@@ -33,6 +34,7 @@ from .usage import refuse_verb
 if TYPE_CHECKING:
     from ..driver import Options
     from ..emit.package import Package
+    from ..passes.learn.phase_graphs import Learning
     from ..plan.ir import Plan
     from ..toolchain.serial_line import Port
 
@@ -293,6 +295,7 @@ def _native_hint(plan: Plan, options: Options) -> str:
 @click.option("--update-golden", is_flag=True, help="Write what is in DIR anew.")
 @board_options
 @executor_option
+@learning_options("Check how it learns by this loss, as `mccompile train` compiles it.", required=False)
 @model_options
 def check(
     model: Path,
@@ -307,9 +310,11 @@ def check(
     update_golden: bool,
     port: Port | None,
     executor: str,
+    learning: Learning | None,
     options: Options,
 ) -> int:
-    """Build a model, run or emulate it, and compare it with a reference.
+    """Build a model, run or emulate it, and compare it with a reference. With --loss a model that learns: losses,
+    gradients and steps of --runs batches.
 
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.
@@ -320,7 +325,11 @@ def check(
 
     if update_golden and golden is None:
         raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
-    how = How(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port)
+    if learning is not None and (golden is not None or port is not None):
+        flag = "--golden" if golden is not None else "--serial"
+        fix = f"leave out {flag}, or --loss"
+        raise WrongUse(Problem(f"{flag} does not go with learning", flag, "it is about runs alone", fix))
+    how = How(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port, learning)
     jobs = [Check(file, own, how) for file, own in jobs_of(model, options)]
     refuse_several(jobs, port)
     if port is not None and (executor or golden is not None):

@@ -82,12 +82,7 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
         with blamed(manager):
             return programmed(graph, options, manager)
 
-    run = read(model, options)
-    if run.states_of_file or run.interface is not None or not all(v.type.is_static for v in run.values()):
-        why = "it has sizes that only a run knows, states of its own, or inputs that are no tensors"
-        raise WrongUse(
-            Problem(f"{name} cannot learn as it is", str(model), why, "fix free dimensions with --dim NAME=1")
-        )
+    run = read_learner(model, options)
     keep_weights(run, asked)
     outputs = tuple(value.name for value in run.outputs)
     learn = learning_graph(read(model, options), asked)
@@ -102,3 +97,13 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
     program = join_phases(name, made)
     manager.finished(PROGRAM, program, "join_phases")
     return packaged(program, run, options, name, manager, left_out)
+
+
+def read_learner(model: Path, options: Options) -> Graph:
+    """The graph of an ONNX file, where it may learn."""
+    run = read(model, options)
+    if run.states_of_file or run.interface is not None or not all(v.type.is_static for v in run.values()):
+        why = "it has sizes that only a run knows, states of its own, or inputs that are no tensors"
+        fix = "fix free dimensions with --dim NAME=1"
+        raise WrongUse(Problem(f"{options.name or name_of(model)} cannot learn as it is", str(model), why, fix))
+    return run

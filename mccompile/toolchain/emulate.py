@@ -26,12 +26,13 @@ from mccompile.base.dtypes import DType, string
 from mccompile.base.errors import CheckFailed, Problem, WrongUse
 from mccompile.targets.api import Target
 
+from .board_model import board_header
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .disassembly import frames
 from .elements import from_bytes, to_bytes
 from .image import address, read_map
 from .loaded import built, loaded
-from .model_report import Report, Tensor, check_inputs, given_sizes, read_report, sources_of
+from .model_report import Report, check_inputs, given_sizes, read_report, sources_of
 from .stack import FLAG, UNKNOWN, CallGraph, frames_by_compiler
 from .ticks import ticks_source
 from .tools import require
@@ -51,6 +52,7 @@ _STAGES = {
     4: "a run wrote outside of the arena",
     5: "a run changed the weights",
     6: "resize failed",
+    7: "learning failed",
 }
 _LARGE = 8 << 20  # bytes of C that are nothing but weights
 _SECONDS = 600  # an emulated core is some 50 times slower than the host
@@ -101,7 +103,7 @@ def timing_program(folder: Path, target: Target, cc: str | None = None) -> Path:
     report, scratch = read_report(folder), folder.parent.resolve()
     compiler = shlex.split(cc) if cc else [target.compiler]
     require(compiler[:1], target.name)
-    (scratch / "mcc_host_model.h").write_text(_model_header(report, False), encoding="utf-8")
+    (scratch / "mcc_host_model.h").write_text(board_header(report, False), encoding="utf-8")
     sources = sources_of(folder, report.prefix)
     sources += [_external_weights(folder, report.prefix, scratch), _FOLDER / "timed.c"]
     includes = [f"-I{path}" for path in (scratch, folder, folder / "runtime")]
@@ -144,7 +146,7 @@ class Emulated:
         require([compiler[0], *command[:1]], target.name, "" if compiler[0] == target.compiler else target.compiler)
         made = tempfile.TemporaryDirectory(prefix="mccompile-")
         scratch = Path(made.name).resolve()
-        (scratch / "mcc_host_model.h").write_text(_model_header(report, dump), encoding="utf-8")
+        (scratch / "mcc_host_model.h").write_text(board_header(report, dump), encoding="utf-8")
         sources = _sources(folder, report.prefix, scratch)
         if report.module:
             image = built(folder, report, shlex.join(compiler), scratch, flags)
@@ -154,7 +156,8 @@ class Emulated:
         if ticks:
             sources.append(scratch / "ticks.c")
             sources[-1].write_text(ticks_source(ticks), encoding="utf-8")
-        board_sources = [_FOLDER / "run_model.c", _FOLDER / "marks.c", _FOLDER / ("bare.c" if machine else "hosted.c")]
+        main = "learn_model.c" if report.learns else "run_model.c"
+        board_sources = [_FOLDER / main, _FOLDER / "marks.c", _FOLDER / ("bare.c" if machine else "hosted.c")]
         includes = [f"-I{path}" for path in (scratch, _FOLDER, folder, folder / "runtime")]
         objects = []
         for source in [*sources, *board_sources]:
@@ -218,7 +221,15 @@ class Emulated:
         self, inputs: Mapping[str, np.ndarray], command: Sequence[str], state: bytes | None = None
     ) -> tuple[Results, Results, tuple[int, ...]]:
         check_inputs(self.report, inputs)
-        contents = self._written(inputs, state)
+        written, head = self._executed(self._written(inputs, state), command)
+        first, rest = self._results(written)
+        return first, self._results(rest)[0], head
+
+    def answered(self, contents: bytes) -> bytes:
+        """What the program writes for what it reads."""
+        return self._executed(contents, [*self._command, str(self.program)])[0]
+
+    def _executed(self, contents: bytes, command: Sequence[str]) -> tuple[bytes, tuple[int, ...]]:
         with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
             Path(scratch, "inputs.bin").write_bytes(contents)
             try:
@@ -237,10 +248,10 @@ class Emulated:
             raise self._failed("its results are not whole", command)
         if head[1] != 0:
             raise self._failed(f"{_STAGES[head[1]]}, status {head[2]}", command)
-        if wrong := self.call_graph.exceeded(self.report.prefix, head[3:5], STACK_BYTES):
+        called = [f"{self.report.prefix}_{name}" for name in ("init", "learn" if self.report.learns else "run")]
+        if wrong := self.call_graph.exceeded(called, head[3:5], STACK_BYTES):
             raise self._failed(wrong, command)
-        first, rest = self._results(written)
-        return first, self._results(rest)[0], head
+        return written, head
 
     def _written(self, inputs: Mapping[str, np.ndarray], state: bytes | None) -> bytes:
         """As board/run_model.c reads it."""
@@ -367,83 +378,3 @@ def _texts(contents: bytes, count: int, at: int) -> tuple[np.ndarray, int]:
         texts[number] = contents[begin:end].decode(errors="surrogateescape")
         at = end
     return texts, at
-
-
-def _entry(tensor: Tensor, count: str) -> str:
-    """`count`: in C, of elements, where the shape is not fixed."""
-    if tensor.is_static:
-        count = f"{prod(tensor.static_shape)}u"
-    if tensor.dtype is string:
-        return f"MCC_HOST_STRINGS({tensor.symbol}, {count})"
-    nbytes = f"{tensor.nbytes}u" if tensor.is_static else f"((size_t){count} * {tensor.dtype.bits}u + 7u) / 8u"
-    return f"MCC_HOST_EACH({tensor.symbol}, {nbytes})"
-
-
-def _not_fixed(report: Report) -> list[str]:
-    """Sizes that come with the inputs, shapes that are known after a run, and the state."""
-    lines = []
-    if not all(tensor.is_static for tensor in (*report.inputs, *report.outputs)):
-        shapes = " ".join(f"SHAPE({t.symbol}, {len(t.shape)})" for t in report.outputs if not t.is_static)
-        lines.append(f"#define MCC_HOST_SHAPES(SHAPE) {shapes}")
-    if report.given:
-        sizes = ", ".join(f"(mcc_index)(n)[{number}]" for number in range(len(report.given)))
-        lines.append(f"#define MCC_HOST_GIVEN {len(report.given)}")
-        lines.append(f"#define MCC_HOST_RESIZE(m, n) {report.prefix}_resize(m, {sizes})")
-    return lines + ([f"#define MCC_HOST_STATE_BYTES {report.state_bytes}u"] if report.state_bytes else [])
-
-
-def _placed(report: Report) -> list[str]:
-    """Memory for what lies outside the arena, and accessors as of what lies inside."""
-    lines, calls = [], []
-    for way, tensors in (("input", report.inputs), ("output", report.outputs)):
-        for tensor in (t for t in tensors if t.room):
-            name, c = f"{way}_{tensor.symbol}", tensor.dtype.storage_c
-            lines.append(f"static MCC_ALIGNED({max(tensor.align, 8)}) uint8_t outside_{name}[{tensor.room}];")
-            lines.append(f"#define {report.prefix}_{name}(m) ((void)(m), ({c} *)(void *)outside_{name})")
-            given = f"({c} *)(void *)outside_{name}"
-            if tensor.rows:
-                fields = f"outside_{name}, {tensor.rows.bytes}u, {tensor.rows.count}, 0"
-                lines.append(f"static mcc_array_rows rows_{name} = {{{fields}}};")
-                given = f"mcc_fetch_array, &rows_{name}"
-            calls.append(f"{report.prefix}_set_{name}(m, {given})")
-    return [*lines, f"#define MCC_HOST_PLACE(m) {' | '.join(calls) or 'MCC_OK'}"]
-
-
-def _arenas(report: Report) -> list[str]:
-    """One piece of memory for all arenas, one after the other, each at a multiple of what it asks for."""
-    names = [
-        f"{report.prefix.upper()}_ARENA{f'_{arena.pool.upper()}' if arena.pool else ''}" for arena in report.arenas
-    ]
-    align, at, arguments = max(arena.align for arena in report.arenas), "0u", []
-    for name in names:
-        arguments.append(f"(a) + ({at}), {name}_BYTES")
-        at = f"{at} + ({name}_BYTES + {align - 1}u) / {align}u * {align}u" if len(names) > 1 else f"{name}_BYTES"
-    return [
-        f"#define MCC_HOST_ARENA_BYTES ({at})",
-        f"#define MCC_HOST_ARENA_ALIGN {align}u",
-        f"#define MCC_HOST_INIT(m, a, w, s) {report.prefix}_init(m, {', '.join(arguments)}, w, s)",
-    ]
-
-
-def _model_header(report: Report, dump: bool) -> str:
-    """What board/run_model.c knows of the model."""
-    lists = []
-    for word, tensors in (("INPUTS", report.inputs), ("OUTPUTS", report.outputs)):
-        count = "count_of_next(file)" if word == "INPUTS" else "count_{}(file, m)"
-        each = " ".join(_entry(tensor, count.format(tensor.symbol)) for tensor in tensors)
-        lists.append(f"#define MCC_HOST_{word}(MCC_HOST_EACH, MCC_HOST_STRINGS) {each}")
-    strings = [tensor.nbytes // 16 for tensor in (*report.inputs, *report.outputs) if tensor.dtype is string]
-    if strings:
-        lists.append(f"#define MCC_HOST_TEXT_BYTES {256 + 16 * sum(strings)}u")
-    return "\n".join(
-        [
-            f'#include "{report.prefix}.h"',
-            f"#define MCC_HOST_PREFIX {report.prefix}",
-            *_arenas(report),
-            *lists,
-            *_placed(report),
-            *_not_fixed(report),
-            *(["#define MCC_HOST_DUMP"] if dump else []),
-            "",
-        ]
-    )

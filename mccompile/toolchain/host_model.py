@@ -43,15 +43,15 @@ def host_model_header(report: Report) -> str:
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
         + (f"#define MCC_HOST_ROWS(MCC_HOST_EACH) {' '.join(rows)}\n" if rows else "")
-        + _learning(report)
+        + learning_macros(report)
         + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")
     )
 
 
-def _learning(report: Report) -> str:
+def learning_macros(report: Report) -> str:
     """Where weights move in the call that learns, there is no step."""
     arguments = {phase.name: ", rate" * bool(phase.arguments) for phase in report.phases}
-    if "learn" not in arguments:
+    if not report.learns:
         return ""
     step = f"{report.prefix}_step(m, rate)" if "step" in arguments else "MCC_OK"
     learn = f"{report.prefix}_learn(m{arguments['learn']})"

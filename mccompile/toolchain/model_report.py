@@ -99,6 +99,10 @@ class Report:
     def state_bytes(self) -> int:
         return sum(state.nbytes for state in self.states) + (_COUNT if self.warm_up else 0)
 
+    @property
+    def learns(self) -> bool:
+        return any(phase.name == "learn" for phase in self.phases)
+
     def resets(self, before: Mapping[str, int], now: Mapping[str, int]) -> bool:
         """Do other sizes than before reset it? Those in its shapes do."""
         known = {name: dims.symbol(name, low, high) for name, (low, high) in self.given.items()}

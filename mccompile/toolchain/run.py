@@ -11,7 +11,7 @@ import ctypes
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,7 @@ class Model:
         ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
         if self.report.given:
             self.resize(given_sizes(self.report, inputs))
-        for pointer, content in self._contents(inputs):
-            ffi.memmove(pointer, content, len(content))
+        self._fill(self._contents(inputs, set(self.report.phases[0].inputs) if self.report.phases else None))
         self._check_status("run", c.mcc_host_run(model))
         self._check_memory()
         results = {}
@@ -114,6 +113,20 @@ class Model:
             else:
                 results[tensor.name] = from_bytes(content, tensor.dtype, shape)
         return results
+
+    def learn(self, inputs: Mapping[str, np.ndarray], rate: float) -> float:
+        """The loss of a batch; gradients are kept, or weights moved."""
+        check_inputs(self.report, inputs)
+        c, model = self._library.functions, self._pointer(self._struct)
+        self._fill(self._contents(inputs))
+        self._check_status("learn", c.mcc_host_learn(model, rate))
+        self._check_memory()
+        return float(c.mcc_host_loss(model))
+
+    def step(self, rate: float) -> None:
+        """Moves the weights by what was learned since the last step; where it moved them at once, nothing."""
+        self._check_status("step", self._library.functions.mcc_host_step(self._pointer(self._struct), rate))
+        self._check_memory()
 
     def dump(self, inputs: Mapping[str, np.ndarray], state: bytes = b"") -> bytes:
         """What the steps of a run make, as mcc_dump.h writes it. It begins with `state`, or that after init."""
@@ -137,19 +150,22 @@ class Model:
     def time(self, inputs: Mapping[str, np.ndarray], runs: int) -> list[float]:
         """Seconds that each of so many runs takes. Inputs are written before each, outside of what is timed."""
         check_inputs(self.report, inputs)
-        ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
+        c, model = self._library.functions, self._pointer(self._struct)
         contents = self._contents(inputs)
         seconds = []
         for _ in range(runs):
-            for pointer, content in contents:
-                ffi.memmove(pointer, content, len(content))
+            self._fill(contents)
             start = time.perf_counter()
             status = c.mcc_host_run(model)
             seconds.append(time.perf_counter() - start)
             self._check_status("run", status)
         return seconds
 
-    def _contents(self, inputs: Mapping[str, np.ndarray]) -> list[tuple[Any, bytes]]:
+    def _fill(self, contents: Sequence[tuple[Any, bytes]]) -> None:
+        for pointer, content in contents:
+            self._library.ffi.memmove(pointer, content, len(content))
+
+    def _contents(self, inputs: Mapping[str, np.ndarray], only: Set[str] | None = None) -> list[tuple[Any, bytes]]:
         """Where each input goes, and what. Texts stay where they are until the next ones come."""
         given = {tensor.name: encoded(inputs[tensor.name]) for tensor in self.report.inputs if tensor.dtype is string}
         self._texts = np.frombuffer(b"".join(text for texts in given.values() for text in texts) + b"\0", np.uint8)
@@ -160,6 +176,8 @@ class Model:
             return self._library.functions.mcc_host_input(self._pointer(self._struct), place)
 
         for tensor in self.report.inputs:
+            if only is not None and tensor.name not in only:
+                continue
             if tensor.dtype is string:
                 content, place = descriptors(given[tensor.name], place)
             else:

@@ -73,9 +73,9 @@ class CallGraph:
                 left += found[name].calls
         return dict(sorted(found.items()))
 
-    def exceeded(self, prefix: str, used: Sequence[int], room: int) -> str:
-        """What is wrong with the bytes that init and a run of a model have taken; empty: nothing."""
-        for name, taken in zip((f"{prefix}_init", f"{prefix}_run"), used, strict=True):
+    def exceeded(self, functions: Sequence[str], used: Sequence[int], room: int) -> str:
+        """What is wrong with the bytes that calls of functions have taken; empty: nothing."""
+        for name, taken in zip(functions, used, strict=True):
             bound = self.bound(name)
             if taken == UNKNOWN:
                 continue

@@ -26,6 +26,7 @@ COMMANDS = {
     "bench conv.onnx": "bench",
     "boards stm32f4": "boards",
     "check conv.onnx --runs 1": "check",
+    "check conv.onnx --runs 1 --loss mse:y": "check",
     "check conv.onnx --runs 1 --target generic,cortex-m4": "check",
     "compare dumping dump.bin --model conv.onnx": "compare",
     "conv.onnx -o out": "compile",

@@ -51,6 +51,7 @@ def test_recursion_pointers_to_functions_and_variable_arrays_have_no_bound(code:
 
 def test_what_takes_more_than_its_bound_is_named() -> None:
     graph = CallGraph({"m_run": Frame(8, {"f": 8}), "f": Frame(20, {}), "m_init": Frame(4, {"unheard_of": 4})})
-    assert graph.exceeded("m", (400, 28), 4096) == graph.exceeded("m", (UNKNOWN, UNKNOWN), 4096) == ""
-    assert graph.exceeded("m", (4, 32), 4096).startswith("m_run took 32 bytes of stack, more than its bound of 28")
-    assert graph.exceeded("m", (4096, 28), 4096) == "m_init needs more than 4096 bytes of stack"
+    called = ("m_init", "m_run")
+    assert graph.exceeded(called, (400, 28), 4096) == graph.exceeded(called, (UNKNOWN, UNKNOWN), 4096) == ""
+    assert graph.exceeded(called, (4, 32), 4096).startswith("m_run took 32 bytes of stack, more than its bound of 28")
+    assert graph.exceeded(called, (4096, 28), 4096) == "m_init needs more than 4096 bytes of stack"

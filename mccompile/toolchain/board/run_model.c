@@ -3,45 +3,7 @@
  * the same arena, with the state set back between, and writes "results.bin": the outputs of both runs (sizes before those
  * that are not fixed), the state after each, and 8 words of 32 bits that say how it went. Arena and struct lie between
  * guards, and are poisoned before the model is initialised; at the end the weights must still have their checksums. */
-#include <string.h>
-
-#include "board.h"
-#include "mcc_host_model.h"
-
-#define PASTE(a, b) a##b
-#define JOIN(a, b) PASTE(a, b)
-#define NAME(rest) JOIN(MCC_HOST_PREFIX, rest)
-extern const uint64_t NAME(_weights)[]; /* declared again where the blob is external */
-extern const size_t NAME(_weights_bytes);
-
-#define GUARD 0xC3
-#define GUARD_BYTES 64u
-#define POISON 0xA5
-
-enum { MAGIC = 0x4D434352, STAGE_DONE = 0, STAGE_READ, STAGE_INIT, STAGE_RUN, STAGE_GUARD, STAGE_WEIGHTS, STAGE_RESIZE };
-
-/* Aligned as promised, and no better: an odd multiple. */
-static MCC_ALIGNED(2 * MCC_HOST_ARENA_ALIGN) uint8_t
-    memory[MCC_HOST_ARENA_ALIGN + GUARD_BYTES * 2u + MCC_HOST_ARENA_BYTES + 2u * MCC_HOST_ARENA_ALIGN];
-static NAME(_model) model;
-static uint32_t head[8]; /* MAGIC, stage and status where it ended, stack of init and of a run, bytes of the struct, 0, 0 */
-
-static void fill(uint8_t *p, int value, size_t count) { memset(p, value, count); }
-
-static int is_whole(const uint8_t *p)
-{
-    size_t i;
-    for (i = 0; i < GUARD_BYTES; i++)
-        if (p[i] != GUARD) return 0;
-    return 1;
-}
-
-static int put(int file, const void *from, size_t bytes)
-{
-    return bytes == 0u || board_write(file, from, bytes) == bytes;
-}
-
-static int get(int file, void *to, size_t bytes) { return bytes == 0u || board_read(file, to, bytes) == bytes; }
+#include "model_memory.h"
 
 #ifdef MCC_HOST_TEXT_BYTES
 static uint8_t texts[MCC_HOST_TEXT_BYTES]; /* of the inputs: words, not books */
@@ -178,33 +140,13 @@ static int set_dump(NAME(_model) *m, int run)
 #define set_dump(m, run) 1
 #endif
 
-static int ended(int file, uint32_t stage, uint32_t status)
-{
-    head[1] = stage;
-    head[2] = status;
-    return put(file, head, sizeof head) ? 0 : 97;
-}
-
 int main(void)
 {
     const int results = board_open("results.bin", 1);
-    uint8_t *arena = memory + GUARD_BYTES;
     mcc_status status;
     int run;
     if (results < 0) return 98;
-    while (((uintptr_t)arena & (2u * MCC_HOST_ARENA_ALIGN - 1u)) != MCC_HOST_ARENA_ALIGN) arena++;
-    head[0] = MAGIC;
-    head[5] = (uint32_t)sizeof model;
-    fill(memory, GUARD, sizeof memory);
-    fill(arena, POISON, MCC_HOST_ARENA_BYTES);
-    memset(&model, POISON, sizeof model);
-
-    board_paint_stack();
-    board_count_begin();
-    status = MCC_HOST_INIT(&model, arena, NAME(_weights), NAME(_weights_bytes));
-    board_count_end();
-    head[3] = (uint32_t)board_stack_used();
-    if (status == MCC_OK) status = (mcc_status)(MCC_HOST_PLACE(&model));
+    status = begin();
     if (status != MCC_OK) return ended(results, STAGE_INIT, (uint32_t)status);
     for (run = 0; run < 2; run++) {
         const int inputs = board_open("inputs.bin", 0);
@@ -220,10 +162,9 @@ int main(void)
         board_count_end();
         head[4] = (uint32_t)board_stack_used();
         if (status != MCC_OK) return ended(results, STAGE_RUN, (uint32_t)status);
-        if (!is_whole(arena - GUARD_BYTES) || !is_whole(arena + MCC_HOST_ARENA_BYTES))
-            return ended(results, STAGE_GUARD, 0u);
+        if (!is_within()) return ended(results, STAGE_GUARD, 0u);
         if (!write_outputs(results, &model) || !put_state(results, &model)) return 97;
     }
-    status = MCC_HOST_INIT(&model, arena, NAME(_weights), NAME(_weights_bytes));
+    status = INIT();
     return ended(results, status == MCC_OK ? STAGE_DONE : STAGE_WEIGHTS, (uint32_t)status);
 }

@@ -15,7 +15,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,20 +23,24 @@ import numpy as np
 import onnx
 
 from mccompile.base.errors import STRICT, MccError
+from mccompile.check.learning import Arrays, Reference
+from mccompile.check.lessons import Lesson
 from mccompile.driver import Options
 from mccompile.driver.training import _REFUSED, train
+from mccompile.frontend.judged import judged as judge_graph
 from mccompile.judge.rules import NoWitness
+from mccompile.toolchain.learning import Told
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz import machines, options, report, subject, trial
 
-from .lessons import Lesson, draw
-from .programs import Died, Told, run
-from .reference import Arrays, Optimizer, Place, Reference
+from .lessons import Lesson as Drawn
+from .lessons import draw
+from .programs import Died, run
 
 OK, NEAR, REFUSED, UNKNOWN, WRONG, CRASH = "ok", "near", "refused", "unknown", "wrong", "crash"
 GOOD = (OK, NEAR, REFUSED, UNKNOWN)
 PLACES = 8  # whose gradients are compared, per batch
-MOVED = 3  # times that a reference is moved by a millionth, where it seems to be off
+RTOL = 1e-4
 APART = ("mem", "blob", "tuned", "threads", "io_layout", "dims", "bounds", "weights_section", "single_file")
 
 
@@ -78,11 +82,11 @@ def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[
         file, folder = Path(name, "net.onnx"), Path(name, "out")
         onnx.save(lesson.model, file)
         try:
-            judged = Reference(lesson)
+            judged = Reference(judge_graph(lesson.model), lesson.asked)
             with trial.limited(trial.COMPILE_SECONDS):
                 train(file, lesson.asked, chosen).write(folder)
             told = run(lesson, folder, read_report(folder), build)
-            kind, detail = compared(judged, told, chance)
+            kind, detail = compared(judged, lesson.batches, told, chance)
         except NoWitness as why:
             return UNKNOWN, str(why)
         except MccError as error:
@@ -96,101 +100,26 @@ def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[
     return kind, f"{detail}\n{asked}\n{report.as_text(lesson.model)}" if kind not in GOOD else detail
 
 
-def _options(chance: np.random.Generator, lesson: Lesson, machine: machines.Machine) -> Options:
+def _options(chance: np.random.Generator, lesson: Drawn, machine: machines.Machine) -> Options:
     """Those that learning has, as the fuzzer draws them."""
     drawn, plain = options.draw(chance, subject.Subject(lesson.model, ()), machine), Options()
     left = {field: getattr(plain, field) for field in (*_REFUSED, *APART)}
     return replace(drawn, **left, name="net")
 
 
-def compared(judged: Reference, told: Told, chance: np.random.Generator) -> tuple[str, str]:
+def compared(judged: Reference, batches: Sequence[Arrays], told: Told, chance: np.random.Generator) -> tuple[str, str]:
     """`ok` or `near` (off by no more than a reference that is moved by a millionth), or what is wrong."""
     if any(told.weights[0][name].tobytes() != told.weights[-1][name].tobytes() for name in told.weights[0]):
         return WRONG, "forget gives other weights than the file has"
     if not all(np.isfinite(array).all() for weights in told.weights for array in weights.values()):
         return UNKNOWN, "weights are not finite"
-    lesson = judged.lesson
-    steps, near, since = Optimizer(lesson), 0, 0
-    for number in range(len(lesson.batches)):
-        since = 1 if lesson.asked.at_once else since + 1
-        for what, mine, wanted in _seen(judged, told, number, since, chance):
-            right = wanted(None)
-            off = abs(mine - right)
-            if not off <= 1e-4 * max(1e-2, abs(mine)):
-                most = max(abs(wanted(chance) - right) for _ in range(MOVED))
-                if not off <= 30 * most:
-                    return WRONG, f"{what} of batch {number} is {mine:.8g}, not {right:.8g}, which moves by {most:.3g}"
-                near += 1
-        if lesson.asked.at_once or since < lesson.asked.accumulate:
-            continue
-        for name, array in steps.step(told.weights[number], told.sums[number], since).items():
-            got = told.weights[number + 1][name]
-            if not np.allclose(got, array, rtol=1e-5, atol=1e-7):
-                return WRONG, f"step {number} makes {name} {got.tolist()}, not {array.tolist()}"
-        since = 0
+    lesson = Lesson(judged, batches, told, [int(chance.integers(1 << 30))])
+    near = 0
+    for found in lesson.findings(RTOL, PLACES, PLACES):
+        if found.verdict == WRONG:
+            return WRONG, str(found)
+        near += found.verdict == NEAR
     return (NEAR, "") if near else (OK, "")
-
-
-Wanted = Callable[[np.random.Generator | None], float]  # moved a little, or as it is
-
-
-def _seen(
-    judged: Reference, told: Told, number: int, since: int, chance: np.random.Generator
-) -> Iterator[tuple[str, float, Wanted]]:
-    """What a batch leads to, and what it should: the loss, some elements of what comes out, and of gradients."""
-    lesson = judged.lesson
-    before, after = told.weights[number], told.weights[number + 1]
-    batches = lesson.batches[number + 1 - since : number + 1]
-    yield (
-        "the loss",
-        told.losses[number],
-        lambda shake: judged.loss(_shaken(before, shake), _shaken(batches[-1], shake)),
-    )
-    for at in _places(told.outputs[number], chance):
-        yield (
-            f"{lesson.output}{list(at)}",
-            float(told.outputs[number][at]),
-            lambda shake, at=at: float(judged.output(_shaken(after, shake), _shaken(batches[-1], shake))[at]),
-        )
-    averages = judged.averages(before, batches[-1])
-    for name, at in [(name, at) for name, array in averages.items() for at in _places(array, chance)]:
-        yield (
-            f"the average {name}{list(at)}",
-            float(after[name][at]),
-            lambda shake, name=name, at=at: float(judged.averages(before, _shaken(batches[-1], shake))[name][at]),
-        )
-    places = [(name, at) for name, w in before.items() if name not in averages for at in _places(w, chance)]
-    for number_of in chance.permutation(len(places))[:PLACES]:
-        place = name, at = places[number_of]
-        if judged.slope(before, batches, place) is None:
-            continue
-        if lesson.asked.at_once:
-            if abs(before[name][at]) > 2:  # a step loses too many digits
-                continue
-            mine = (float(before[name][at]) - float(after[name][at])) / lesson.optimizer.lr
-        else:
-            mine = float(told.sums[number][name][at])
-
-        def slope(shake: np.random.Generator | None, place: Place = place) -> float:
-            found = judged.slope(_shaken(before, shake), [_shaken(batch, shake) for batch in batches], place)
-            return np.inf if found is None else found
-
-        yield f"the gradient of {name}{list(at)}", mine, slope
-
-
-def _places(array: np.ndarray, chance: np.random.Generator) -> list[tuple[int, ...]]:
-    flat = chance.permutation(array.size)[:PLACES]
-    return [tuple(int(n) for n in np.unravel_index(place, array.shape)) for place in flat]
-
-
-def _shaken(arrays: Arrays, chance: np.random.Generator | None) -> Arrays:
-    """Floats, moved by a millionth."""
-    if chance is None:
-        return arrays
-    return {
-        name: array * (1 + 1e-6 * chance.normal(size=array.shape)) if array.dtype.kind == "f" else array
-        for name, array in arrays.items()
-    }
 
 
 if __name__ == "__main__":

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mccompile.toolchain.learning import Told
 from mccompile.toolchain.model_report import Report, Tensor
 from tests.fuzz.machines import Build
-from tests.fuzz.subject import Arrays
 
 from .lessons import Lesson
 
@@ -76,16 +75,6 @@ class Died(Exception):
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
         self.kind = kind
-
-
-@dataclass
-class Told:
-    """Of one program; weights are those in front of the first batch, behind each, and after all was forgotten."""
-
-    weights: list[Arrays]
-    losses: list[float]
-    sums: list[Arrays]
-    outputs: list[np.ndarray]
 
 
 def run(lesson: Lesson, folder: Path, report: Report, build: Build) -> Told:
@@ -167,6 +156,6 @@ def _read(told: bytes, lesson: Lesson, learned: Sequence[Tensor], sums: Sequence
         found.losses.append(float(array(())))
         found.sums.append({n.removesuffix(".gradient"): a for n, a in arrays(sums).items()})
         found.weights.append(arrays(learned))
-        found.outputs.append(array(output.static_shape))
+        found.outputs.append({output.name: array(output.static_shape)})
     found.weights.append(arrays(learned))
     return found

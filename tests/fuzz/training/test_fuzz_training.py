@@ -8,16 +8,18 @@ import numpy as np
 import onnx
 import pytest
 
+from mccompile.check.learning import Arrays, Reference
 from mccompile.driver import Options
 from mccompile.driver.training import train
+from mccompile.frontend.judged import judged
 from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning
+from mccompile.toolchain.learning import Told
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz.machines import MACHINES, Build
 from tests.fuzz.training.__main__ import GOOD, OK, WRONG, compared, verdict
 from tests.fuzz.training.lessons import Lesson
-from tests.fuzz.training.programs import Told, run
-from tests.fuzz.training.reference import Reference
+from tests.fuzz.training.programs import run
 from tests.python.test_trainer import batches, network
 
 
@@ -38,19 +40,24 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lesson, Told]:
     return lesson, run(lesson, folder / "out", read_report(folder / "out"), Build(MACHINES[0], "cc", ("-O0",)))
 
 
-def _more(arrays: list[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+def _more(arrays: list[Arrays]) -> list[Arrays]:
     """By a thousandth."""
     return [{name: array * np.float32(1.001) for name, array in each.items()} for each in arrays]
 
 
+def _verdict(lesson: Lesson, told: Told) -> tuple[str, str]:
+    judge = Reference(judged(lesson.model), lesson.asked)
+    return compared(judge, lesson.batches, told, np.random.default_rng(0))
+
+
 def test_what_is_right_is_taken(learned: tuple[Lesson, Told]) -> None:
     lesson, told = learned
-    assert compared(Reference(lesson), told, np.random.default_rng(0)) == (OK, "")
+    assert _verdict(lesson, told) == (OK, "")
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [("sums", "the gradient of"), ("losses", "the loss"), ("outputs", "p["), ("beta2", "step 1 makes")],
+    [("sums", "the gradient of"), ("losses", "the loss"), ("outputs", "p["), ("beta2", "the new")],
 )
 def test_what_is_wrong_is_seen(learned: tuple[Lesson, Told], wrong: str, said: str) -> None:
     lesson, told = learned
@@ -59,9 +66,9 @@ def test_what_is_wrong_is_seen(learned: tuple[Lesson, Told], wrong: str, said: s
     elif wrong == "losses":
         told = replace(told, losses=[loss * 1.001 for loss in told.losses])
     elif wrong == "outputs":
-        told = replace(told, outputs=[array * np.float32(1.001) for array in told.outputs])
+        told = replace(told, outputs=_more(told.outputs))
     else:
         lesson = replace(lesson, asked=replace(lesson.asked, optimizer=optimizer("adam,beta2=0.9")))
-    kind, why = compared(Reference(lesson), told, np.random.default_rng(0))
+    kind, why = _verdict(lesson, told)
     assert kind == WRONG
     assert said in why

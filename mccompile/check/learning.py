@@ -1,4 +1,4 @@
-"""What a network should learn, without anything of the compiler: losses of what the judge computes in float64, central
+"""What a network should learn, without anything that makes code: losses of what the judge computes in float64, central
 differences of them, and optimizers as PyTorch documents them."""
 
 from __future__ import annotations
@@ -9,40 +9,40 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.frontend.judged import judged
-from mccompile.judge.rules import Graph, Node, NoWitness
-from mccompile.judge.run import judge
-from mccompile.passes.learn.batch_norm import BatchNorm
-
-from .lessons import Lesson
+from ..judge.rules import Graph, Node, NoWitness
+from ..judge.run import judge
+from ..passes.learn.batch_norm import BatchNorm
+from ..passes.learn.phase_graphs import Learning
 
 Arrays = Mapping[str, np.ndarray]
-Place = tuple[str, tuple[int, ...]]  # an element of a weight
 STEP = 1e-5
 
 
 class Reference:
-    def __init__(self, lesson: Lesson) -> None:
-        self.lesson = lesson
-        self.graph = judged(lesson.model)
-        ends = [node.op_type for node in lesson.model.graph.node if lesson.output in node.output]
-        self.end = ends[0] if ends else ""
+    def __init__(self, graph: Graph, asked: Learning) -> None:
+        self.graph, self.asked = graph, asked
+        kind, colon, name = asked.loss.partition(":")
+        self.kind, self.name = (kind, name) if colon else ("", kind)
+        end = next((node for node in graph.nodes if self.name in node.outputs), None)
+        undone = end is not None and (self.kind, end.op) in (("cross_entropy", "Softmax"), ("bce", "Sigmoid"))
+        self.logits = end.inputs[0] if end is not None and undone else ""  # whose logarithms are exact
+        self.end = end
 
     def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
         """Of inference."""
-        return self._computed(self.graph, weights, batch)[self.lesson.output]
+        return self._computed(self.graph, weights, batch)[self.name]
 
     def _computed(self, graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:
         graph = replace(graph, constants={**graph.constants, **weights})
         given = {name: array for name, array in batch.items() if name != "target"}
         found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given).items()}
-        if not np.isfinite(found[self.lesson.output]).all():
+        if not np.isfinite(found[self.name]).all():
             raise NoWitness("what comes out is not finite")
         return found
 
     def batch_norms(self, weights: Arrays) -> list[Node]:
         """Those that take the statistics of the batch, as their averages are kept."""
-        if self.lesson.asked.batch_norm != BatchNorm.TRAIN:
+        if self.asked.batch_norm != BatchNorm.TRAIN:
             return []
         known = [node for node in self.graph.nodes if node.op == "BatchNormalization" and node.inputs[3] in weights]
         return [node for node in known if node.inputs[1] in weights or node.inputs[2] in weights]
@@ -54,7 +54,8 @@ class Reference:
             replace(node, attributes={**node.attributes, "training_mode": 1}) if node in own else node
             for node in self.graph.nodes
         ]
-        outputs = dict.fromkeys([*self.graph.outputs, *(node.inputs[0] for node in own)])
+        logits = [self.logits] if self.logits else []
+        outputs = dict.fromkeys([*self.graph.outputs, *logits, *(node.inputs[0] for node in own)])
         return replace(self.graph, nodes=tuple(changed), outputs=tuple(outputs))
 
     def averages(self, weights: Arrays, batch: Arrays) -> Arrays:
@@ -69,32 +70,36 @@ class Reference:
         return {name: found[name] for node in own for name in node.inputs[3:5]}
 
     def loss(self, weights: Arrays, batch: Arrays) -> float:
-        y, target = self._computed(self.learning(weights), weights, batch)[self.lesson.output], batch["target"]
-        kind = self.lesson.kind
-        if kind in ("mse", "huber"):
+        computed = self._computed(self.learning(weights), weights, batch)
+        y, target = computed[self.name], batch.get("target")
+        if target is None:
+            return float(y.reshape(()))
+        if self.kind in ("mse", "huber"):
             far = np.abs(y - target)
-            each = far**2 if kind == "mse" else np.where(far < 1, far**2 / 2, far - 0.5)
+            each = far**2 if self.kind == "mse" else np.where(far < 1, far**2 / 2, far - 0.5)
             return float(each.mean())
-        if kind == "bce":
-            if not ((y > 1e-9) & (y < 1 - 1e-9)).all():
-                raise NoWitness("a logarithm of nearly 0")
-            return float(-(target * np.log(y) + (1 - target) * np.log(1 - y)).mean())
+        if self.kind == "bce":
+            x = computed[self.logits] if self.logits else _logarithm(y) - _logarithm(1 - y)
+            return float((np.maximum(x, 0) - x * target + np.log1p(np.exp(-np.abs(x)))).mean())
         axis = min(1, y.ndim - 1)
-        if kind == "cross_entropy" and self.end == "Softmax":
-            if not (y > 1e-30).all():
-                raise NoWitness("a logarithm of nearly 0")
-            y = np.log(y)
-        elif kind == "cross_entropy":
-            y = y - y.max(axis, keepdims=True)
-            y = y - np.log(np.exp(y).sum(axis, keepdims=True))
+        if self.kind == "cross_entropy":
+            y = _log_softmax(self._scores(computed, axis), axis)
         return float(-np.take_along_axis(y, np.expand_dims(target, axis), axis).mean())
 
-    def slope(self, weights: Arrays, batches: Sequence[Arrays], place: Place) -> float | None:
-        """Of the sum of the losses; None where it bends."""
+    def _scores(self, computed: Arrays, axis: int) -> np.ndarray:
+        """Of classes; where these are not what a Softmax goes along, its logarithms."""
+        y = computed[self.name]
+        if not self.logits or self.end is None:
+            return y
+        along = self.end.attributes.get("axis", -1 if self.end.version >= 13 else 1)
+        return computed[self.logits] if along % y.ndim == axis else y
+
+    def slope(self, weights: Arrays, batches: Sequence[Arrays], along: Arrays) -> float | None:
+        """Of the sum of the losses along a direction in the space of weights; None where it bends."""
         total = 0.0
         for batch in batches:
             middle = self.loss(weights, batch)
-            ahead, behind, far = (self.loss(_moved(weights, place, step), batch) for step in (STEP, -STEP, 3 * STEP))
+            ahead, behind, far = (self.loss(_moved(weights, along, step), batch) for step in (STEP, -STEP, 3 * STEP))
             first, second, third = (ahead - middle) / STEP, (middle - behind) / STEP, (far - ahead) / (2 * STEP)
             size = max(1e-2, abs(first), abs(second))
             if not max(abs(first - second), abs(first - third)) < 1e-2 * size:
@@ -103,18 +108,36 @@ class Reference:
         return total
 
 
-def _moved(weights: Arrays, place: Place, step: float) -> Arrays:
-    name, index = place
-    moved = weights[name].astype(np.float64)
-    moved[index] += step
-    return {**weights, name: moved}
+def _logarithm(array: np.ndarray) -> np.ndarray:
+    if not (array > 1e-9).all():
+        raise NoWitness("a logarithm of nearly 0")
+    return np.asarray(np.log(array))
+
+
+def _log_softmax(y: np.ndarray, axis: int) -> np.ndarray:
+    y = y - y.max(axis, keepdims=True)
+    return np.asarray(y - np.log(np.exp(y).sum(axis, keepdims=True)))
+
+
+def _moved(weights: Arrays, along: Arrays, step: float) -> Arrays:
+    return {**weights, **{name: weights[name].astype(np.float64) + step * way for name, way in along.items()}}
+
+
+def shaken(arrays: Arrays, chance: np.random.Generator | None) -> Arrays:
+    """Floats, moved by a millionth."""
+    if chance is None:
+        return arrays
+    return {
+        name: array * (1 + 1e-6 * chance.normal(size=array.shape)) if array.dtype.kind == "f" else array
+        for name, array in arrays.items()
+    }
 
 
 class Optimizer:
     """One step after the other, in float64."""
 
-    def __init__(self, lesson: Lesson) -> None:
-        self.asked, self.chosen = lesson.asked, lesson.optimizer
+    def __init__(self, asked: Learning) -> None:
+        self.asked, self.chosen = asked, asked.optimizer
         self.steps = 0
         self.kept: dict[str, dict[str, Any]] = {}
 
@@ -127,7 +150,7 @@ class Optimizer:
             means = {name: mean * min(1.0, self.asked.clip / (norm + 1e-6)) for name, mean in means.items()}
         return {name: self._moved(name, weights[name].astype(np.float64), means[name]) for name in means}
 
-    def _moved(self, name: str, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+    def _moved(self, name: str, w: Any, g: Any) -> Any:
         o: Any = self.chosen
         kept = self.kept.setdefault(name, {"v": 0.0, "m": 0.0})
         if o.name == "adamw":
