@@ -10,11 +10,14 @@ from mccompile.base.dtypes import f16, f32, f64, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, memory_order, nest
 from mccompile.codegen.moves import along
+from mccompile.codegen.traffic import AROUND, functions_called, has_traffic
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import Index, apply, cast, index, operand, walk
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.resize import Resize
+
+EACH = 7  # instructions of a tap: its place, its factor, the element, the sum, the loop
 
 
 class ResizeTaps(Kernel):
@@ -55,6 +58,10 @@ class ResizeTaps(Kernel):
         return No(reason) if reason else Needs(rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
+        if has_traffic(target):
+            each = AROUND / 2 + len(call.ins) + functions_called(call)
+            instructions = upper(call.macs) * EACH + upper(call.outs[0].type.count) * each
+            return Cost(instructions / target.machine.issue, code=300)
         return Cost(upper(call.macs) * 0.5 * target.machine.element, code=300)
 
     def unpassed(self, call: Call) -> frozenset[str]:

@@ -94,16 +94,16 @@ def operations(expr: Expr | None) -> int:
     return casts + sum(OPERATIONS.get(node.function, 1) for node in nodes if isinstance(node, Apply))
 
 
+def functions_called(call: Call) -> int:
+    """Instructions that the expressions of an element take in plain C."""
+    nodes = (node for expr in call.kind.expressions() for node in set(walk(expr)) if isinstance(node, Apply))
+    return sum(LIBRARY * OPERATIONS[node.function] if node.function in OPERATIONS else 1 for node in nodes)
+
+
 def one_by_one(call: Call, target: Target) -> float:
     """Cycles of a loop over the elements of a result in plain C."""
-    machine, each = target.machine, 0
-    for expr in call.kind.expressions():
-        each += sum(
-            LIBRARY * OPERATIONS[node.function] if node.function in OPERATIONS else 1
-            for node in set(walk(expr))
-            if isinstance(node, Apply)
-        )
-    instructions = AROUND / 2 + len(call.ins) + 1 + each
+    machine = target.machine
+    instructions = AROUND / 2 + len(call.ins) + 1 + functions_called(call)
     cycles = max(instructions / machine.issue, len(call.ins) / machine.loads, 1 / machine.stores)
     out, order = call.outs[0], memory_order(call.outs[0])
     loops = nest([out.shape[axis] for axis in order], [view.permuted(order) for view in (out, *call.ins)]).loops

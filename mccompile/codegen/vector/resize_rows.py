@@ -1,36 +1,35 @@
-"""resize in vectors, one axis after the other: rows of x are added up to one row of sums, whose elements are then added
-up to results.
+"""Loops and C of a resize of rows: rows of x are added up to one row of sums, whose elements are then added up to
+results.
 
-The innermost resized axis is that of the rows; all others are done first, in vectors along whole rows, whatever lies
-inside of them (channels, or nothing in a planar picture). Along the rows vectors lie on what is inside; where that is
-less than a vector, elements are computed one by one, and only the epilogue is in vectors.
+Floats are in vectors all the way. Other types become floats as rows are added up, in loops over lanes (lanes.py), and
+an epilogue that vectors cannot compute goes in such loops over what is added up.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
 
-from mccompile.base.dims import static
-from mccompile.base.dtypes import f32, i32
-from mccompile.base.tensor import TensorType
-from mccompile.codegen.cases import RELU_OF_SUM, with_picture
-from mccompile.codegen.loops import Nest, index_c, nest
-from mccompile.codegen.tiles import Range, epilogue_alias
-from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, chunks
-from mccompile.codegen.vector.vector_tiles import best_lanes, lanes_of, vector_headers, vector_refusal
-from mccompile.codegen.windows import ring_row, ring_rows
-from mccompile.expr.ir import operand
-from mccompile.expr.vector_c import refusals, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, static_views
-from mccompile.kinds.resize import Resize
+from ...base.dims import static
+from ...base.dtypes import DType, f32
+from ...expr.ir import Index, operand, walk
+from ...expr.scalar_c import cast_c, load_c, store_c, to_statements
+from ...expr.vector_c import NARROW, refusals, to_vector_statements
+from ...kinds.resize import Resize
+from ...program.ir import Call, View
+from ..lanes import LANES, TYPES, each_lane, lane_pieces, without_branches
+from ..loops import Nest, index_c, nest
+from ..tiles import Range
+from ..windows import ring_row, ring_rows
+from .vector_loops import SHORTEST, Chunk, chunks
 
 MOST_TAPS = 36  # rows that are added up to one
 BLOCK = 4
+KNOWN = (*TYPES, *NARROW)
 
 
 @dataclass(frozen=True)
@@ -41,103 +40,7 @@ class Part:
     lines: tuple[str, ...]
 
 
-class Separable(Kernel):
-    kind = Resize
-
-    def cases(self) -> Sequence[Case]:
-        linear, cubic = Resize((2, 3), (2, 2), f32), Resize((2, 3), (4, 4), f32)
-        cases = [_case(f"channels_{c}", linear, (2, c, 4, 5), (7, 3)) for c in (1, 2, 3, 5, 15, 16, 17, 33, 70)]
-        cases += [
-            _case("cubic", cubic, (1, 19, 5, 6), (7, 11)),
-            _case("planar", linear, (2, 3, 4, 17), (9, 33), last=False),
-            _case("planar_cubic", cubic, (1, 2, 5, 9), (3, 21), last=False),
-            _case("planar_columns", Resize((3,), (2,), f32), (2, 3, 4, 7), (15,), last=False),
-            _case("planar_rows", Resize((2,), (3,), f32), (2, 3, 4, 21), (9,), last=False),
-            _case("rows", Resize((2,), (2,), f32), (1, 5, 6, 4), (11,)),
-            _case("columns", Resize((3,), (2,), f32), (1, 21, 6, 4), (11,)),
-            _case("1d", Resize((2,), (2,), f32), (2, 9, 12), (31,)),
-            _case("3d", Resize((2, 3, 4), (2, 2, 2), f32), (1, 6, 3, 4, 5), (5, 3, 8)),
-            _case("3d_planar", Resize((2, 3, 4), (2, 2, 3), f32), (1, 2, 3, 4, 5), (5, 3, 18), last=False),
-            _case("planar_doubled", linear, (1, 1, 160, 320), (320, 640), last=False),
-            _case("from_one", linear, (1, 6, 1, 1), (3, 5)),
-            _case("to_one", linear, (1, 6, 4, 5), (1, 1)),
-            _case("batch", Resize((0, 2, 3), (2, 2, 2), f32), (2, 6, 4, 5), (3, 2, 6)),
-        ]
-        for name, channels, last, repeated in [
-            ("bias", 19, True, (0, 2, 3)),
-            ("few_channels", 3, True, (0, 2, 3)),
-            ("planar_bias", 3, False, (0, 2, 3)),
-            ("planar_residual", 3, False, ()),
-            ("residual", 19, True, ()),
-            ("other_layout", 6, True, ()),
-        ]:
-            kind = replace(linear, epilogue=RELU_OF_SUM)
-            case = _case(f"epilogue_{name}", kind, (1, channels, 4, 5), (7, 18), last=last)
-            extra = len(case.ins)
-            permute = dict(case.permute) | ({extra: (0, 2, 3, 1)} if last and name != "other_layout" else {})
-            cases.append(replace(case, ins=(*case.ins, case.outs[0]), permute=permute, repeated={extra: repeated}))
-        return cases
-
-    def sized_cases(self) -> Sequence[SizedCase]:
-        return [resize, resize_planar]
-
-    def match(self, call: Call, target: Target) -> No | Needs:
-        kind = call.of(Resize)
-        tables = range(1, kind.fixed)
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
-        if reason:
-            return No(reason)
-        if any(view.buffer.dtype is not f32 for view in (call.ins[0], *call.ins[kind.fixed :], *call.outs)):
-            return No("only for 32-bit floats")
-        if any(0 in view.shape for view in (*call.ins, *call.outs)):
-            return No("there is nothing to compute")
-        if any(call.ins[table].strides[1] != 1 and call.ins[table].shape[1] != 1 for table in tables):
-            return No("taps do not lie side by side in the tables")
-        layout = _Layout(call, self.parameter_names(call)[1])
-        if layout.refusal:
-            return No(layout.refusal)
-        alias = epilogue_alias(call, kind.fixed)
-        blocks = (best_lanes(layout.run, target), lanes_of(target))
-        scratch = layout.floats * 4
-        rows = frozenset(axis for axis in layout.around if call.outs[0].shape[axis] != 1)
-        return Needs(alias=alias, numeric="ulp", blocks=blocks, scratch=scratch, scratch_align=64, rows=rows)
-
-    def cost(self, call: Call, target: Target) -> Cost:
-        layout, wide = _Layout(call, self.parameter_names(call)[1]), lanes_of(target)
-        lanes = best_lanes(layout.run, target)
-        down = -(-layout.width * layout.run // wide) * (layout.products + 2) if layout.others else 0
-        if layout.flat:
-            across = layout.out * layout.run * (layout.taps + 4.0 / layout.block) + layout.made / wide * 4
-        else:
-            across = layout.out * (2 * layout.taps + -(-layout.run // lanes) * (layout.taps + 2.0))
-        rows = prod(loop.extent for loop in layout.outer)
-        return Cost(rows * (down + across + 20), code=600 + 30 * (layout.products + layout.taps))
-
-    def label(self, call: Call) -> str:
-        return "resize_" + "x".join(map(str, call.of(Resize).taps)) + "_rows"
-
-    def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call)
-
-    def unpassed(self, call: Call) -> frozenset[str]:
-        """An axis of one element of x has one position."""
-        names, x = self.parameter_names(call)[1], call.ins[0]
-        layout = _Layout(call, names)
-        still = [axis for axis in layout.others if x.strides[axis] == 0]
-        return frozenset(names[layout.tables(axis)[0]] for axis in still)
-
-    def units(self, call: Call) -> Sequence[int]:
-        """Positions along the longest of the loops around rows, or those rows of the result."""
-        if call.rows is not None:
-            return super().units(call)
-        outer = _Layout(call, self.parameter_names(call)[1]).outer
-        return (1,) * max((loop.extent for loop in outer), default=0)
-
-    def context(self, call: Call) -> Mapping[str, Any]:
-        return _Layout(call, self.parameter_names(call)[1]).context(self.parameter_names(call)[0][0])
-
-
-class _Layout:
+class ResizeRows:
     """Loops and C of indices for one call. Counters: i0.. the axes around rows, p along the result's row, i and c
     vectors along what is added up and inside of a position."""
 
@@ -153,7 +56,12 @@ class _Layout:
         self.taps = self.kind.taps[self.kind.axes.index(self.axis)]
         self.run = prod(shape[axis] for axis in self.inner)
         self.products = prod(self.kind.taps[self.kind.axes.index(axis)] for axis in self.others)
-        self.step = self.run if self.others else static(self.x.strides[self.axis])  # from position to position
+        self.stored = self.x.buffer.dtype
+        self.adds = bool(self.others) or self.stored is not f32  # are rows of x added up to rows of floats?
+        self.step = self.run if self.adds else static(self.x.strides[self.axis])  # from position to position
+        dtypes = [view.buffer.dtype for view in (*self.extras, self.y)]
+        known = all(dtype in (f32, *NARROW) for dtype in dtypes)
+        self.in_lanes = not known or bool(refusals(self.kind.expressions(), f32, NARROW))  # the epilogue
         self.outer = [self._around(axis, shape[axis]) for axis in self.around if shape[axis] > 1]
 
     def _around(self, axis: int, extent: int) -> Range:
@@ -192,11 +100,24 @@ class _Layout:
             return "too many elements are added up to write them out"
         if not self.flat and self.run == 1:
             return "results of a row do not lie side by side, or operands of the epilogue differ in layout"
-        if self.width == 1 and not self.others:
+        if self.kind.accumulator is not f32 or any(view.buffer.dtype not in KNOWN for view in self.views):
+            return "only for sums of floats of 32 bits"
+        if any(isinstance(node, Index) for expr in self.kind.expressions() for node in walk(expr)):
+            return "the epilogue asks for positions"
+        if self.width == 1 and not self.adds:
             return "each result is of one element"
-        if self.others and not self.together and self.run < SHORTEST:
+        if self.adds and not self.together and self.run < SHORTEST:
             return "rows of x do not lie side by side"
         return ""
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        return (self.x, *self.extras, self.y)
+
+    @property
+    def loops_over_lanes(self) -> bool:
+        """Is something left to the compiler of the C?"""
+        return self.in_lanes or self.stored not in (f32, *NARROW)
 
     @property
     def together(self) -> bool:
@@ -206,12 +127,14 @@ class _Layout:
     @property
     def summed(self) -> int:
         """Floats of a row of sums, which begins on a boundary for what follows."""
-        return -(-self.width * self.run // 16) * 16 if self.others else 0
+        return -(-self.width * self.run // 16) * 16 if self.adds else 0
 
     @property
     def made(self) -> int:
-        """Floats of a row that waits for the epilogue."""
-        return self.out * self.run if self.flat and self.kind.epilogue is not None else 0
+        """Floats of a row, or of a position, that wait for the epilogue."""
+        if self.flat:
+            return self.out * self.run if self.kind.epilogue is not None else 0
+        return self.run if self.in_lanes else 0
 
     @property
     def floats(self) -> int:
@@ -275,10 +198,10 @@ class _Layout:
         """So many rows of results."""
         lanes, wide = self.call.blocks
         found: dict[str, Any] = {"header": "", "rows": [], "elements": [], "finish": [], "results": []}
-        if self.others:
+        if self.adds:
             found["rows"] = [self.summed_row(line, wide) for line in range(lines)]
         sources = [f"row + {line * self.summed}" if line else "row" for line in range(lines)]
-        if not self.others:
+        if not self.adds:
             sources = [f"x + {self.x_at(line)}" for line in range(lines)]
         found["taps"] = list(self.places(sources[0]))
         if not self.flat:
@@ -316,9 +239,14 @@ class _Layout:
         for number, chosen in enumerate(itertools.product(*(range(count) for count in taps.values()))):
             pairs = list(zip(taps, chosen, strict=True))
             place = " + ".join([*([x_at] if x_at != "0" else []), *(f"at{axis}_{tap}" for axis, tap in pairs)])
-            yield f"const float *const x{number} = x + {place};"
+            yield f"const {self.stored.storage_c} *const x{number} = x + {place or '0'};"
             factor = " * ".join(f"r{axis}_{tap}" for axis, tap in pairs)
-            yield f"const mcc_f32x{wide} d{number} = mcc_set_f32x{wide}({factor});"
+            if not factor:
+                continue
+            if self.stored in (f32, *NARROW):
+                yield f"const mcc_f32x{wide} d{number} = mcc_set_f32x{wide}({factor});"
+            else:
+                yield f"const float d{number} = {factor};"
 
     def sums(self, wide: int, line: int) -> tuple[list[str], list[Part]]:
         """Loops around vectors where rows have gaps, and one row of sums in vectors."""
@@ -329,19 +257,37 @@ class _Layout:
             around, extent = [Range("q", self.width).header], self.run
             x, row = f"q * {step} + i", f"q * {self.run} + i"
         row += f" + {line * self.summed}" if line else ""
-        parts = []
+        if self.stored not in (f32, *NARROW):
+            return around, self.sums_of_lanes(extent, x, row)
+        parts, terms = [], [(f"d{n}" if self.others else "", f"x{n}", x) for n in range(self.products)]
         for chunk in chunks("i", extent, wide):
-            lines = self.added(chunk, wide, [(f"d{n}", f"x{n}", x) for n in range(self.products)])
+            lines = self.added(chunk, wide, terms, self.stored)
             parts.append(Part(chunk.header, (*lines, chunk.store(wide, "row", row, "sum"))))
         return around, parts
 
+    def sums_of_lanes(self, extent: int, x: str, row: str) -> list[Part]:
+        """The same of numbers that are no floats."""
+        parts = []
+        for chunk in chunks("i", extent, LANES):
+            lines: list[str] = []
+            for begin, many in lane_pieces(chunk.lanes):
+                at = f" + {begin} + lane" if begin else " + lane"
+                loads = [load_c(self.stored, f"x{n}", x + at) for n in range(self.products)]
+                values = [cast_c(load, self.stored, f32) for load in loads]
+                terms = [f"d{n} * {value}" if self.others else value for n, value in enumerate(values)]
+                lines += each_lane(many, [f"row[{row}{at}] = {' + '.join(terms)};"])
+            parts.append(Part(chunk.header, tuple(lines)))
+        return parts
+
     @staticmethod
-    def added(chunk: Chunk, lanes: int, terms: Sequence[tuple[str, str, str]]) -> list[str]:
-        """`sum`, of factors and of what lies at an index behind a pointer."""
+    def added(chunk: Chunk, lanes: int, terms: Sequence[tuple[str, str, str]], stored: DType = f32) -> list[str]:
+        """`sum`, of factors, if there are any, and of what lies at an index behind a pointer."""
         lines = []
         for number, (factor, pointer, index) in enumerate(terms):
-            value = chunk.load(lanes, pointer, index, 1)
-            if number == 0:
+            value = chunk.load(lanes, pointer, index, 1, stored)
+            if not factor:
+                lines.append(f"const mcc_f32x{lanes} sum = {value};")
+            elif number == 0:
                 lines.append(f"mcc_f32x{lanes} sum = mcc_mul_f32x{lanes}({factor}, {value});")
             else:
                 lines.append(f"sum = mcc_fma_f32x{lanes}({factor}, {value}, sum);")
@@ -370,14 +316,22 @@ class _Layout:
 
     def finish(self, y: str, wide: int, line: int) -> list[Part]:
         """The epilogue over a row."""
+        if self.in_lanes:
+            place = index_c([1, 1], [self.y_at(line), "i"])
+            made = f"i + {line * self.out * self.run}" if line else "i"
+            extras = []
+            for view, steps in zip(self.extras, self.row.strides[1:], strict=True):
+                step = static(steps[-1]) if steps else 0
+                extras.append((self.at(view, self.around, line), step))
+            return self.finished("i", self.out * self.run, made, place, extras)
         parts = []
         for chunk in chunks("i", self.out * self.run, wide):
             loads = [chunk.load(wide, "made", f"i + {line * self.out * self.run}" if line else "i", 1)]
             for view, name, steps in zip(self.extras, self.names[self.kind.fixed :], self.row.strides[1:], strict=True):
                 step = static(steps[-1]) if steps else 0
                 index = index_c([1, step], [self.at(view, self.around, line), "i"])
-                loads.append(chunk.load(wide, name, index, step))
-            parts.append(self.stored(chunk, wide, loads, y, index_c([1, 1], [self.y_at(line), "i"])))
+                loads.append(chunk.load(wide, name, index, step, view.buffer.dtype))
+            parts.append(self.ended(chunk, wide, loads, y, index_c([1, 1], [self.y_at(line), "i"])))
         return parts
 
     def results(self, y: str, lanes: int) -> list[Part]:
@@ -385,45 +339,51 @@ class _Layout:
         parts = []
         for chunk in chunks("c", self.run, lanes):
             lines = self.added(chunk, lanes, [(f"f{tap}", f"s{tap}", "c") for tap in range(self.taps)])
+            if self.in_lanes:
+                parts.append(Part(chunk.header, (*lines, chunk.store(lanes, "made", "c", "sum"))))
+                continue
             loads = ["sum"]
             extras = zip(self.extras, self.names[self.kind.fixed :], self.inside.strides[2:], strict=True)
             for view, name, steps in extras:
                 step = static(steps[-1]) if steps else 0
                 steps = view.strides[self.axis], step
                 index = index_c([1, *steps], [self.at(view, self.around, 0), "p", "c"])
-                loads.append(chunk.load(lanes, name, index, step))
+                loads.append(chunk.load(lanes, name, index, step, view.buffer.dtype))
             place = index_c([1, self.y.strides[self.axis], 1], [self.y_at(0), "p", "c"])
-            part = self.stored(chunk, lanes, loads, y, place)
+            part = self.ended(chunk, lanes, loads, y, place)
             parts.append(replace(part, lines=(*lines, *part.lines)))
+        if not self.in_lanes:
+            return parts
+        inner = [static(each[-1]) if each else 0 for each in self.inside.strides[2:]]
+        places = [f"{self.at(view, self.around, 0)} + p * {static(view.strides[self.axis])}" for view in self.extras]
+        place = f"{self.y_at(0)} + p * {static(self.y.strides[self.axis])} + c"
+        return [*parts, *self.finished("c", self.run, "c", place, list(zip(places, inner, strict=True)))]
+
+    def finished(self, counter: str, extent: int, made: str, y: str, extras: Sequence[tuple[str, int]]) -> list[Part]:
+        """The epilogue over what was made, in loops over lanes. Of each operand: where it begins, its step."""
+        names, parts = self.names[self.kind.fixed :], []
+        expr = without_branches(self.kind.epilogue or operand(0, f32))
+        for chunk in chunks(counter, extent, LANES):
+            before, lines = [], list[str]()
+            for view, name, (place, step) in zip(self.extras, names, extras, strict=True):
+                dtype = view.buffer.dtype
+                if not step:
+                    before.append(f"const {dtype.compute_c} of_{name} = {load_c(dtype, name, place)};")
+            for begin, many in lane_pieces(chunk.lanes):
+                at = f" + {begin} + lane" if begin else " + lane"
+                loads = [
+                    load_c(view.buffer.dtype, name, index_c([1, step], [place, f"({counter}{at})"]))
+                    if step
+                    else f"of_{name}"
+                    for view, name, (place, step) in zip(self.extras, names, extras, strict=True)
+                ]
+                made_lines, value = to_statements(expr, [f"made[{made}{at}]", *loads], local="v")
+                store = store_c(self.y.buffer.dtype, "y", f"{y}{at}", value)
+                lines += each_lane(many, [*made_lines, store])
+            parts.append(Part(chunk.header, (*before, *lines)))
         return parts
 
-    def stored(self, chunk: Chunk, lanes: int, loads: list[str], y: str, index: str) -> Part:
+    def ended(self, chunk: Chunk, lanes: int, loads: list[str], y: str, index: str) -> Part:
         lines, value = to_vector_statements(self.kind.epilogue or operand(0, f32), loads, lanes)
-        return Part(chunk.header, (*lines, chunk.store(lanes, y, index, value)))
-
-
-def resize(channels: int, width: int, wanted: int) -> Case:
-    return with_picture(_higher(channels, width, wanted, last=True))
-
-
-def resize_planar(channels: int, width: int, wanted: int) -> Case:
-    case = _higher(channels, width, wanted, last=False)
-    return replace(case, ins=(*case.ins, *case.outs))
-
-
-def _higher(channels: int, width: int, wanted: int, last: bool) -> Case:
-    """Cubic along the rows, linear along the columns; the height is multiplied by one and a half."""
-    kind = Resize((2, 3), (2, 4), f32, RELU_OF_SUM)
-    return _case(f"{channels}_{width}_{wanted}", kind, (1, channels, 2, width), (3, wanted), last)
-
-
-def _case(name: str, kind: Resize, x: tuple[int, ...], sizes: tuple[int, ...], last: bool = True) -> Case:
-    shape, ranges = list(x), {}
-    tables: list[TensorType] = []
-    for axis, size, taps in zip(kind.axes, sizes, kind.taps, strict=True):
-        ranges[1 + len(tables)] = (0.0, x[axis] - 1.0)
-        tables += [TensorType(i32, (size, taps)), TensorType(f32, (size, taps))]
-        shape[axis] = size
-    order = {0: (0, *range(2, len(x)), 1)} if last else {}
-    out = TensorType(f32, tuple(shape))
-    return Case(name, kind, (TensorType(f32, x), *tables), (out,), permute=order, permute_outs=order, ranges=ranges)
+        store = chunk.store(lanes, y, index, value, 1, self.y.buffer.dtype)
+        return Part(chunk.header, (*lines, store))
