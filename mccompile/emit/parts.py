@@ -50,7 +50,7 @@ class _Parts:
         """Makes a block a function; the C that calls it."""
         part = part_of(block.head)
         assert part is not None
-        names = set(names_read(_text(block)))
+        names = names_read(_text(block))
         declared = {name: line for name, line in {**self.parameters, **part.scope}.items() if name in names}
         name = f"{self.function}_{part.name}{len(self.functions) + 1}"
         written = {name for name, line in declared.items() if "&" in line}

@@ -41,7 +41,7 @@ def simplify(block: Block, around: Set[str] = frozenset()) -> None:
 
 def _declared_zero(line: str) -> str:
     """The index that a line declares as 0."""
-    if not line.startswith("const mcc_index "):
+    if not line.startswith("const mcc_index ") or "0" not in line:
         return ""
     declared = tokens(line)
     return declared[2].name if [token.text for token in declared[3:]] == ["=", "0", ";"] else ""

@@ -8,8 +8,9 @@ terms an index that is 0 takes away. Literals, comments and the scopes of parts 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS
 
@@ -58,13 +59,15 @@ def printed(line: Sequence[Token]) -> str:
     return "".join(f"{token.before}{token.text}" for token in line)
 
 
-def names_read(line: str) -> Iterator[str]:
+@lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
+def names_read(line: str) -> frozenset[str]:
     """Names that are no fields of structs. What a declaration declares is among them."""
-    last = ""
+    found, last = set(), ""
     for token in tokens(line):
         if token.name and last not in (".", "->"):
-            yield token.name
+            found.add(token.name)
         last = token.text
+    return frozenset(found)
 
 
 def through_pointers(text: str, names: Set[str]) -> str:

@@ -29,10 +29,11 @@ def repair(conflicts: Conflicts, pool: Sequence[Offsets], bound: int, work: int)
     best_height = placing.height(conflicts, best)
     dice = random.Random(1)
     round_number = 0
+    near: dict[int, list[int]] = {}
     while work > 0 and best_height > bound:
         start = pool[round_number % len(pool)] if round_number % 2 else best
         round_number += 1
-        search = _Search(conflicts, start, dice)
+        search = _Search(conflicts, start, dice, near)
         stale = 0
         while work > 0 and stale < PATIENCE:
             before = search.height
@@ -52,14 +53,16 @@ class _Move:
     order: list[int]
     floors: dict[int, int]
     first: int
+    moved: tuple[int, ...]  # whose place in the order or floor changed; all others keep their order
 
 
 class _Search:
     """A placement that moves from repair to repair; `offsets` is what first fit makes of `order` and `floors`."""
 
-    def __init__(self, conflicts: Conflicts, start: Offsets, dice: random.Random) -> None:
+    def __init__(self, conflicts: Conflicts, start: Offsets, dice: random.Random, near: dict[int, list[int]]) -> None:
         self.conflicts = conflicts
         self.dice = dice
+        self.near = near  # neighbours of the blocks that were asked for
         self.rigid = any(len(block.parts) > 1 for block in conflicts.blocks)
         self.order = [i for i in placing.bottom_up(conflicts, start) if conflicts.blocks[i].fixed is None]
         self.floors: dict[int, int] = {}
@@ -76,11 +79,16 @@ class _Search:
             return self.conflicts.count
         offsets = self._start_of(move)
         work = self.conflicts.count
+        concerned = set(move.moved).union(*map(self._neighbours, move.moved))  # the others lie where they lay
         for i in move.order[move.first :]:
             work += 8 + self.conflicts.degrees[i]
-            at = self.conflicts.lowest(i, offsets, move.floors.get(i, 0))
-            if at + self.conflicts.sizes[i] > self.height:
-                return work
+            at = self.offsets[i]
+            if i in concerned:
+                at = self.conflicts.lowest(i, offsets, move.floors.get(i, 0))
+                if at + self.conflicts.sizes[i] > self.height:
+                    return work
+                if at != self.offsets[i]:
+                    concerned.update(self._neighbours(i))
             offsets[i] = at
         self.order, self.floors, self.offsets = move.order, move.floors, offsets
         self.height = placing.height(self.conflicts, offsets)
@@ -92,10 +100,10 @@ class _Search:
         top = self._pick([i for i in order if self.offsets[i] + sizes[i] == self.height])
         if top is None:
             return None
-        near = self.conflicts.neighbours(top)
+        near = self._neighbours(top)
         if self.dice.random() < 0.5:
             between = self._pick(near)
-            near = near if between is None else self.conflicts.neighbours(between)
+            near = near if between is None else self._neighbours(between)
         if self.rigid and self.dice.random() < 0.25:
             block = self._pick([top, *(i for i in near if i in rank)])
             return None if block is None else self._change_floor(block, rank[block])
@@ -108,20 +116,26 @@ class _Search:
         else:
             changed = order.copy()
             changed[first], changed[last] = top, other
-        return _Move(changed, self.floors, first)
+        return _Move(changed, self.floors, first, (top, other))
 
     def _change_floor(self, block: int, first: int) -> _Move:
         """Start another search for the place of a block: from the ground, or above one of its neighbours."""
         floors = {i: floor for i, floor in self.floors.items() if i != block}
-        move = _Move(self.order, floors, first)
+        move = _Move(self.order, floors, first, (block,))
         if self.dice.random() < 0.5:
-            below = self._pick(self.conflicts.neighbours(block))
+            below = self._pick(self._neighbours(block))
             if below is not None:
                 ends = [part.high for part in self.conflicts.blocks[below].parts]
                 lows = [part.low for part in self.conflicts.blocks[block].parts]
                 apart = ends[self._index(len(ends))] - lows[self._index(len(lows))]
                 floors[block] = max(0, int(self.offsets[below]) + apart)
         return move
+
+    def _neighbours(self, block: int) -> list[int]:
+        found = self.near.get(block)
+        if found is None:
+            found = self.near[block] = self.conflicts.neighbours(block)
+        return found
 
     def _start_of(self, move: _Move) -> Offsets:
         offsets = self.conflicts.unplaced()

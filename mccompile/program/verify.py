@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -25,7 +26,8 @@ def verify(program: ir.Program, after: str = "") -> None:
     for name, view in program.outputs:
         checker.read(view, written, f"output {name!r}")
     names: set[str] = set()
-    for buffer in program.buffers():
+    buffers = program.buffers()
+    for buffer in buffers:
         if buffer.name in names:
             checker.problems.append(f"two buffers are named {buffer.name!r}")
         names.add(buffer.name)
@@ -39,13 +41,13 @@ def verify(program: ir.Program, after: str = "") -> None:
                 checker.problems.append(f"{buffer} overlaps itself")
                 break
             seen.add(base)
-    checker.problems += _asked_again(program) + _worked_in(program)
+    checker.problems += _asked_again(program) + _worked_in(program, buffers)
     if checker.problems:
         place = f" after {after}" if after else ""
         raise InternalError(f"program {program.name!r} is broken{place}:\n  " + "\n  ".join(checker.problems[:20]))
 
 
-def _worked_in(program: ir.Program) -> list[str]:
+def _worked_in(program: ir.Program, buffers: Sequence[ir.Buffer]) -> list[str]:
     """Far buffers that others than transfers touch."""
     problems = []
     for item in ir.walk(program.body):
@@ -54,7 +56,7 @@ def _worked_in(program: ir.Program) -> list[str]:
             moves = isinstance(one, ir.Call) and isinstance(one.kind, Transfer)
             far = [view.buffer for view in (*ir.reads(one), *ir.writes(one)) if view.buffer.far]
             problems += [] if moves else [f"{buffer} is far, and no transfer touches it" for buffer in far]
-    overlaps = [b for b in program.buffers() if b.overlap and b.overlap.base.far != b.far]
+    overlaps = [b for b in buffers if b.overlap and b.overlap.base.far != b.far]
     return problems + [f"{buffer} overlaps one of another memory" for buffer in overlaps]
 
 
