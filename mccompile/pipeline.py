@@ -53,6 +53,7 @@ from .passes.program.planar_windows import planar_windows
 from .passes.program.recast_convolutions import recast_convolutions
 from .passes.program.reduce_whole_windows import reduce_whole_windows
 from .passes.program.select_kernels import select_kernels
+from .passes.program.share_tables import share_tables
 from .passes.program.share_work import share_work
 from .passes.program.split_groups import split_groups
 from .passes.program.split_phases import split_phases
@@ -115,6 +116,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("limit_errors", limit_errors),
     ProgramPass("reduce_whole_windows", reduce_whole_windows),
     ProgramPass("choose_kernels", choose_kernels),
+    ProgramPass("share_tables", share_tables),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
     ProgramPass("fuse_line_buffers", fuse_line_buffers),

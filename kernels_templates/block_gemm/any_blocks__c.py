@@ -30,6 +30,7 @@ from mccompile.codegen.tiles import Range, Tile, epilogue_alias, parts, term_c
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, math_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
+from mccompile.kernels.column_tiles import ColumnTiles
 from mccompile.kinds.block_gemm import BlockGemm
 
 MOST_ROWS = 4  # of a tile
@@ -93,6 +94,13 @@ class AnyBlocks(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return {index: f"columns in blocks of {kind_of(call).block}" for index in range(1, kind_of(call).fixed)}
+
+    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
+        layout = _Layout(call)
+        columns, room = static(call.ins[1].shape[1]), layout.row_bytes * layout.per_byte
+        found = {place: [ColumnTiles(0, columns, 1, layout.groups)] for place in range(2, kind_of(call).fixed)}
+        whole = layout.whole < 2 or layout.block % layout.per_byte == 0  # blocks without padding
+        return {1: [ColumnTiles(0, columns, 1, room)], **found} if whole else found
 
     def label(self, call: Call) -> str:
         return label(call)

@@ -28,6 +28,7 @@ from mccompile.codegen.vector.vector_tiles import TileSize, vector_headers
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
+from mccompile.kernels.column_tiles import ColumnTiles
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 
@@ -116,6 +117,9 @@ class RowsRounded(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return _layout(call).packing()
+
+    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
+        return _layout(call).words.column_tiles()
 
     def label(self, call: Call) -> str:
         return f"{label(call)}_rounded"

@@ -36,6 +36,7 @@ from mccompile.codegen.tiles import (
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types, viewed
+from mccompile.kernels.column_tiles import ColumnTiles
 from mccompile.kinds.gemm import Gemm
 
 
@@ -113,6 +114,12 @@ class Strided(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return {1: f"rows_of_{self.printer(call).row}_columns"} if _is_packed(call) else {}
+
+    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
+        if not _is_packed(call):
+            return {}
+        depth, columns = map(static, call.ins[1].shape[-2:])
+        return {1: [ColumnTiles(0, columns, self.printer(call).row, depth)]}
 
     def printer(self, call: Call) -> _Printer:
         return _Printer(call, *self.parameter_names(call))

@@ -30,6 +30,7 @@ from mccompile.codegen.tiles import Range, Tile, cut_sum, epilogue_alias, is_con
 from mccompile.expr.ir import operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
+from mccompile.kernels.column_tiles import ColumnTiles
 from mccompile.kinds.gemm import Gemm
 
 
@@ -89,6 +90,10 @@ class MergedRows(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return {1: f"rows_of_{best_lanes(static(call.ins[1].shape[-1]))}_columns_padded"}
+
+    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
+        depth, columns = map(static, call.ins[1].shape[-2:])
+        return {1: [ColumnTiles(0, columns, best_lanes(columns), depth)]}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_fpu.h"})

@@ -48,6 +48,7 @@ from mccompile.expr.dims_c import dim_c
 from mccompile.expr.ir import apply, literal, operand
 from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, viewed
+from mccompile.kernels.column_tiles import ColumnTiles, column_tiles
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.gemm import Gemm
 
@@ -184,6 +185,14 @@ class RowsTile(Kernel):
     def packing(self, call: Call) -> Mapping[int, str]:
         lanes, _, vectors, *_ = call.blocks
         return {1: f"gemm columns in {vectors}x{lanes}"}
+
+    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
+        *size, how, _ = call.blocks
+        if how != PACKED:
+            return {}
+        depth, columns = map(static, call.ins[1].shape[-2:])
+        tiles = TileSize(*size)
+        return {1: column_tiles(Groups(tiles, columns).parts(), tiles.lanes, depth)}
 
     def label(self, call: Call) -> str:
         a, b = call.ins[:2]

@@ -26,6 +26,7 @@ from ..expr.ir import walk
 from ..kinds.api import Kind
 from ..program.ir import Call, View
 from ..targets.api import Prefer, Target
+from .column_tiles import ColumnTiles
 
 __all__ = [
     "Call",
@@ -173,6 +174,10 @@ class Kernel:
 
     def packing(self, call: Call) -> Mapping[int, str]:
         """The name of the packing of each operand that `pack` changes: part of the identity."""
+        return {}
+
+    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
+        """How the columns of packed matrices lie, where that can be said: others may read them there."""
         return {}
 
     def context(self, call: Call) -> Mapping[str, Any]:

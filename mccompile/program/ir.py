@@ -51,7 +51,8 @@ class Buffer:
     provenance: Provenance = ()
     storage: Storage = field(default_factory=Storage)
     overlap: Overlap | None = None
-    packing: str = ""  # how a constant was packed for its kernel; set by pack_constants
+    packing: str = ""  # how a constant was packed for its kernel; set by pack_constants and share_tables
+    packed_of: Buffer | None = None  # what it was packed of before pack_constants, which keeps it once
     far: bool = False  # lies in a memory that only transfers reach; set by bring_tensors
 
     @property

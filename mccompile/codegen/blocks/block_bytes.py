@@ -72,3 +72,7 @@ class _Words(Words):
         """The number of byte b above as many others lies beside it, not behind those of all bytes."""
         apart = numbers.reshape(*numbers.shape[:-1], -1, FOUR)
         return np.ascontiguousarray(apart.swapaxes(-1, -2)).reshape(numbers.shape)
+
+    @property
+    def run(self) -> tuple[tuple[int, int], ...]:
+        return ((self.per_word // FOUR, 1), (FOUR, self.per_word // FOUR))

@@ -10,7 +10,7 @@ scales and zero points likewise. The words of a block are its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...base.dims import static
 from ...base.marked import named
 from ...expr.code import Code
 from ...kernels.api import Kernel
+from ...kernels.column_tiles import ColumnTiles, column_tiles
 from ...program.ir import Call
 from ..vector.vector_groups import Groups
 from ..vector.vector_tiles import TileSize, vector_headers
@@ -142,6 +143,18 @@ class Words:
             tiles.append(np.moveaxis(tile, 1, 2).reshape(-1))
         return np.concatenate(tiles)
 
+    def column_tiles(self) -> dict[int, list[ColumnTiles]]:
+        parts, lanes = self.groups.parts(), self.size.lanes
+        found = {place: column_tiles(parts, lanes, self.blocks) for place in range(2, self.kind.fixed)}
+        if any(stretch.left for stretch in self.stretches):
+            return found
+        return {1: column_tiles(parts, lanes, self.depth, self.run), **found}
+
+    @property
+    def run(self) -> tuple[tuple[int, int], ...]:
+        """How the numbers of a word lie that are neighbours along the sum: sizes and strides."""
+        return ((self.per_word, 1),)
+
     def packing(self) -> dict[int, str]:
         name = f"words of {self.size.vectors}x{self.size.lanes} columns in blocks of {self.kind.block}"
         return dict.fromkeys(range(1, self.kind.fixed), name)
@@ -155,6 +168,9 @@ class WordsKernel(Kernel):
 
     def packing(self, call: Call) -> Mapping[int, str]:
         return Words(call, TileSize(*call.blocks)).packing()
+
+    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
+        return Words(call, TileSize(*call.blocks)).column_tiles()
 
     def label(self, call: Call) -> str:
         return label(call)

@@ -67,7 +67,8 @@ def pack_constants(program: Program, context: Context) -> None:
                 sources = together if is_joined else frozenset({view.buffer})
                 ins.append(View(keep(buffer, sources, is_apart), view.shape, _strides(view, contents)))
             elif view.buffer.role == CONSTANT:
-                ins.append(replace(view, buffer=keep(view.buffer, frozenset({view.buffer}), is_apart)))
+                sources = frozenset({view.buffer.packed_of or view.buffer})
+                ins.append(replace(view, buffer=keep(view.buffer, sources, is_apart)))
             else:
                 ins.append(view)
         call.ins = tuple(ins)
