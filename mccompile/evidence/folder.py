@@ -14,18 +14,21 @@ from typing import Any
 
 from .. import __version__
 from ..base.errors import InternalError
+from ..emit.blob import blob_bytes, data_bytes
 from ..emit.files import Files
 from ..emit.folder import MARK, with_report
 from ..emit.package import Package
 from ..frontend.listed import Listed
-from . import check_calls, check_memory, check_owners, check_stack, check_trace
+from . import check_calls, check_memory, check_owners, check_ranges, check_stack, check_trace
 from .memory import memory_certificate
 from .page import page
+from .ranges import ranges_certificate
 from .sbom import sbom
 from .trace import trace
 
-CHECKERS = ("check.py", "check_calls.py", "check_memory.py", "check_owners.py", "check_stack.py", "check_trace.py")
-SCHEMAS = ("evidence.schema.json", "memory.schema.json", "stack.schema.json", "trace.schema.json")
+PARTS = ("calls", "memory", "owners", "ranges", "stack", "trace")
+CHECKERS = ("check.py", *(f"check_{part}.py" for part in PARTS))
+SCHEMAS = tuple(f"{part}.schema.json" for part in ("evidence", "memory", "ranges", "stack", "trace"))
 
 
 def evidence(
@@ -42,6 +45,7 @@ def evidence(
     code = {path: package.files[path] for path in package.files}
     memory = checked(package)
     traced = checked_trace(package, nodes, memory)
+    ranges = checked_ranges(package, memory)
     bill = sbom(package.plan.prefix, code, model, digest)
     about = {
         "mccompile": __version__,
@@ -55,12 +59,13 @@ def evidence(
     texts = {
         "memory.json": _json(memory),
         "trace.json": _json(traced),
+        "ranges.json": _json(ranges),
         **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack))}),
         "sbom.spdx.json": _json(bill),
         "evidence.json": _json(about),
         **{f"schemas/{name}": _own(f"schemas/{name}") for name in SCHEMAS},
         **{name: _own(name) for name in CHECKERS},
-        "index.html": page(about, memory, traced, bill, {} if isinstance(stack, str) else stack),
+        "index.html": page(about, memory, traced, bill, {} if isinstance(stack, str) else stack, ranges),
     }
     made = {f"code/{path}": data for path, data in code.items()} | {n: text.encode() for n, text in texts.items()}
     return with_report(made, {"mccompile": __version__, "evidence": about["identity"]})
@@ -70,7 +75,6 @@ def not_run() -> dict[str, str]:
     """What an argument may need and this folder does not have, and why."""
     return {
         "indices_inside_kernels": "the bytes that a kernel touches are taken from its views, not from its C",
-        "integer_ranges": "not part of this version",
         "rounding_bound": "not part of this version",
         "time": "not part of this version",
         "misra": "cppcheck is not run here: see the page on MISRA of the documentation",
@@ -96,6 +100,18 @@ def checked_trace(package: Package, nodes: Sequence[Listed], memory: dict[str, A
     if found:
         raise InternalError("the trace is refused: " + "; ".join(found[:5]))
     return traced
+
+
+def checked_ranges(package: Package, memory: dict[str, Any]) -> dict[str, Any]:
+    """The same of integers."""
+    plan, contents = package.plan, package.files[f"{package.plan.prefix}.mcb"]
+    assert package.witness is not None
+    data = contents[blob_bytes(plan) - data_bytes(plan) :]
+    ranges = _plain(ranges_certificate(plan, package.witness, data))
+    found = check_ranges.check(ranges, memory, contents)
+    if found:
+        raise InternalError("the certificate of integers is refused: " + "; ".join(found[:5]))
+    return ranges
 
 
 def checked_stack(package: Package, stack: Mapping[str, Any]) -> dict[str, Any]:

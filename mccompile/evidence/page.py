@@ -8,6 +8,7 @@ from typing import Any
 
 from ..emit.render import render_html
 from .check_memory import calls_in
+from .ranges import inexact
 
 _PAGE = Path(__file__).parent / "page.html.j2"
 
@@ -18,9 +19,11 @@ def page(
     trace: Mapping[str, Any],
     bill: Mapping[str, Any],
     stack: Mapping[str, Any],
+    ranges: Mapping[str, Any],
 ) -> str:
     buffers = [b for b in memory["buffers"] if b["life"]]
     tools = [package for package in bill["packages"] if package.get("versionInfo")]
     context = {"about": about, "memory": memory, "buffers": buffers, "bill": bill, "tools": tools, "trace": trace}
-    context["stack"] = stack
-    return render_html(_PAGE, {**context, "calls": [*calls_in(memory["program"])]})
+    exact = sum(node["exact"] is True for step in ranges["steps"] for node in step["nodes"])
+    context |= {"stack": stack, "ranges": ranges, "inexact": inexact(ranges)}
+    return render_html(_PAGE, {**context, "exact": exact, "calls": [*calls_in(memory["program"])]})

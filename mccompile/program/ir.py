@@ -13,7 +13,7 @@ alone: it joins buffers by giving one an `Overlap` on another.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -196,6 +196,8 @@ class Call:
     blocks: tuple[int, ...] = ()  # sizes that the kernel chose for the target; only the kernel knows what they mean
     rows: int | None = None  # the axis of the result along which it runs piece by piece
     workers: int = 1  # that share it; each computes some of its units, or of its rows
+    # smallest and largest element of operands of more than 8 bits, before they were packed: see evidence/ranges.py
+    packed_ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def of(self, kind: type[AnyKind]) -> AnyKind:
         """Its kind, for those who know which one that is."""

@@ -17,13 +17,15 @@ from typing import Any
 
 from mccompile.driver import Options, compile
 from mccompile.emit.package import Package
-from mccompile.evidence import check_calls, check_memory, check_owners, check_stack, check_trace
+from mccompile.evidence import check_calls, check_memory, check_owners, check_ranges, check_stack, check_trace
 from mccompile.evidence.check_memory import calls_in
+from mccompile.evidence.folder import checked_ranges
 from mccompile.evidence.memory import memory_certificate
 from mccompile.evidence.stack import stack_certificate
 from mccompile.evidence.trace import trace
 from mccompile.frontend.listed import Listed, listed
 from mccompile.targets.api import load
+from tests.evidence.range_changes import OF_RANGES
 from tests.evidence.stack_changes import OF_STACKS
 
 Certificate = dict[str, Any]
@@ -399,6 +401,9 @@ def _kinds(
     prefix = package.plan.prefix
     yield "certificates", memory, CHANGES, lambda bad: problems(bad, code)
     yield "traces", trace_of(package, nodes), OF_TRACES, lambda bad: check_trace.check(bad, memory, package.files)
+    ranges, blob = checked_ranges(package, memory), package.files[f"{prefix}.mcb"]
+    if ranges["steps"]:
+        yield "ranges of integers", ranges, OF_RANGES, lambda bad: check_ranges.check(bad, memory, blob)
     stack, header = stack_certificate(package, load(package.plan.target)), package.files[f"{prefix}.h"].decode()
     if not isinstance(stack, str):
         yield "bounds of stacks", stack, OF_STACKS, lambda bad: check_stack.check(bad, header, prefix, {})

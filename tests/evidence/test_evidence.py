@@ -143,7 +143,7 @@ def test_a_folder_is_reproducible(written: Path) -> None:
 def test_a_folder_is_checked_without_mccompile(written: Path) -> None:
     check = [sys.executable, "-I", "-S", str(written / "out" / "check.py")]
     done = subprocess.run(check, capture_output=True, text=True, check=True)
-    parts = ["files", "calls", "memory", "owners", "stack", "trace"]
+    parts = ["files", "calls", "memory", "owners", "ranges", "stack", "trace"]
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == parts
     code = written / "out" / "code" / "mlp.c"
     code.write_text(code.read_text() + "\n")

@@ -21,7 +21,7 @@ from mccompile.base.errors import CheckFailed, MccError, Problem
 from mccompile.driver import Options, channels_last, compile_graph
 from mccompile.emit.package import Package, write_folder
 from mccompile.emit.several import several
-from mccompile.evidence.folder import checked, checked_trace
+from mccompile.evidence.folder import checked, checked_ranges, checked_trace
 from mccompile.frontend.listed import nodes_of
 from mccompile.frontend.load import load_proto
 from mccompile.measure import windows
@@ -132,10 +132,11 @@ class Trial:
         package = compile_graph(graph, options, prefix)
         if options.weights_window:  # of which there is no evidence
             return package
-        # A plan or a trace that our own checkers refuse is a finding.
+        # A plan, a trace or ranges of integers that our own checkers refuse are a finding.
         memory = checked(package)
         if not options.single_file:
             checked_trace(package, nodes_of(subject.model), memory)
+            checked_ranges(package, memory)
         return package
 
     def _turned(self, name: str, array: np.ndarray) -> np.ndarray:

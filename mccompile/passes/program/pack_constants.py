@@ -71,6 +71,7 @@ def pack_constants(program: Program, context: Context) -> None:
                 ins.append(replace(view, buffer=keep(view.buffer, sources, is_apart)))
             else:
                 ins.append(view)
+        call.packed_ranges = {index: found for index in packed if (found := _range(constants[index])) is not None}
         call.ins = tuple(ins)
 
 
@@ -81,3 +82,10 @@ def _strides(view: View, packed: Constant) -> tuple[Dim, ...]:
         return (0,) * len(sizes)
     strides = dense_strides(sizes)
     return tuple(0 if old == 0 else new for old, new in zip(view.strides, strides, strict=True))
+
+
+def _range(constant: Constant) -> tuple[int, int] | None:
+    """Of integers of more than 8 bits: biases, multipliers, shifts."""
+    if not constant.type.dtype.is_integer or constant.type.dtype.bits <= 8 or not constant.array.size:
+        return None
+    return int(constant.array.min()), int(constant.array.max())
