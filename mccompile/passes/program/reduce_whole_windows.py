@@ -1,7 +1,8 @@
 """reduce_whole_windows: pools whose window is the whole picture are reductions where that takes less time.
 
 Kernels of reductions have vectors along what is combined, those of pools along channels and positions, of which such a
-pool has one. Where memory comes first it stays a pool, which takes a picture row by row.
+pool has one. Before lay_channels_last, which would copy pictures for the sake of pools. Where memory comes first it
+stays a pool, which takes a picture row by row.
 """
 
 from __future__ import annotations
