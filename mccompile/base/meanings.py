@@ -16,13 +16,15 @@ benchmark profile time measure perf latency speed = bench
 inspect info show summary describe visualize visualise report stats memory layers = analyze
 list devices boards platforms chips = targets
 operators supported support = ops
-calibrate ptq = quantize
+calibrate ptq quantize-static quantize-dynamic quantise = quantize
+flash upload program = deploy
 check-install env system = doctor
 view dashboard page = analyze
 # options
 out outdir out-dir output-dir output-folder dest destination dir out-file output-file outfile = -o --output
 board mcu chip device platform cpu mcpu arch march mtriple triple soc core machine = --target
 optimize optimise opt optimization optimisation opt-level goal objective optimize-for optimise-for favor = --prefer
+compression compress = --prefer
 lang language bindings = --wrapper
 format project ecosystem template layout-of-files export = --package
 overwrite yes y f replace clobber no-clobber = --force
@@ -62,7 +64,7 @@ fmin f-min low-freq = --low
 fmax f-max high-freq = --high
 # values
 speed fast faster fastest performance perf latency cycles o3 o2 ofast throughput 3 2 = time instructions balanced
-size small smaller smallest code codesize code-size os oz rom s z binary = flash weights
+size small smaller smallest compression compress code codesize code-size os oz rom s z binary = flash weights
 memory mem sram heap peak arena dram = ram
 default auto both 1 o1 = balanced
 ram,time time,ram ram+time time+ram ram*time ram,time,flash = balanced
@@ -137,7 +139,7 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 
 MEANINGS = _table()
-_IN_FRONT = ("max-", "min-", "no-", "use-", "with-", "enable-", "set-", "to-", "n-", "num-")
+_IN_FRONT = ("tensor-", "max-", "min-", "no-", "use-", "with-", "enable-", "set-", "to-", "n-", "num-")
 
 
 def ours(word: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from .options import (
     samples_option,
     trust_flag,
 )
-from .pages import page_of, refuse_to_overwrite
+from .pages import page_of, refuse_names_of_files, refuse_to_overwrite
 from .told import tell
 from .usage import refuse_verb
 
@@ -99,6 +99,7 @@ def compile(  # noqa: A001 - what users type
     from ..emit.summary import explanation, summary, tuned_line
     from ..frontend.load import name_of
 
+    refuse_names_of_files(output)
     jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
     name = options.name or "models"
     if any(is_project(model) for model in models):

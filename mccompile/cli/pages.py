@@ -12,6 +12,7 @@ from ..base.writing import cannot_write
 if TYPE_CHECKING:
     from ..emit.package import Package
 
+_SOURCES = (".c", ".cc", ".cpp", ".h", ".hpp", ".o", ".a", ".so", ".rs", ".js", ".wasm")
 _OTHERS = (".tflite", ".lite", ".h5", ".keras", ".pt", ".pth", ".pb", ".npz", ".c", ".h", ".bin", ".json", ".html")
 
 
@@ -56,6 +57,14 @@ def refuse_other_formats(destination: Path) -> None:
         why = f"ONNX is what is written; {destination.suffix} is another format"
         fix = f"did you mean -o {destination.with_suffix('.onnx')}?"
         raise WrongUse(Problem("cannot write the result", str(destination), why, fix))
+
+
+def refuse_names_of_files(folder: Path) -> None:
+    """A folder is what is written, with files that are named after the model."""
+    if folder.suffix in _SOURCES and not folder.is_dir():
+        why = "-o names the folder of the C files"
+        fix = f"did you mean -o {folder.with_suffix('')}?"
+        raise WrongUse(Problem("cannot write the result", str(folder), why, fix))
 
 
 def refuse_to_overwrite(destination: Path | None, *read: Path | None, option: str = "-o") -> None:

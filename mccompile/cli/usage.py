@@ -131,13 +131,17 @@ def _option_fix(given: str, line: Line) -> str:
         spoken, word = ["--prefer"] if "--prefer" in options else [], value
     if spoken:
         return _with_names(f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
+    verbs = [name for name in ours(word) if name in line.group.commands and name != line.command.name]
+    if verbs:
+        return f"leave out {given}: `mccompile {verbs[0]}` does that"
     others = [name for name, command in line.group.commands.items() if any(given in p.opts for p in command.params)]
     if others:
         named = [f"`mccompile {name}`" for name in others[:3]]
         has = f"{', '.join(named[:-1])} and {named[-1]} have it" if named[1:] else f"{named[0]} has it"
         return f"leave out {given}: {has}"
-    close = meant(given, [opt for opt in options if opt.startswith("--")])
-    return close or f"leave out {given} (`{line.path} --help-all` lists all options)"
+    close = meant(given, [opt for opt in options if opt.startswith("--")]) if len(given) > 2 else ""
+    whole = next((each for each in line.arguments if len(given) == 2 and each.startswith(given)), given)
+    return close or f"leave out {whole} (`{line.path} --help-all` lists all options)"
 
 
 def _instead(value: str, line: Line) -> str:
@@ -226,6 +230,8 @@ def _unreadable(error: click.BadParameter, line: Line) -> Problem:
     if not flag:
         return Problem(what, line.path, "", fix)
     given = line.behind(flag)
+    if flag == "--input" and line.option("--data") is not None and given.endswith((".npz", ".npy")):
+        fix = f"samples are given by --data {given}; --input says in which form a program gives them"
     return Problem(f"{flag} cannot be {given!r}" if given else f"{flag} cannot be as it is", line.path, what, fix)
 
 
@@ -262,7 +268,7 @@ def _too_many(message: str, line: Line) -> Problem:
 def refuse_verb(args: Sequence[str], known: Mapping[str, click.Command]) -> None:
     """A word that is neither a command nor a file: what other tools call a command of ours, or a slip."""
     word = args[0]
-    if not word.replace("-", "").isalnum() or word.startswith("-") or Path(word).exists():
+    if not word.replace("-", "").replace("_", "").isalnum() or word.startswith("-") or Path(word).exists():
         return
     fix = "did you mean --version?" if word == "version" else meant(word, known)
     if not fix and any(Path(other).is_file() for other in args[1:2]):

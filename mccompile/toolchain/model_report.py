@@ -203,7 +203,9 @@ def bad_folder(folder: Path, why: str) -> BadFile:
             "this is not an output folder of mccompile",
             where=str(folder),
             why=why,
-            fix=f"write it with `mccompile model.onnx -o {folder}`",
+            fix=f"write it with `mccompile model.onnx -o {folder}`"
+            if not folder.is_file()
+            else f"give the folder that `mccompile {folder} -o out` writes",
         )
     )
 

@@ -114,6 +114,18 @@ TABLE = """
 2 | conv.onnx -o out --input x=u8,mean=abc | is not a number | --input x=u8,mean=127.5
 2 | conv.onnx -o out --output y=u8,scale=1/0 | is not a number | --output y=u8,scale=1/255
 2 | free.onnx -o out --dim batch=1.. | no largest size | --dim batch=1..8
+2 | quantize_static conv.onnx --data s.npz -o q.onnx | no command 'quantize_static' | did you mean quantize?
+2 | conv.onnx -o out.h | names the folder | did you mean -o out?
+2 | conv.onnx -o out -I include | no option -I | leave out -I
+2 | conv.onnx -o out --verify | no option --verify | `mccompile check` does that
+2 | conv.onnx -o out --tensor-arena-size 20K | no option | --budget ram=20K
+2 | conv.onnx -o out --compression high | no option | --prefer flash
+2 | conv.onnx -o out --target thumbv7em-none-eabihf | unknown target | --target cortex-m4
+2 | conv.onnx -o out --target thumbv8m.base-none-eabi | unknown target | --target cortex-m23
+2 | conv.onnx -o out --target armv7m | unknown target | --target cortex-m3
+2 | conv.onnx -o out --target aarch64-linux-gnu | unknown target | --target aarch64?
+2 | check conv.onnx --runs 1 --input s.npz | is not NAME=FORM | samples are given by --data s.npz
+4 | serve conv.onnx | not an output folder | `mccompile conv.onnx -o out`
 2 | ops Convolution | is not supported | did you mean Conv?
 2 | ops list | 'list' is not supported | `mccompile ops`
 2 | boards zzzz | no board is found | `mccompile boards stm32f4`
