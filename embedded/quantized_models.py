@@ -106,6 +106,30 @@ def residual_int8() -> ModelProto:
     return net.model("residual_int8", (1, 10))
 
 
+def resnet_int8(channels: int = 26) -> ModelProto:
+    """MLPerf Tiny's ResNet-8, over pictures whose channels lie last: 16 channels, or 26 in the larger one."""
+    net = _Net((1, 32, 32, 3), 4)
+    net.last = net.node("Transpose", [net.last], perm=[0, 3, 1, 2])
+    taps = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    net.layer("Conv", (channels, 3, 3, 3), 27, **taps)
+    before = channels
+    for outs, stride in ((channels, 1), (2 * channels, 2), (4 * channels, 2)):
+        skipped = net.last
+        net.layer("Conv", (outs, before, 3, 3), 9 * before, strides=[stride, stride], **taps)
+        net.layer("Conv", (outs, outs, 3, 3), 9 * outs, False, **taps)
+        straight = net.last
+        if stride > 1:
+            net.last = skipped
+            net.layer("Conv", (outs, before, 1, 1), before, False, kernel_shape=[1, 1], strides=[stride, stride])
+            skipped = net.last
+        sides = [net.node("DequantizeLinear", [name, "step", "zero"]) for name in (skipped, straight)]
+        total = net.node("Relu", [net.node("Add", sides)])
+        net.last = net.node("QuantizeLinear", [total, "step", "zero"])
+        before = outs
+    net.classify(before)
+    return net.model("resnet_int8", (1, 10))
+
+
 def in_four_bits(model: ModelProto, times: float) -> ModelProto:
     """The model with its weights in 4 bits and scales that are so much larger; ReLU is what the smallest number is."""
     for tensor in model.graph.initializer:

@@ -114,7 +114,7 @@ def harming(name: str, rate: float, seed: int = 0) -> Iterator[tuple[str, list[i
 
 
 def listening(port: int) -> str:
-    return f"tcp:127.0.0.1:{port},server=on,wait=off"
+    return f"tcp:127.0.0.1:{port},server=on,wait=off,nodelay=on"
 
 
 def free_port() -> int:

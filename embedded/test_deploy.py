@@ -25,6 +25,7 @@ from mccompile.driver import Options, read
 from mccompile.toolchain.serial_line import Port
 from mccompile.toolchain.tools import missing
 from tests.deploy.test_projects import rebuilder
+from tests.passes.stream.pushed import floats, model
 from tests.small_models import conv, save
 
 from .serial_board import free_port, listening, wait_for
@@ -33,6 +34,7 @@ KWS = Path(__file__).resolve().parents[1] / "examples" / "bare_metal" / "kws.onn
 STAND_INS = Path(__file__).with_name("stand_ins")
 M4 = ["-mthumb", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
 STRICT = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+PROGRAMS = sorted(set(mains()) - {"microphone"})  # which boards have in other ways
 VENDORS = {
     "nucleo_f446re": "qemu-system-arm",
     "nrf52840_dk": "qemu-system-arm",
@@ -169,11 +171,16 @@ BY_CMAKE = {
 }
 
 
-@pytest.mark.parametrize("main", sorted(mains()))
+@pytest.mark.parametrize("main", PROGRAMS)
 @pytest.mark.parametrize("ecosystem", BY_CMAKE)
 def test_its_build_files_build_with_stand_ins(ecosystem: str, main: str, tmp_path: Path) -> None:
-    board, compiler, flags, options, environment = BY_CMAKE[ecosystem]
-    project = with_program(tmp_path, main, "--board", board, "--for", ecosystem)
+    project = with_program(tmp_path, main, "--board", BY_CMAKE[ecosystem][0], "--for", ecosystem)
+    assert {"app", "port", "conv", "conv_weights"} <= built(project, ecosystem, tmp_path)
+
+
+def built(project: Path, ecosystem: str, tmp_path: Path) -> set[str]:
+    """The names of what its build files compile."""
+    _, compiler, flags, options, environment = BY_CMAKE[ecosystem]
     configure = ["cmake", "-S", str(project), "-B", str(tmp_path / "build"), *options]
     configure += [f"-DCMAKE_C_COMPILER={compiler}", "-DCMAKE_SYSTEM_NAME=Generic"]
     configure += ["-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY", f"-DCMAKE_C_FLAGS={' '.join(flags)} -Wall -Werror"]
@@ -181,11 +188,10 @@ def test_its_build_files_build_with_stand_ins(ecosystem: str, main: str, tmp_pat
     for command in (configure, ["cmake", "--build", str(tmp_path / "build")]):
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    made = {path.name.partition(".")[0] for path in (tmp_path / "build").rglob("*.obj")}
-    assert {"app", "port", "conv", "conv_weights"} <= made
+    return {path.name.partition(".")[0] for path in (tmp_path / "build").rglob("*.obj")}
 
 
-@pytest.mark.parametrize("main", sorted(mains()))
+@pytest.mark.parametrize("main", PROGRAMS)
 @pytest.mark.parametrize(
     ("ecosystem", "board"),
     [
@@ -197,7 +203,10 @@ def test_its_build_files_build_with_stand_ins(ecosystem: str, main: str, tmp_pat
     ],
 )
 def test_its_program_compiles_against_stand_ins(ecosystem: str, board: str, main: str, tmp_path: Path) -> None:
-    project = with_program(tmp_path, main, "--board", board, "--for", ecosystem)
+    compiled(with_program(tmp_path, main, "--board", board, "--for", ecosystem), ecosystem)
+
+
+def compiled(project: Path, ecosystem: str) -> None:
     places = [f"-I{path}" for path in (STAND_INS / ecosystem, STAND_INS / "arduino")]
     headers = {path.parent for path in project.rglob("*.h")}
     places += [f"-I{path}" for path in sorted(headers)]
@@ -212,6 +221,30 @@ def test_its_program_compiles_against_stand_ins(ecosystem: str, board: str, main
         command = [*compiler, *M4, *STRICT, *places, *first, str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ecosystem", "board", "kind"),
+    [
+        ("zephyr", "nrf52840_dk", "pdm"),
+        ("zephyr", "nrf52840_dk", "i2s"),
+        ("esp-idf", "esp32_c3_devkitm_1", "i2s"),
+        ("esp-idf", "esp32_s3_devkitc_1", "pdm"),
+        ("pico-sdk", "rpipico2", "adc"),
+        ("arduino", "nano33ble", "pdm"),
+        ("cubeide", "nucleo_f446re", "i2s"),
+        ("cubeide", "nucleo_f446re", "adc"),
+        ("cubeide", "nucleo_l476rg", "pdm"),
+    ],
+)
+def test_its_microphone_compiles_against_stand_ins(ecosystem: str, board: str, kind: str, tmp_path: Path) -> None:
+    path, options = tmp_path / "m.onnx", ["--stream", "x=2,hop=4", "--microphone", kind]
+    onnx.save(model("(float[1,1,20] x) => (float[1,1,17] y) { y = Conv(x, w) }", w=floats(1, 1, 4)), path)
+    project = deployed(tmp_path, "--board", board, "--for", ecosystem, *options, model=path)
+    if ecosystem in BY_CMAKE:
+        assert {"app", "microphone", "results"} <= built(project, ecosystem, tmp_path)
+    else:
+        compiled(project, ecosystem)
 
 
 def test_a_csolution_names_what_is_there(tmp_path: Path) -> None:

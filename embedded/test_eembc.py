@@ -11,11 +11,13 @@ import pytest
 from onnx import ModelProto
 
 from benchmarks.eembc import Board, BoardError, session
+from benchmarks.mlperf_tiny import measured
 from mccompile.cli import run
 from mccompile.toolchain.serial_line import Port
 from mccompile.toolchain.tools import missing
 from tests.passes.stream.pushed import floats, model
 
+from .quantized_models import resnet_int8
 from .serial_board import firmware, served
 
 pytestmark = pytest.mark.skipif(
@@ -111,6 +113,13 @@ def test_anomalies_are_what_is_not_rebuilt(tmp_path: Path) -> None:
         (score,) = board.infer(1, 0).scores
         assert score == pytest.approx(wanted[3], abs=0.05)
         line.close()
+
+
+def test_a_session_of_the_larger_resnet(tmp_path: Path) -> None:
+    onnx.save(resnet_int8(), tmp_path / "resnet.onnx")
+    found = measured("ic02", tmp_path / "resnet.onnx", "nucleo_l4r5zi", 1, 1, tmp_path)
+    assert (found["model"], found["accuracy"]) == ("ic02", 1.0)
+    assert 20_000 < float(found["microseconds"]) < 30_000
 
 
 def test_models_of_another_form_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     metavar="kws|ic|ic02|vww|ad|sww",
     help="The program answers the runner of MLPerf Tiny, as this benchmark.",
 )
+@click.option("--microphone", type=click.Choice(["i2s", "pdm", "adc"]), help="A stream runs on its samples.")
+@click.option("--rate", type=click.IntRange(1000, 192000), default=16000, show_default=True, help="Of a microphone.")
 @click.option("--board-id", "called", default="", metavar="NAME", help="What the ecosystem calls the board.")
 @samples_option
 @force_flag
@@ -43,6 +45,8 @@ def deploy(
     ecosystem: str,
     main: str,
     benchmark: str,
+    microphone: str | None,
+    rate: int,
     called: str,
     data: Path | None,
     force: bool,
@@ -59,7 +63,7 @@ def deploy(
     from ..emit.summary import summary
 
     sample = (lambda: _first_sample(model, data, options)) if data is not None else None
-    made = project(Asked(model, options, ecosystem, main, benchmark, called, sample))
+    made = project(Asked(model, options, ecosystem, main, benchmark, microphone or "", rate, called, sample))
     write_folder(output, made.files, force)
     if as_json:
         told = {"folder": str(output), "board": made.board.key, "ecosystem": made.ecosystem.name}

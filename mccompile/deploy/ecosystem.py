@@ -44,6 +44,7 @@ class Ecosystem:
     chips: Sequence[str] = ("*",)  # that it has: patterns of their names
     bare: bool = False  # it brings start-up code, so it needs the compiler and the emulator of the target
     first: Sequence[str] = ()  # those for which it is taken where none is asked for
+    microphones: Mapping[str, Sequence[str]] = field(default_factory=dict)  # each by patterns of chips and boards
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # each by pattern of board, chip or source
 
     @property
@@ -67,6 +68,21 @@ class Ecosystem:
             raise self.refused(board, f"nothing here says its {' and '.join(lacking)} there")
         return {_BOARD: "", **found}
 
+    def refuse_microphone(self, kind: str, board: Board) -> None:
+        """Unless it has a driver for such a microphone at that board."""
+
+        def reads(home: Ecosystem, kind: str) -> bool:
+            return home.has(board) and any(_matches(pattern, board) for pattern in home.microphones.get(kind, ()))
+
+        if reads(self, kind):
+            return
+        here = [f"--microphone {each}" for each in self.microphones if reads(self, each)]
+        homes = [each for each in ecosystems().values() if reads(each, kind) and _is_called(each, board)]
+        there = [f"--for {each.name}" for each in homes]
+        why = f"nothing here has a driver of {self.name} for {kind.upper()} at a {board.chip}"
+        fix = f"take {' or '.join([*here, *there])}" if here or there else "call <model>_push in a program of your own"
+        raise WrongUse(Problem(f"{self.name} has no such microphone for {board.key}", f"--microphone {kind}", why, fix))
+
     def refused(self, board: Board, why: str) -> WrongUse:
         fix = f"one of {', '.join(_others(board, self))} has it: --for {_others(board, self)[0]}"
         return WrongUse(Problem(f"{self.name} does not have {board.key}", "--for", why, fix))
@@ -82,6 +98,8 @@ class Main:
     after: Sequence[str] = ()  # commands that use what runs
     server: str = ""  # what it links of `mccompile serve`: serve, or eembc for the runner of MLPerf Tiny
     emulator: str = ""  # options of QEMU
+    prints: bool = False  # outputs, as text
+    hears: bool = False  # it takes samples of a microphone
 
     @property
     def folder(self) -> Path:

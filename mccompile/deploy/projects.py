@@ -30,6 +30,7 @@ from ..toolchain.elements import to_bytes
 from ..toolchain.model_report import Report, check_inputs, report_of
 from .ecosystem import SHARED, Ecosystem, Main, ecosystem_of, main_of, templates
 from .machines import emulated, on_chip
+from .microphones import heard, refuse_unheard
 
 _PART = 4  # of RAM, at most, that the rest of a program is taken to need
 _FLOAT_BYTES = 4  # of the least floats that the loop prints
@@ -45,6 +46,8 @@ class Asked:
     ecosystem: str = ""
     main: str = ""  # serve, where nothing is asked for
     benchmark: str = ""  # of MLPerf Tiny, whose runner the program answers
+    microphone: str = ""  # what the program hears with: i2s, pdm or adc
+    rate: int = 16000  # of its samples
     called: str = ""  # the board, by the ecosystem
     sample: Callable[[], Inputs] | None = None  # inputs that the program has in it
 
@@ -92,6 +95,8 @@ def project(asked: Asked) -> Project:
     board = find(options.board)
     ecosystem, main = ecosystem_of(asked.ecosystem, board), _main(asked)
     facts = ecosystem.facts_of(board, asked.called)
+    if main.hears:
+        ecosystem.refuse_microphone(asked.microphone, board)
     if options.blob == Carrier.EXTERNAL or options.single_file or options.module:
         why = "its program links the C files of the model, weights among them"
         fix = "leave out --blob external, --single-file and --module"
@@ -102,6 +107,8 @@ def project(asked: Asked) -> Project:
     content = json.loads(package.files[MARK])
     plan = _Plan(asked, options, board, ecosystem, main, package, report_of(content))
     _refuse(plan.report, main)
+    if main.hears:
+        refuse_unheard(content, plan.report)
     arranged = arrange({**package.files, **_server(plan, content)}, ecosystem.layout, plan.name, options)
     made = Files({f"{plan.model_folder}/{path}": arranged[path] for path in arranged if path != MARK})
     made |= {place: text.encode() for place, text in _texts(plan, facts, list(made)).items()}
@@ -109,12 +116,17 @@ def project(asked: Asked) -> Project:
 
 
 def _main(asked: Asked) -> Main:
-    found = main_of(asked.main or ("mlperf-tiny" if asked.benchmark else "serve"))
-    if (found.server == "eembc") != bool(asked.benchmark):
-        lacks = f"--main {found.name} has no benchmark of MLPerf Tiny" if not asked.benchmark else ""
-        what = lacks or f"--main {found.name} does not answer the runner of MLPerf Tiny"
-        fix = "leave out --main" if asked.benchmark else "name one: --mlperf-tiny kws"
-        raise WrongUse(Problem(what, "--main", "the runner's program is one of its own", fix))
+    """The program: --mlperf-tiny and --microphone have one each."""
+    wanted = {"mlperf-tiny": asked.benchmark, "microphone": asked.microphone}
+    implied = [name for name, given in wanted.items() if given]
+    found = main_of(asked.main or (implied or ["serve"])[0])
+    others = [f"--{name}" for name in implied if name != found.name]
+    if others:
+        why = "each of both is a program of its own"
+        raise WrongUse(Problem(f"--main {found.name} does not go with {others[0]}", "--main", why, "leave out one"))
+    if found.name in wanted and not implied:
+        fix = "name it: " + {"mlperf-tiny": "--mlperf-tiny kws", "microphone": "--microphone i2s"}[found.name]
+        raise WrongUse(Problem(f"nothing says which {found.name} that is", f"--main {found.name}", "", fix))
     return found
 
 
@@ -139,7 +151,7 @@ def _texts(plan: _Plan, facts: Mapping[str, str], made: list[str]) -> dict[str, 
     """The files around the model, by their places."""
     found = {path.replace("NAME", plan.name): template for path, template in templates(plan.ecosystem.folder).items()}
     shared = templates(SHARED)
-    of_program = {**templates(plan.main.folder), "app.h": shared["app.h"]}
+    of_program = {**templates(plan.main.folder), **{path: shared[path] for path in shared if path != "README.md"}}
     found |= {f"{plan.program_folder}/{path}": template for path, template in of_program.items()}
     found["README.md"] = shared["README.md"]
     context = {**_of_model(plan), **_of_board(plan, facts)}
@@ -173,6 +185,9 @@ def _of_model(plan: _Plan) -> dict[str, Any]:
         "samples": _samples(plan),
         "weights_align": plan.package.weights_align,
         "has_room": _has_room(plan),
+        "microphone": plan.asked.microphone if plan.main.hears else "",
+        **(heard(json.loads(plan.package.files[MARK]), report, plan.asked.rate) if plan.main.hears else {}),
+        "program": _program(plan),
     }
 
 
@@ -191,6 +206,12 @@ def _budget(plan: _Plan) -> str:
     """The flag that says what is not the board's own."""
     own = {what: size for what, size in plan.options.budget.items() if size != plan.board.budget.get(what)}
     return f" --budget {','.join(f'{what}={size}' for what, size in own.items())}" if own else ""
+
+
+def _program(plan: _Plan) -> list[str]:
+    """C files around the model that are the same for all boards, or a microphone's."""
+    names = ["app", *(["results"] if plan.main.prints else []), *(["microphone"] if plan.main.hears else [])]
+    return [f"{plan.program_folder}/{name}.c" for name in names]
 
 
 def _has_room(plan: _Plan) -> bool:

@@ -97,6 +97,7 @@ def _tcp(name: str) -> Line:
     except OSError as error:
         fix = "start what listens there, and give its port"
         raise WrongUse(Problem(f"cannot connect to {name}", "--serial", str(error), fix)) from error
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # requests are short and wait for answers
     connection.settimeout(_WAIT)
     return _Socket(name, connection)
 

@@ -21,6 +21,7 @@ from mccompile.deploy.ecosystem import ecosystem_of, ecosystems, mains, template
 from mccompile.deploy.projects import Asked, project
 from mccompile.driver import Options
 from mccompile.emit.layouts import layouts
+from mccompile.option_texts import stream as read_stream
 from mccompile.targets.api import load
 from mccompile.targets.boards import catalogue
 from tests.small_models import conv, save
@@ -40,13 +41,32 @@ BOARDS = {
 
 def rebuilder(folder: Path) -> Path:
     """An autoencoder as MLPerf Tiny's anomaly detection is one."""
-    graph = onnx.parser.parse_graph("g (float[1, 4] x) => (float[1, 4] y) { y = Relu(x) }")
-    path = folder / "conv.onnx"
+    return _saved("g (float[1, 4] x) => (float[1, 4] y) { y = Relu(x) }", folder)
+
+
+def _saved(text: str, folder: Path) -> Path:
+    graph, path = onnx.parser.parse_graph(text), folder / "conv.onnx"
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
     return path
 
 
+HEARD = {"arduino": ("nano33ble", "pdm"), "cubeide": ("nucleo_f446re", "i2s"), "esp-idf": ("esp32dev", "i2s")}
+HEARD |= {"pico-sdk": ("rpipico2", "adc"), "zephyr": ("nrf52840_dk", "pdm")}
+
+
+def hearing(folder: Path, ecosystem: str, board: str = "", kind: str = "", stream: str = "x=2,hop=4") -> Asked:
+    """A project whose program runs a stream on a microphone's samples."""
+    text = "g (float[1, 1, 20] x) => (float[1, 1, 17] y) <float[1, 1, 4] w = {1, 2, 3, 4}> { y = Conv(x, w) }"
+    path = _saved(text, folder)
+    usual = HEARD.get(ecosystem, ("nucleo_f446re", "i2s"))
+    options = Options(board=board or usual[0], stream=read_stream((stream,) if stream else ()))
+    return Asked(path, options, ecosystem, microphone=kind or usual[1])
+
+
 def made(folder: Path, ecosystem: str = "", main: str = "serve", board: str = "", **more: object) -> dict[str, str]:
+    if main == "microphone":
+        found = project(hearing(folder, ecosystem, board)).files
+        return {path: found[path].decode("utf-8", "replace") for path in found}
     benchmark = "ad" if main == "mlperf-tiny" else ""
     model = rebuilder(folder) if benchmark else save(conv(), folder)
     board = board or BOARDS[ecosystem]
@@ -57,12 +77,15 @@ def made(folder: Path, ecosystem: str = "", main: str = "serve", board: str = ""
 @pytest.mark.parametrize("main", sorted(mains()))
 @pytest.mark.parametrize("ecosystem", sorted(ecosystems()))
 def test_a_project_is_whole(ecosystem: str, main: str, tmp_path: Path) -> None:
+    if main == "microphone" and ecosystem not in HEARD:
+        pytest.skip("it has no driver of a microphone")
     files = made(tmp_path, ecosystem, main)
     assert {Path(path).name for path in files} >= {"README.md", "app.c", "app.h", "conv.c", "conv_weights.c"}
     servers = {path for path in map(Path, files) if path.name in ("conv_serve.c", "conv_eembc.c")}
     assert {path.stem.removeprefix("conv_") for path in servers} == {mains()[main].server} - {""}
     text = files["README.md"]
-    assert catalogue.find(BOARDS[ecosystem]).name in text and "```sh" in text
+    board = HEARD[ecosystem][0] if main == "microphone" else BOARDS[ecosystem]
+    assert catalogue.find(board).name in text and "```sh" in text
     assert all(path.partition("/")[0] in files or "/" in path for path in files)
     listed = json.loads(files["report.json"])["files"]
     assert set(listed) == set(files) - {"report.json"}
@@ -151,8 +174,9 @@ def test_what_an_ecosystem_lacks_is_refused(ecosystem: str, board: str, told: st
 @pytest.mark.parametrize(
     ("main", "benchmark", "told", "fix"),
     [
-        ("loop", "kws", "--main loop does not answer the runner", "leave out --main"),
-        ("mlperf-tiny", "", "--main mlperf-tiny has no benchmark", "--mlperf-tiny kws"),
+        ("loop", "kws", "--main loop does not go with --mlperf-tiny", "leave out one"),
+        ("mlperf-tiny", "", "nothing says which mlperf-tiny that is", "--mlperf-tiny kws"),
+        ("microphone", "", "nothing says which microphone that is", "--microphone i2s"),
         ("", "kwz", "there is no benchmark 'kwz'", "did you mean kws?"),
         ("", "kws", "this model is no kws01 of MLPerf Tiny", "quantized to int8"),
     ],
@@ -252,3 +276,55 @@ def test_platformio_takes_the_file(tmp_path: Path) -> None:
     done = subprocess.run(command, env=os.environ | home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert ast.literal_eval(done.stdout) == {"errors": [], "warnings": []}
+
+
+@pytest.mark.parametrize(
+    ("ecosystem", "board", "kind", "stream", "told", "fix"),
+    [
+        ("cubeide", "nucleo_f446re", "pdm", "x=2,hop=4", "cubeide has no such microphone for nucleo_f446re", "i2s or"),
+        ("cmake", "nrf52840_dk", "pdm", "x=2,hop=4", "cmake has no such microphone", "take --for zephyr"),
+        ("pico-sdk", "pico", "i2s", "x=2,hop=4", "pico-sdk has no such microphone", "take --microphone adc"),
+        ("zephyr", "nrf52840_dk", "pdm", "", "this model does not hear samples", "--stream samples=1"),
+    ],
+)
+def test_what_does_not_hear_is_refused(
+    ecosystem: str, board: str, kind: str, stream: str, told: str, fix: str, tmp_path: Path
+) -> None:
+    with pytest.raises(WrongUse) as raised:
+        project(hearing(tmp_path, ecosystem, board, kind, stream))
+    assert told in raised.value.problems[0].what and fix in raised.value.problems[0].fix
+
+
+MICROPHONE = """
+#include <stdlib.h>
+#include "microphone.h"
+static int16_t next;
+int microphone_begin(void) { return 0; }
+void microphone_wait(void)
+{
+    int16_t block[MICROPHONE_BLOCK];
+    size_t i;
+    if (next >= 1200) exit(0);
+    for (i = 0; i < MICROPHONE_BLOCK; i++, next++) block[i] = (int16_t)(next * next);
+    microphone_heard(block, MICROPHONE_BLOCK);
+}
+"""
+
+
+def test_every_sample_is_heard_once(tmp_path: Path) -> None:
+    """On this machine, with a microphone of ours; the ring is passed twice."""
+    made = project(hearing(tmp_path, "esp-idf")).files
+    for name in made:
+        if name.endswith((".c", ".h")) and Path(name).name not in ("port.c", "microphone.c"):
+            (tmp_path / Path(name).name).write_bytes(made[name])
+    (tmp_path / "line.c").write_text(LINE)
+    (tmp_path / "ours.c").write_text(MICROPHONE)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+    sources = [str(source) for source in tmp_path.glob("*.c")]
+    subprocess.run(["cc", *strict, f"-I{tmp_path}", *sources, "-o", tmp_path / "hears", "-lm"], check=True)
+    said = subprocess.run([tmp_path / "hears"], capture_output=True, text=True, check=True).stdout.splitlines()
+    found = np.array([[float(word) for word in line.split()[1:]] for line in said if line.startswith("y ")])
+    samples = (np.arange(1200, dtype=np.int64) ** 2).astype(np.int16) / 32768
+    wanted = np.correlate(samples, [1, 2, 3, 4], "valid")
+    assert len(said) == len(found) > 290
+    np.testing.assert_allclose(found.ravel(), wanted[-found.size :], atol=1e-4)

@@ -1,5 +1,8 @@
 # Stands in for pico-sdk's.
 add_library(pico_stdlib INTERFACE)
+foreach(part adc dma irq)
+  add_library(hardware_${part} INTERFACE)
+endforeach()
 target_include_directories(pico_stdlib INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../include)
 macro(pico_sdk_init)
   set(CMAKE_EXECUTABLE_SUFFIX .elf)
