@@ -1,4 +1,8 @@
-"""top_k in portable C: a heap of the k best so far in the results themselves, worst on top, sorted at the end."""
+"""top_k in portable C: a heap of the k best so far in the results themselves, worst on top, sorted at the end; few are
+a sorted list.
+
+Where the compiler makes vectors of loops over lanes, blocks of x in which nothing is better are passed over at once.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from mccompile.base.dims import bounds, upper
 from mccompile.base.dtypes import DType, f16, f32, i8, i64
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.lanes import lanes_refusal
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.expr.scalar_c import load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
 from mccompile.kinds.top_k import TopK
+
+BLOCK = 32  # elements that are compared at once
+FEW = 16  # where shifting a list is quicker than a heap
 
 
 class TopKHeap(Kernel):
@@ -33,16 +43,24 @@ class TopKHeap(Kernel):
             case("one", f32, (4, 9), 1, 1, True),
             case("first_axis", f16, (9, 4), 0, 4, False, permute={0: (1, 0)}),
             case("single", i64, (1,), 0, 1, True),
+            case("many", f32, (2, 301), 1, 19, True),
+            case("long", f32, (2, 301), 1, 5, True),
+            case("long_smallest", f32, (2, 320), 1, 3, False),
+            case("long_one", i8, (3, 160), 1, 1, True),
+            case("long_with_nan", f32, (2, 200), 1, 4, True, values={0: _with_nan((2, 200))}),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = supports_types(call)
         if not reason and 0 in call.outs[0].shape:
             reason = "nothing is asked for"
-        return No(reason) if reason else Needs()
+        return No(reason) if reason else Needs(blocks=(BLOCK if _has_blocks(call, target) else 0,))
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.ins[0].type.count) * 5 * target.machine.element, code=400)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"mcc_lanes.h"} if call.blocks[0] else ())
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, dtype = call.of(TopK), call.ins[0], call.ins[0].buffer.dtype
@@ -61,6 +79,10 @@ class TopKHeap(Kernel):
         def put(which: int, position: str, value: str) -> str:
             return store_c(i64 if which == 1 else dtype, names[which], at(which, position), value)
 
+        def no_better(a: str, b: str) -> str:
+            """C that is false where value a is better than b, and where one of them is NaN."""
+            return f"{a} {'<=' if kind.largest else '>='} {b}"
+
         def ahead(a: str, b: str) -> str:
             """C: is value a better than b?"""
             if not dtype.is_float:
@@ -78,10 +100,28 @@ class TopKHeap(Kernel):
             "get": get,
             "put": put,
             "ahead": ahead,
+            "no_better": no_better,
+            "few": isinstance(kind.k, int) and 0 < kind.k <= FEW,
+            "skips": call.blocks[0],
         }
 
     def label(self, call: Call) -> str:
         return f"top_{size_name(call.of(TopK).k)}"
+
+
+def _has_blocks(call: Call, target: Target) -> bool:
+    """Are there blocks of elements side by side, for vectors that the compiler makes?"""
+    x, axis = call.ins[0], call.of(TopK).axis
+    long = bounds(x.shape[axis] - call.of(TopK).k)[0] >= 2 * BLOCK
+    vectors = not lanes_refusal(target, (), [x.buffer.dtype]) and "rvv" not in target.isas
+    return long and vectors and x.strides[axis] == 1
+
+
+def _with_nan(shape: tuple[int, int]) -> np.ndarray:
+    """Single ones in the second row, far from its beginning."""
+    array = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    array[1, [90, 91, 199]] = np.nan
+    return array
 
 
 def _without(view: View, axis: int) -> View:
