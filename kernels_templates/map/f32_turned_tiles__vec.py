@@ -22,7 +22,7 @@ from mccompile.codegen.traffic import in_vectors, one_by_one
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
 from mccompile.codegen.vector.vector_tiles import lanes_of, vector_headers, vector_refusal
 from mccompile.expr.ir import Operand, apply, literal, operand
-from mccompile.expr.vector_c import refusals, to_vector_statements
+from mccompile.expr.vector_c import refusals, stages, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -65,6 +65,7 @@ class TurnedTiles(Kernel):
             _case("heads", copy, (2, 6, 3, 8), {0: (0, 2, 3, 1)}),
             _case("apart", add, (5, 6, 7), {0: (2, 1, 0), 1: (2, 0, 1)}, 2),
             _case("silu", Map(silu), (13, 9), {0: (1, 0)}),
+            _case("in_turns", Map(apply("exp", apply("neg", apply("tanh", x)))), (13, 9), {0: (1, 0)}),
             _case("woven_sum", add, (2, 17, 2), {0: (0, 2, 1), 1: (2, 0, 1)}, 2),
             _case("pixels", relu, (6, 2, 9, 2), {0: (1, 3, 0, 2)}),
         ]
@@ -224,9 +225,11 @@ class _Printer:
                 chunk.load(self.lanes, name, self.place(view, at, "0"), self.layout.steps(view)[1])
                 for view, name in enumerate(self.names, 1)
             ]
-            made, value = to_vector_statements(self.expr, loads, self.lanes)
-            body = ["{", *made, f"tile[{at}] = {value};", "}"] if made else [f"tile[{at}] = {value};"]
-            lines += body if single else [self.counted("column", wide), *body, "}"]
+            for expr in [self.expr] if single else stages(self.expr):
+                made, value = to_vector_statements(expr, loads, self.lanes)
+                body = ["{", *made, f"tile[{at}] = {value};", "}"] if made else [f"tile[{at}] = {value};"]
+                lines += body if single else [self.counted("column", wide), *body, "}"]
+                loads = [f"tile[{at}]"]
         if self.layout.turned == WOVEN:
             return [*lines, *self.woven(high)]
         lines += [f"tile[{i}] = mcc_set_{self.of}(0.0f);" for i in range(wide, self.lanes)]

@@ -17,7 +17,22 @@ import numpy as np
 from ..base.dtypes import DType, bf16, bool_, f16, f32
 from ..base.marked import between, called, plain
 from .code import Code
-from .ir import Apply, Cast, Expr, Index, Literal, Operand, apply, literal, operand, rebuild, uses, walk
+from .ir import (
+    Apply,
+    Cast,
+    Expr,
+    Index,
+    Literal,
+    Operand,
+    apply,
+    literal,
+    operand,
+    operands_used,
+    rebuild,
+    substitute,
+    uses,
+    walk,
+)
 from .scalar_c import literal_c
 
 _ARITHMETIC = frozenset({"add", "sub", "mul", "neg"})
@@ -115,6 +130,25 @@ def math_headers(expressions: Iterable[Expr], dtype: DType = f32) -> frozenset[s
     half = "_half" if dtype is f16 else ""
     found = {f"mcc_vecmath{half}.h": _MATH, f"mcc_vecmath_wide{half}.h": _WIDE}
     return frozenset(header for header, functions in found.items() if functions & called)
+
+
+def stages(expr: Expr) -> list[Expr]:
+    """The expression in turns, of which each but the first has the result of the one before as its only operand: cut
+    where a function of these headers waits for another one. A core sees only so many instructions ahead, which are
+    those of more elements where each takes fewer."""
+    number = 1 + max(operands_used(expr), default=0)
+    for node in walk(expr):
+        if not isinstance(node, Apply) or node.function not in _MATH | _WIDE or len(node.arguments) != 1:
+            continue
+        (before,) = node.arguments
+        after = _cut(expr, before, operand(number, f32))
+        if before.dtype is f32 and uses_math(before) and operands_used(after) == {number}:
+            return [*stages(before), *stages(substitute(after, {number: operand(0, f32)}))]
+    return [expr]
+
+
+def _cut(expr: Expr, part: Expr, instead: Expr) -> Expr:
+    return rebuild(expr, lambda node: instead if node == part else None)
 
 
 def to_vector_statements(

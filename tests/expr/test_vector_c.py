@@ -9,7 +9,7 @@ import pytest
 from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.marked import plain
 from mccompile.expr.ir import Expr, apply, cast, index, literal, operand
-from mccompile.expr.vector_c import math_headers, refusal, to_vector_statements, uses_math
+from mccompile.expr.vector_c import math_headers, refusal, stages, to_vector_statements, uses_math
 
 X, Y, ZERO = operand(0, f32), operand(1, f32), literal(0, f32)
 NEGATIVE = apply("less", X, ZERO)
@@ -70,3 +70,23 @@ def test_signs_and_tests_for_infinity_are_comparisons() -> None:
     infinite = apply("is_negative_inf", X)
     assert "mcc_equal_f32x8(x, mcc_set_f32x8(-" in plain(c(apply("select", infinite, X, Y)))
     assert c(apply("sign", X)).count("mcc_select_f32x8") == 3
+
+
+def sigmoid(x: Expr) -> Expr:
+    one = literal(1, f32)
+    return apply("div", one, apply("add", one, apply("exp", apply("neg", x))))
+
+
+def test_functions_that_wait_for_each_other_come_in_turns() -> None:
+    one = literal(1, f32)
+    assert stages(sigmoid(apply("tanh", sigmoid(apply("add", X, Y))))) == [
+        sigmoid(apply("add", X, Y)),
+        apply("neg", apply("tanh", X)),
+        apply("div", one, apply("add", one, apply("exp", X))),
+    ]
+
+
+
+@pytest.mark.parametrize("expr", [sigmoid(X), apply("mul", X, sigmoid(apply("tanh", X))), apply("add", X, Y)])
+def test_what_is_asked_for_twice_stays_in_one_turn(expr: Expr) -> None:
+    assert stages(expr) == [expr]
