@@ -6,7 +6,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..base.errors import Problem, WrongUse
+import numpy as np
+
+from ..base.errors import BadFile, Problem, WrongUse
 from ..base.stages import stage
 from ..base.tensor import TensorType
 from ..check.inputs import DataSet, random_sets, stored_sets
@@ -28,10 +30,21 @@ def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[Da
     """What to run a model with. Before the graph is compiled, which changes it."""
     if data is not None and data.suffix in (".npz", ".npy"):
         feeds = read_samples(data, graph).first(runs).feeds
-        return [DataSet(f"{data.name} {number}", feed) for number, feed in enumerate(feeds)]
+        return _telling(data, [DataSet(f"{data.name} {number}", feed) for number, feed in enumerate(feeds)])
     if data is not None:
         return stored_sets(data, [value.name for value in graph.inputs], graph)
     return list(random_sets(graph, seed, runs))
+
+
+def _telling(data: Path, sets: list[DataSet]) -> list[DataSet]:
+    """The sets; refused where no element of an input of floats is finite: any result looks right then."""
+    for name in sets[0].inputs if sets else ():
+        arrays = [each.inputs[name] for each in sets]
+        count = sum(array.size for array in arrays)
+        if count and arrays[0].dtype.kind in "fc" and not any(np.isfinite(array).any() for array in arrays):
+            why = f"{count} of {count} values of {name} are NaN or infinite, so every result would look right"
+            raise BadFile(Problem("the data tells nothing", str(data), why, "give samples of what the model will see"))
+    return sets
 
 
 def refuse_undefined(package: Package) -> None:

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from mccompile.base.errors import CheckFailed, Problem
+from mccompile.base.errors import BadFile, CheckFailed, Problem
 from mccompile.check import oracle
 from mccompile.check.oracle import Oracle
 from mccompile.driver import Options
@@ -286,3 +286,14 @@ def test_a_shape_that_only_onnxruntime_gives_is_no_defect(tmp_path: Path, monkey
     verdict = check(model_of(text, tmp_path / "m.onnx"), Options(), runs=1)
     assert verdict.ok and verdict.runs[0].evaluated == {"y"}
     assert "evaluator; onnxruntime" in verdict.runs[0].decided_by("y")
+
+
+def test_data_without_a_finite_element_is_refused(tmp_path: Path) -> None:
+    model = model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }", tmp_path / "m.onnx")
+    file, samples = tmp_path / "x.npz", np.array([[np.nan, np.inf]] * 3, np.float32)
+    np.savez(file, x=samples)
+    with pytest.raises(BadFile, match="6 of 6 values of x are NaN or infinite"):
+        check(model, Options(), data=file)
+    samples[1, 0] = 1
+    np.savez(file, x=samples)
+    assert check(model, Options(), data=file).ok
