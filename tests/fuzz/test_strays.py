@@ -139,3 +139,14 @@ def verdict(folder: Path) -> str:
     trial.run([program], folder / "batch")
     assert program.verdict is not None
     return program.verdict.kind
+
+
+@pytest.mark.parametrize(("bias", "known"), [("", True), (", b", False)])
+def test_a_recurrence_with_a_bias_is_open(bias: str, known: bool) -> None:
+    made = graph(
+        f"""(float[3,1,1] x) => (float[3,1,1,1] y)
+        <float[1,4,1] w = {{1,1,1,1}}, float[1,4,1] r = {{1,1,1,1}}, float[1,8] b = {{1,1,1,1,1,1,1,1}}>
+        {{ y = LSTM <hidden_size = 1> (x, w, r{bias}) }}""",
+        3,
+    )
+    assert (answered(made, np.array([0, NAN, 1], np.float32).reshape(3, 1, 1)) is not None) == known
