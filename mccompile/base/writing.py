@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import shlex
+import tempfile
 from pathlib import Path
+from traceback import walk_tb
 
 from .errors import Problem, WrongUse
 
@@ -15,4 +19,25 @@ def cannot_write(what: str, path: Path, error: OSError, option: str = "-o") -> W
         fix = f"did you mean {option} {path / ('report.html' if option == '--html' else 'result.onnx')}?"
     elif not path.parent.exists():
         fix = f"mkdir -p {shlex.quote(str(path.parent))}"
-    return WrongUse(Problem(f"cannot write {what}", str(path), error.strerror or str(error), fix))
+    return WrongUse(Problem(f"cannot write {what}", str(path), error.strerror or str(error), fix_of(error, path, fix)))
+
+
+def fix_of(error: OSError, path: Path, usual: str) -> str:
+    """What lets the file be written: where its disk is full, room on it."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return usual
+    if path.absolute().is_relative_to(Path(tempfile.gettempdir()).absolute()):
+        return "make room there, or name another folder for temporary files: TMPDIR=FOLDER mccompile ..."
+    return "make room there, or write to another disk"
+
+
+def written(error: OSError) -> Path | None:
+    """The file that was written to when the error was raised: the system names none where it was open already. None
+    for a standard stream."""
+    for frame, _ in reversed(list(walk_tb(error.__traceback__))):
+        for name, local in frame.f_locals.items():
+            if name == "self" and isinstance(local, Path):
+                return local
+            if isinstance(local, io.IOBase) and isinstance(called := getattr(local, "name", None), str):
+                return None if called.startswith("<") else Path(called)
+    return None

@@ -12,12 +12,15 @@ import sys
 import click
 
 from ..base.errors import Exit, MccError, Problem, UnsupportedModel, WrongUse
+from ..base.writing import cannot_write, written
 
 
 def explained(error: Exception) -> MccError | None:
     """What a user can act on, of an error that was raised outside of mccompile; None for any other."""
     if isinstance(error, OSError):
         why = error.strerror or str(error)
+        if (file := written(error)) is not None and error.filename is None:
+            return cannot_write("a file", file, error)
         if error.filename is None:
             fix = "make room, or send the output somewhere else"
             return WrongUse(Problem("cannot write the output", "standard output", why, fix))

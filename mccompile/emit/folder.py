@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..base.errors import Problem, WrongUse, raise_all
+from ..base.writing import fix_of
 from .files import Files, on_disk
 
 MARK, LIST, SEAL = "report.json", "files", "seal"  # the report, and its keys that are about the folder
@@ -57,7 +58,8 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) 
         raise_all(WrongUse, list(_in_the_way(folder, files, listed, force)))
         _write_over(folder, files, listed)
     except OSError as error:
-        raise _refused(folder, error.strerror or str(error), "give a folder that can be written to -o") from error
+        fix = fix_of(error, folder, "give a folder that can be written to -o")
+        raise _refused(folder, error.strerror or str(error), fix) from error
 
 
 def replace_files(folder: Path, new: Mapping[str, bytes], force: bool = False) -> None:

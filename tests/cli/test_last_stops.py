@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
 import pytest
 
 from mccompile import cli
+from mccompile.cli import last_stops
 from tests import small_models
 
 NAMELESS = os.fsdecode(b"n\xfcx.onnx")  # Latin-1 in a world of UTF-8
@@ -35,6 +38,27 @@ def test_a_full_output_is_said(conv: Path) -> None:
     code, errors = run(f"$MCC {conv} -o {conv.parent}/out > /dev/full")
     assert code == 2 and "cannot write the output" in errors and "bug" not in errors
     assert (conv.parent / "out" / "report.json").is_file()
+
+
+def _with_open(file: Path) -> None:
+    """As other packages do."""
+    with open(file, "wb") as opened:
+        opened.write(b"some")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux")
+@pytest.mark.parametrize(("folder", "fix"), [(".", "TMPDIR="), ("elsewhere", "write to another disk")])
+@pytest.mark.parametrize("write", [lambda file: file.write_bytes(b"some"), _with_open])
+def test_a_full_disk_is_told_by_the_file(
+    write: Callable[[Path], object], folder: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / folder))
+    file = tmp_path / "written.onnx"
+    file.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space") as raised:
+        write(file)
+    said = str(last_stops.explained(raised.value))
+    assert str(file) in said and fix in said and "standard output" not in said
 
 
 def test_nobody_reads_the_output() -> None:
