@@ -12,11 +12,12 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from embedded import stories
 from embedded.models import NAMES, TOP, path_of
 from mccompile.base.errors import CheckFailed, MccError, Problem
 from mccompile.base.quantizing import MOST
@@ -51,6 +52,7 @@ class Row:
     path: Path
     target: str
     prefer: str
+    more: Mapping[str, Any] = field(default_factory=dict)  # options
 
     @property
     def key(self) -> str:
@@ -61,6 +63,9 @@ def rows(folder: Path, zoo: Path | None) -> Iterator[Row]:
     for name in NAMES:
         for target in TARGETS:
             yield Row(name, path_of(name, folder), target, "ram")
+    for bits in stories.BITS:
+        for target in stories.CORES:
+            yield Row(f"story_{bits}bit", stories.saved(bits, folder), target, "balanced", stories.HOW)
     small = [(name, path_of(name, folder)) for name in INTEGERS]
     large = [(name, Path(zoo, name, "model.onnx")) for name in ZOO] if zoo else []
     for name, path in (*small, *large):
@@ -98,7 +103,8 @@ def in_palettes(path: Path, to: Path) -> Path:
 
 
 def measured(row: Row) -> dict[str, Any]:
-    figures = cost(row.path, Options(target=row.target, prefer=Prefer(row.prefer), name=row.model)).as_dict()
+    options = Options(target=row.target, prefer=Prefer(row.prefer), name=row.model, **row.more)
+    figures = cost(row.path, options).as_dict()
     bound, used = figures["run_stack_bound_bytes"], figures["run_stack_bytes"]
     if figures["run_stack_bound_without"] or bound is None or not used <= bound <= 1.15 * used + 64:
         raise CheckFailed(Problem("the bound of the stack does not hold or is loose", row.key, f"{bound}, {used} used"))

@@ -191,16 +191,18 @@ class Emulated:
         self.run_twice(inputs, state or None)
         return self.dumped
 
-    def count(self, inputs: Mapping[str, np.ndarray], host_cc: str = "gcc") -> Count:
-        """Exact numbers of instructions, and the stack that was used."""
-        lines, head = self.counted(inputs, host_cc)
+    def count(self, inputs: Inputs, host_cc: str = "gcc", state: bytes | None = None) -> Count:
+        """Exact numbers of instructions, and the stack that was used. It begins with `state`, or that after init."""
+        lines, head = self.counted(inputs, host_cc, state=state)
         init, run, again = (int(line) for line in lines)
         if run != again:
             raise CheckFailed(Problem("two equal runs took different numbers of instructions", self.report.prefix))
         used = [None if stack == UNKNOWN else stack for stack in head[3:5]]
         return Count(init, run, used[0], used[1], head[5])
 
-    def counted(self, inputs: Inputs, host_cc: str, more: str = "") -> tuple[list[str], tuple[int, ...]]:
+    def counted(
+        self, inputs: Inputs, host_cc: str, more: str = "", state: bytes | None = None
+    ) -> tuple[list[str], tuple[int, ...]]:
         """The lines that count.c wrote, for init and two runs, and the head of the results. `more`: arguments of it."""
         counts = self.program.with_name("counts.txt")
         if self.program.read_bytes().startswith(WASM):
@@ -214,7 +216,7 @@ class Emulated:
             begin, end = (address(self.program, name) for name in ("board_count_begin", "board_count_end"))
             chosen = f"{plugin},begin={begin:#x},end={end:#x},out={counts}{more}"
             command = [self._command[0], "-plugin", chosen, *self._command[1:], str(self.program)]
-        _, _, head = self._execute(inputs, command)
+        _, _, head = self._execute(inputs, command, state)
         return counts.read_text(encoding="utf-8").splitlines(), head
 
     def _execute(
