@@ -314,8 +314,7 @@ def check(
     learning: Learning | None,
     options: Options,
 ) -> int:
-    """Build a model, run or emulate it, and compare it with a reference. With --loss a model that learns: losses,
-    gradients and steps of --runs batches.
+    """Build a model, run or emulate it, and compare it with a reference.
 
     --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
     several models with their options.

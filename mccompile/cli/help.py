@@ -42,13 +42,21 @@ def _of_models(
 
 
 OPTIONS = (
-    _of_models(FILES, "-o out --package zephyr", ("output", "layout"), ("force",)),
-    _of_models(TARGET, "--target cortex-m4 --prefer ram", ("serial",), ("baud", "flash"), behind=("executor",)),
+    _of_models(FILES, "-o out --package zephyr", ("output", "layout"), ("force", "update_golden")),
+    _of_models(TARGET, "--target cortex-m4 --prefer ram", ("serial",), ("baud", "flash"), behind=("executor", "cc")),
     _of_models(SIZES, "--dim batch=1,time=1..64"),
     _of_models(MEMORY, "--budget ram=96K,flash=512K"),
     _of_models(INT8, "--quantize samples.npz"),
     _of_models(ENDS, "--input x=u8,scale=1/255 --output y=argmax"),
     _of_models(INSIDE, "--explain", ("explain", "pages")),
+)
+LEARNING = (
+    Group(
+        "Learning",
+        "--loss cross_entropy:scores --learn all --optimizer adam",
+        ("loss",),
+        ("learn", "optimizer", "accumulate", "clip", "at_once", "batch_norm"),
+    ),
 )
 FEATURES = (
     Group(
@@ -125,11 +133,12 @@ class Command(click.Command):
         everything = bool(ctx.meta.get(__name__))
         options = {param.name or "": param for param in self.get_params(ctx) if isinstance(param, click.Option)}
         helps = tuple(name for name, option in options.items() if option.opts[-1] in _ALWAYS)
-        of_groups = {name for group in (*OPTIONS, *FEATURES) for name in (*group.common, *group.others)}
+        of_groups = {name for group in (*LEARNING, *OPTIONS, *FEATURES) for name in (*group.common, *group.others)}
         own = tuple(name for name in options if name not in of_groups and name not in helps)
         if not everything:
             formatter.write("\n")
-        for group in (Group("This command", "", own), *OPTIONS, *FEATURES, Group("Help and progress", "", helps)):
+        first, last = Group("This command", "", own), Group("Help and progress", "", helps)
+        for group in (first, *LEARNING, *OPTIONS, *FEATURES, last):
             names = [*group.common, *(group.others if everything else ())]
             _write(ctx, formatter, group, [options[name] for name in names if name in options], everything)
 

@@ -16,7 +16,7 @@ _PLAIN = {
     "at_once": False,
     "batch_norm": "frozen",
 }
-_LOSS = "cross_entropy, nll, mse, huber or bce of an output, or the name of an output of one number."
+_LOSS = "Loss of an output, of a kind: cross_entropy, nll, mse, huber or bce. Or the name of an output of one number."
 _OPTIONS = (
     click.option(
         "--learn", default="last:1", show_default=True, metavar="WHAT", help="all, last:N layers, or names of weights."
@@ -44,7 +44,7 @@ _OPTIONS = (
 
 
 def learning_options(
-    help_of_loss: str = "", required: bool = True
+    help_of_loss: str = _LOSS, required: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The command gets them as `learning`, which is None where no loss is given."""
 
@@ -57,8 +57,7 @@ def learning_options(
         collected.__dict__.update(command.__dict__)
         for option in reversed(_OPTIONS):
             collected = option(collected)
-        help_text = help_of_loss or f"{_LOSS[0].upper()}{_LOSS[1:]}"
-        return click.option("--loss", required=required, metavar="KIND:OUTPUT", help=help_text)(collected)
+        return click.option("--loss", required=required, metavar="KIND:OUTPUT", help=help_of_loss)(collected)
 
     return decorated
 
