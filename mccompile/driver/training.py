@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from ..base.errors import Problem, WrongUse
+from ..base.errors import MccWarning, Problem, WrongUse
 from ..base.names import readable
 from ..emit.package import Package
 from ..frontend.load import name_of
@@ -83,7 +84,8 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
             return programmed(graph, options, manager)
 
     run = read_learner(model, options)
-    keep_weights(run, asked)
+    for text in keep_weights(run, asked).merged:
+        warnings.warn(MccWarning(text), stacklevel=2)
     outputs = tuple(value.name for value in run.outputs)
     learn = learning_graph(read(model, options), asked)
     rate = (RATE,)

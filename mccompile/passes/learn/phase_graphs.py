@@ -22,7 +22,7 @@ from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics
 from .gradients import gradients
 from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, place, root
-from .weights import learning
+from .weights import learning, merged
 
 RATE, LEARNED = "rate", "learned"
 SCALAR = TensorType(f32, ())
@@ -49,6 +49,7 @@ class Kept:
     weights: list[Value]
     normalized: list[Node]  # by the statistics of a batch
     averages: list[Value]  # of these, which batches move
+    merged: list[str]  # what may be meant as several weights, in words
 
 
 def keep_weights(graph: Graph, asked: Learning) -> Kept:
@@ -57,8 +58,8 @@ def keep_weights(graph: Graph, asked: Learning) -> Kept:
     trains = asked.batch_norm == BatchNorm.TRAIN
     learned = learning(graph, asked.learn, loss_output(graph, asked.loss), trains)
     normalized = of_batches(graph.nodes, learned) if trains else []
-    averages = statistics(normalized, learned)
-    return Kept(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages))
+    averages, shared = statistics(normalized, learned), merged(learned)
+    return Kept(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), shared)
 
 
 def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:

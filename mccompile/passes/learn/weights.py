@@ -66,6 +66,21 @@ def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> li
     return _unique([value for part in text.split(",") for value in _asked(graph, known, leading, part, of)])
 
 
+def merged(weights: Iterable[Value]) -> list[str]:
+    """What learns as one where it may be meant as several: equal elements that several layers read."""
+    found = []
+    for weight in weights:
+        content = weight.constant.array if weight.constant is not None else None
+        readers = list(dict.fromkeys(node for node, _ in weight.uses))
+        if content is not None and len(readers) > 1 and (content == content.flat[0]).all():
+            names = ", ".join(show(node.provenance) or node.output.name for node in readers)
+            found.append(
+                f"{weight.name} learns as one weight of {names}: exporters merge initializers that are equal; "
+                "docs/learning.md says how PyTorch leaves them apart"
+            )
+    return found
+
+
 def _asked(graph: Graph, known: Sequence[Layer], leading: set[Node], text: str, of: Value) -> list[Value]:
     if text != "all" and not text.startswith("last:"):
         return _named(graph, known, leading, text)
