@@ -317,7 +317,7 @@ class _Layout:
         units = Units() if self.cut == BY_CHANNELS else None
         if whole:
             loop = Range("c", whole, step=self.lanes).header
-            one = "{\nconst mcc_index c = 0;" if whole == self.lanes else f"MCC_VEC_ROLLED {loop}"
+            one = loop if whole == self.lanes else f"MCC_VEC_ROLLED {loop}"
             if units is not None:
                 one = units.loop("c", 0, self.lanes, whole // self.lanes, 1)
             found.append(self.part(one, down, across, row, position, 0))

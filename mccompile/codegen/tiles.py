@@ -204,10 +204,8 @@ def parts(counter: str, count: Dim, size: int) -> list[tuple[str, int]]:
         rest = Range(counter, 0, begin=dim_c(count - count % size), end=dim_c(count))
         return [(tiles.header, size), (rest.header, 1)]
     whole = count - count % size
-    if whole > size:
+    if whole:
         found.append((Range(counter, whole, step=size).header, size))
-    elif whole:
-        found.append((f"{{\nconst mcc_index {counter} = 0;", size))
     if count % size:
         found.append((f"{{\nconst mcc_index {counter} = {sized(whole)};", count % size))
     return found or [(Range(counter, 0).header, 1)]

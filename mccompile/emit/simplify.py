@@ -1,7 +1,7 @@
 """Simplifies a printed function: constant propagation of indexes that are 0, and terms and factors that change nothing.
 
-A loop that runs once has a counter `const mcc_index c = 0;`, which is not printed, and `x + (c * 16 + at)` behind it
-becomes `x + at`; so do `+ 0`, `0 * 16` and `* 1` that templates print for the first of several.
+A loop that runs once becomes its body, a declaration `const mcc_index c = 0;` is not printed, and `x + (c * 16 + at)`
+behind them becomes `x + at`; so do `+ 0`, `0 * 16` and `* 1` that templates print for the first of several.
 
 Invariant: expressions keep their values, since only integers are written `0` and `1`.
 """
@@ -15,6 +15,9 @@ from ..base.marked import CLOSES, OPENS
 from .layout import Block
 from .tokens import Token, closing, is_binary, is_cast, operand_end, operand_start, printed, tokens
 
+_COUNTS = re.compile(
+    r"for\(mcc_index(?P<counter>\w+)=0;(?P=counter)<(?P<end>\d+);(\+\+(?P=counter)|(?P=counter)\+=(?P<step>\d+))\)\{"
+)
 _NEEDLESS = re.compile(r"[-+*/%] (\ue000name\ue001)?[01](?![\w.])|(?<![\w.])[01](?![\w.])[^\w(]* [-+*/%] ")
 
 
@@ -26,7 +29,10 @@ def simplify(block: Block, around: Set[str] = frozenset()) -> None:
     for item in block.inside:
         if isinstance(item, Block):
             item.head = _simplified(item.head, zeros)
-            simplify(item, zeros)
+            counter = _runs_once(item)
+            if counter:
+                item.head = "{"
+            simplify(item, zeros | counter)
             item.tail = _simplified(item.tail, zeros)
         elif not comment and not item.startswith("#"):
             item = _simplified(item, zeros)
@@ -37,6 +43,22 @@ def simplify(block: Block, around: Set[str] = frozenset()) -> None:
             comment = (comment or item.startswith("/*")) and not item.endswith("*/")
         inside.append(item)
     block.inside = inside
+
+
+def _runs_once(loop: Block) -> set[str]:
+    """The counter of a loop that counts from 0, runs once and never ends early."""
+    if not loop.head.startswith("for (mcc_index ") or _leaves(loop):
+        return set()
+    head = "".join(token.name or token.text for token in tokens(loop.head))
+    match = _COUNTS.fullmatch(head)
+    return {match["counter"]} if match and int(match["end"]) <= int(match["step"] or 1) else set()
+
+
+def _leaves(loop: Block) -> bool:
+    """Does a line of it leave a loop, its own or one inside?"""
+    return any(
+        _leaves(item) if isinstance(item, Block) else item.endswith(("break;", "continue;")) for item in loop.inside
+    )
 
 
 def _declared_zero(line: str) -> str:

@@ -70,6 +70,26 @@ def test_an_index_holds_in_its_block_alone() -> None:
     assert simplified(*lines).splitlines() == ["for (;;) {", "    f(0, 0);", "}", "g(c);"]
 
 
+@pytest.mark.parametrize("counts", ["n < 1; ++n", "n < 8; n += 8", "n < 3; n += 4"])
+def test_a_loop_that_runs_once_becomes_its_body(counts: str) -> None:
+    lines = ["f();", f"for (mcc_index n = 0; {counts}) {{", "const mcc_index at = n * 4 + m;", "g(n, at);", "}"]
+    assert simplified(*lines).splitlines() == ["f();", "const mcc_index at = m;", "g(0, at);"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "body"),
+    [
+        ("n < 2; ++n", "f(n);"),
+        ("n < 9; n += 8", "f(n);"),
+        ("n < many; ++n", "f(n);"),
+        ("n < 1; ++n", "if (f(n)) break;"),
+    ],
+)
+def test_loops_that_run_more_often_or_end_early_stay(counts: str, body: str) -> None:
+    lines = [f"for (mcc_index n = 0; {counts}) {{", f"    {body}", "}"]
+    assert simplified(*lines).splitlines() == lines
+
+
 def test_what_is_left_is_folded_where_it_would_have_been() -> None:
     terms = [f"term_{number}[{number}]" for number in range(12)]
     before = ["const mcc_index c = 0;", f"y = {summed([named('c') + ' * 4', *terms])};"]

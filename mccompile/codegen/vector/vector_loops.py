@@ -109,10 +109,8 @@ def chunks(counter: str, extent: int, lanes: int, units: Units | None = None) ->
     if units is not None:
         parts = ((0, whole // lanes, lanes), (whole, 1, extent - whole))
         return [Chunk(units.loop(counter, first, lanes, n, 1), many) for first, n, many in parts if n and many]
-    if whole > lanes:
+    if whole:
         found.append(Chunk(f"for (mcc_index {counter} = 0; {counter} < {whole}; {counter} += {lanes}) {{", lanes))
-    elif whole:
-        found.append(Chunk(f"{{\nconst mcc_index {counter} = 0;", lanes))
     if extent > whole:
         found.append(Chunk(f"{{\nconst mcc_index {counter} = {whole};", extent - whole))
     return found
