@@ -57,16 +57,16 @@ def with_program(folder: Path, main: str, *arguments: str) -> Path:
     return deployed(folder, "--main", main, *arguments)
 
 
-def commands(project: Path) -> list[str]:
-    """The first block of the README: what builds it."""
-    blocks = re.findall(r"```sh\n(.*?)```", (project / "README.md").read_text(), re.DOTALL)
-    return str(blocks[0]).splitlines()
+def commands(project: Path, blocks: int = 1) -> list[str]:
+    """The first blocks of the README: what builds it, what flashes it."""
+    found = re.findall(r"```sh\n(.*?)```", (project / "README.md").read_text(), re.DOTALL)
+    return [line for block in found[:blocks] for line in str(block).splitlines()]
 
 
-def followed(project: Path, **environment: str) -> str:
+def followed(project: Path, blocks: int = 1, **environment: str) -> str:
     """What the commands of the README say, which all succeed."""
     said = ""
-    for command in commands(project):
+    for command in commands(project, blocks):
         done = subprocess.run(
             ["bash", "-c", command], cwd=project, capture_output=True, text=True, env={**os.environ, **environment}
         )
@@ -245,6 +245,33 @@ def test_its_microphone_compiles_against_stand_ins(ecosystem: str, board: str, k
         assert {"app", "microphone", "results"} <= built(project, ecosystem, tmp_path)
     else:
         compiled(project, ecosystem)
+
+
+FOLLOWED = {
+    "zephyr": "nrf52840_dk",
+    "esp-idf": "esp32_c3_devkitm_1",
+    "pico-sdk": "rpipico2",
+    "arduino": "nano33ble",
+    "platformio": "teensy41",
+    "cubeide": "nucleo_f446re",
+    "keil": "nucleo_f446re",
+}
+
+
+@pytest.mark.parametrize("ecosystem", FOLLOWED)
+def test_a_readme_is_followed_with_stand_ins(ecosystem: str, tmp_path: Path) -> None:
+    """What builds, and what flashes: with tools that check what they are told, and build where they have CMake."""
+    project = deployed(tmp_path, "--board", FOLLOWED[ecosystem], "--for", ecosystem)
+    environment = {"PATH": f"{STAND_INS / 'bin'}:{os.environ['PATH']}"}
+    if ecosystem in BY_CMAKE:
+        _, compiler, flags, options, more = BY_CMAKE[ecosystem]
+        chain = tmp_path / "chain.cmake"
+        lines = [f"set(CMAKE_{word}_COMPILER {compiler})" for word in ("C", "CXX", "ASM")]
+        lines += ["set(CMAKE_SYSTEM_NAME Generic)", "set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)"]
+        chain.write_text("\n".join([*lines, f'set(CMAKE_C_FLAGS "{" ".join(flags)}" CACHE STRING "")']))
+        environment |= {**more, "CMAKE_TOOLCHAIN_FILE": str(chain), "STAND_IN_CMAKE": " ".join(options)}
+    followed(project, 1 + bool(ecosystems()[ecosystem].flash), **environment)
+    assert (ecosystem in BY_CMAKE) == (project / "build").is_dir()
 
 
 def test_a_csolution_names_what_is_there(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -51,3 +52,25 @@ def test_links_lead_to_pages_or_become_text(generate: ModuleType) -> None:
         "[a](../memory.md#rows) [the blob](../reference/blob.md) demo (`examples/digits`) [x](https://example.org)"
     )
     assert generate.moved("[a](misra.md)", "docs/embedded.md", "embedded.md") == "[a](misra.md)"
+
+
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("stm32", "boards.md"),
+        ("nucleo", "boards.md"),
+        ("esp32", "deploy/esp_idf.md"),
+        ("zephyr", "deploy/zephyr.md"),
+        ("west", "deploy/zephyr.md"),
+        ("keil", "deploy/keil.md"),
+        ("cubeide", "deploy/cubeide.md"),
+        ("platformio", "deploy/platformio.md"),
+        ("mlperf", "checking.md"),
+        ("microphone", "boards.md"),
+    ],
+)
+def test_a_search_finds_the_page_of_a_board_s_tools(word: str, page: str) -> None:
+    """As the site's search does it: words of the text, beginnings of longer ones among them."""
+    text = (TOP / "docs" / page).read_text(encoding="utf-8").lower()
+    assert re.search(rf"(?<![a-z]){word}", text)
+    assert Path(page).name in (TOP / "mkdocs.yml").read_text(encoding="utf-8")

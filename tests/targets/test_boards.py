@@ -116,15 +116,20 @@ def test_a_board_given_as_a_target_leads_to_its_core(name: str, told: str) -> No
 
 
 TYPED = """
-    esp32s3 nucleo-f446re stm32h7 nrf52840dk pico2 teensy41 samd51 ra4m1 apollo4 gd32vf103 ch32v307 portenta nicla xiao
-    feather_m4 imxrt1062 esp32-c3 esp32 nrf5340dk nrf54l15 nrf9160dk microbit bluepill blackpill stm32f4discovery
-    stm32f407 stm32f103c8t6 nucleo-h743zi b-l475e-iot01a stm32u585 stm32n6 arduino-nano-33-ble uno-r4 giga teensy4.0
-    teensy4 rp2040 pico-w lpc55s69 frdm-mcxn947 mimxrt1060-evk imxrt1170 k64f samd21 atsame54p20a max78000fthr efr32mg24
-    xiao-esp32s3 xiao-nrf52840 esp32-cam esp-wrover esp8266 esp32p4 m5stack heltec lilygo wio-terminal apollo510
-    ambiq-apollo3 sparkfun-edge ek-ra8m1 rx65n psoc6 cy8cproto-062 nano-esp32 adafruit-feather-m4-express itsybitsy-m4
-    longan-nano gd32f450 ch32v003 hifive1 k210 maixduino arduino-due arduino-mega mkr1000 stm32l4 stm32wb55
-    nucleo-wl55jc stm32h747i-disco openmv thingy53 xmc4500 msp432 tm4c123 cc1352 am243 s32k144 alif ensemble-e7
-    grove-vision
+    esp32s3 nucleo-f446re stm32h7 nrf52840dk pico2 teensy41 samd51 ra4m1 apollo4 gd32vf103 ch32v307 portenta nicla
+    xiao feather_m4 imxrt1062 esp32-c3 esp32 nrf5340dk nrf54l15 nrf9160dk microbit bluepill blackpill
+    stm32f4discovery stm32f407 stm32f103c8t6 nucleo-h743zi b-l475e-iot01a stm32u585 stm32n6 arduino-nano-33-ble
+    uno-r4 giga teensy4.0 teensy4 rp2040 pico-w lpc55s69 frdm-mcxn947 mimxrt1060-evk imxrt1170 k64f samd21
+    atsame54p20a max78000fthr efr32mg24 xiao-esp32s3 xiao-nrf52840 esp32-cam esp-wrover esp8266 esp32p4 m5stack
+    heltec lilygo wio-terminal apollo510 ambiq-apollo3 sparkfun-edge ek-ra8m1 rx65n psoc6 cy8cproto-062 nano-esp32
+    adafruit-feather-m4-express itsybitsy-m4 longan-nano gd32f450 ch32v003 hifive1 k210 maixduino arduino-due
+    arduino-mega mkr1000 stm32l4 stm32wb55 nucleo-wl55jc stm32h747i-disco openmv thingy53 xmc4500 msp432 tm4c123
+    cc1352 am243 s32k144 alif ensemble-e7 grove-vision stm32f411re nucleo-l476rg b-l475e-iot01a gd32f303 apollo3
+    max78000 ra6m5 stm32wba52 nucleo-wb09ke pca10056 nicla-voice frdm-mcxa153 same70 sam4e saml21 samc21 ra2e1 rz/a1
+    efm32gg11 efr32xg24 bgm220 launchxl-cc1312r1 cc3220sf msp-exp432p401r xmc1100 cyt2b75 bl602 bl808 hpm6750
+    at32f437 hc32f460 mm32f327 apm32f103 air32f103 ch32f103 w801 sifive-hifive1-revb vexriscv aducm3029 s32k344
+    tc397 thingy:91 arduino-nano-every attiny85 wemos-d1 nodemcu rak4631 feather-rp2040 tiny2040 xiao-rp2350 esp-eye
+    atom-s3 m5stickc esp8684 esp32-s3-box numaker-m467 v850 lp-am243 microblaze stm32h750b-dk steval-mkboxpro
 """
 
 
