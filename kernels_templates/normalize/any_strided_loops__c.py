@@ -85,7 +85,8 @@ class StridedLoops(Kernel):
         return Cost(upper(call.ins[0].type.count) * 10 * target.machine.element, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_math.h", "math.h"})
+        has_exp = call.of(Normalize).measure in ("softmax", "log_softmax")
+        return frozenset({"mcc_math.h", "math.h", *(["mcc_libm.h"] if has_exp else [])})
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, out = call.of(Normalize), call.outs[0]
