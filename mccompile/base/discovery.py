@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +19,7 @@ from mccompile.base.errors import BadFile, InternalError, Problem
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 CACHE = "MCCOMPILE_CACHE"  # the environment variable that names another folder
+_IMPORTING = threading.RLock()  # a module is in sys.modules before it is whole
 
 
 def cache_folder() -> Path:
@@ -40,7 +42,11 @@ def import_package_modules(package: str) -> list[ModuleType]:
 
 def import_file(path: Path, unique_module_name: str) -> ModuleType:
     """Import one file under a name of its own; a second call with the same name and file returns the same module."""
-    path = path.resolve()
+    with _IMPORTING:
+        return _import_file(path.resolve(), unique_module_name)
+
+
+def _import_file(path: Path, unique_module_name: str) -> ModuleType:
     known = sys.modules.get(unique_module_name)
     if known is not None:
         if known.__file__ != str(path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,14 @@ def test_a_file_is_executed_once_per_name(tmp_path: Path) -> None:
     first = discovery.import_file(path, "discovery_test_once")
     assert discovery.import_file(path, "discovery_test_once") is first
     assert first.Thing(3).size == 3
+
+
+def test_a_file_is_whole_for_a_thread_that_asks_while_another_imports_it(tmp_path: Path) -> None:
+    path = tmp_path / "slow.py"
+    path.write_text("import time\ntime.sleep(0.2)\nWHOLE = True\n")
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(discovery.import_file, path, "discovery_test_threads") for _ in range(2)]
+    assert [task.result().WHOLE for task in asked] == [True, True]
 
 
 def test_two_files_cannot_share_a_name(tmp_path: Path) -> None:
