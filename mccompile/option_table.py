@@ -101,6 +101,9 @@ class OptionTable:
         undrawn="a way in which programs are built (ways.py)",
     )
     slices: bool = _option("Let programs run a few steps at a time (<model>_run_steps).", FILES, False)
+    max_slice: int = _option(
+        "Slices of at most so many cycles, as estimated: 50K.", FILES, 0, reads="max_slice", draws=(3000, 30000)
+    )
 
     target: str = _option(
         "A target's name (`mccompile targets`) or TOML file; or several, with commas between. See --board.",
@@ -125,8 +128,7 @@ class OptionTable:
         recorded=False,
     )
     tuned: Path | None = _option(
-        "Choose kernels by what `mccompile tune` has measured, where FILE has it; "
-        "--tuned default: the file that comes with mccompile.",
+        "Choose kernels by what `mccompile tune` measured, where FILE has it; --tuned default: the file that we ship.",
         TARGET,
         metavar="FILE",
     )

@@ -199,6 +199,16 @@ def window(given: str | int) -> int:
     return nbytes
 
 
+def max_slice(given: str | int) -> int:
+    """Cycles: of 50K as many as 50000 says; 0 where nothing is given."""
+    text = str(given or "")
+    cycles = _number(text, 1000) if text else 0
+    if cycles is None or (text and cycles == 0):
+        number = _digits(text.removeprefix("max=")).lstrip("0") or "50"
+        raise ValueError(f"{text!r} is no number of cycles; did you mean --max-slice {number}K?")
+    return cycles
+
+
 def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     """Memories for tensors, the fastest first: those named `fast`, then the others, as they were given."""
     found = []

@@ -33,6 +33,7 @@ from .passes.program.bufferize import bufferize
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
 from .passes.program.copy_column_tiles import copy_column_tiles
 from .passes.program.copy_partial_states import copy_partial_states
+from .passes.program.cut_slices import cut_slices
 from .passes.program.eliminate_dead_calls import eliminate_dead_calls
 from .passes.program.fetch_input_rows import fetch_input_rows
 from .passes.program.fuse import fuse
@@ -122,6 +123,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("fuse_line_buffers", fuse_line_buffers),
     ProgramPass("bring_tensors", bring_tensors, optional=False),
     ProgramPass("share_work", share_work),
+    ProgramPass("cut_slices", cut_slices, optional=False),
     ProgramPass("bufferize", bufferize),
     ProgramPass("pack_constants", pack_constants, optional=False),
     ProgramPass("bring_weights", bring_weights, optional=False),

@@ -31,6 +31,7 @@ from mccompile.expr.ir import operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
 from mccompile.kernels.column_tiles import ColumnTiles
+from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
 
 
@@ -95,6 +96,16 @@ class MergedRows(Kernel):
         depth, columns = map(static, call.ins[1].shape[-2:])
         return {1: [ColumnTiles(0, columns, best_lanes(columns), depth)]}
 
+    def units(self, call: Call) -> Sequence[int]:
+        return self._columns(call)[1].sizes
+
+    def _columns(self, call: Call) -> tuple[str, Units]:
+        """C that opens the loop over tiles of columns, as units of work."""
+        columns, units = static(call.outs[0].shape[-1]), Units()
+        lanes = best_lanes(columns)
+        header = units.loop("j", 0, lanes, -(-columns // lanes), 1)
+        return (header if call.workers > 1 else Range("j", columns, step=lanes).header), units
+
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_fpu.h"})
 
@@ -112,7 +123,7 @@ class MergedRows(Kernel):
         around, inside = cut_sum([Range("k", depth)], f32)
         covered = parts("i", rows, 2) if rows > 1 else [("{", 1)]
         return {
-            "columns": Range("j", columns, step=lanes),
+            "columns": self._columns(call)[0],
             "blocks": [
                 Block(header, *_stored(call, results[0], names, row, Tile(points, *wide))) for header, points in covered
             ],

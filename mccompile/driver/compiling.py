@@ -281,7 +281,7 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None, name: st
     model."""
     passes: list[GraphPass | ProgramPass] = [*GRAPH_PASSES, *PROGRAM_PASSES]
     names = {p.name for p in passes} | {"load", "stream", "lower", "all"}
-    registry = Registry.load(options.kernels)
+    registry = Registry.load(options.kernels).in_slices(options.max_slice)
     for flag, given in (("--print-after", options.print_after), ("--without", options.without - registry.keys())):
         for wanted in sorted(given - names):
             is_kernel = "/" in wanted
@@ -304,5 +304,6 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None, name: st
         options.block_activations,
         options.float_error,
         accelerated(options, c_prefix(name), compile_graph),
+        max_slice=options.max_slice,
     )
     return PassManager(context, options.print_after, options.dump)

@@ -61,7 +61,7 @@ class Options(OptionTable):
         }
         for name, value in read.items():
             object.__setattr__(self, name, value)
-        for given in (self._least, self._of_board):
+        for given in (self._least, self._of_board, self._in_slices):
             for name, value in given().items():
                 object.__setattr__(self, name, value)
         check_known(self.planner, ("", *PLANNERS), "there is no planner {!r}", "--planner")
@@ -96,6 +96,15 @@ class Options(OptionTable):
             raise WrongUse(Problem(what, "--budget", why, "leave out --prefer"))
         budget = {what: most for what, most in self.budget.items() if what != "ram"}
         return {"prefer": Prefer.RAM, "enough": 1, "budget": budget}
+
+    def _in_slices(self) -> dict[str, Any]:
+        """What `--max-slice` asks for."""
+        if not self.max_slice:
+            return {}
+        if self.threads > 1:
+            why = "steps that workers share are slices, which end when all workers have done"
+            raise WrongUse(Problem("--max-slice does not go with --threads", "--max-slice", why, "leave one out"))
+        return {"slices": True}
 
     def _of_board(self) -> dict[str, Any]:
         """What a board sets. A target file may say more of its core; another core is refused."""

@@ -76,7 +76,7 @@ def after_items(phase: Phase) -> str:
 
 @dataclass(frozen=True)
 class Slices:
-    """Of an item, or all of a chain of rows: then `body` makes the call that is slice `step`."""
+    """Of an item, or all of a chain of rows or of a long step: then `body` makes the call that is slice `step`."""
 
     first: int
     end: int
@@ -97,14 +97,31 @@ def slices(plan: Plan) -> list[Slices]:
             last = handed_out(item.stages[-1].run, indent + "    ")
             body = [*_sizes(needs(item), indent), *row_slices(item, first, indent, _step, last)]
             found += [Slices(first, end, "\n".join(body))] * (end - first)
+        elif isinstance(item, Step) and item.cuts:
+            first, end = len(found), len(found) + len(item.cuts) - 1
+            found += [Slices(first, end, "\n".join(_piece_by_piece(item, first, indent)))] * (end - first)
         else:
             found.append(_slice(len(found), _items((item,), indent)))
     kept = [f"    {line}".rstrip() for line in _states(plan.states)]
     return [*found, _slice(len(found), kept)] if kept else found
 
 
+def _piece_by_piece(item: Step, first: int, indent: str) -> list[str]:
+    """The piece of a step that is slice `step`, of which the first one is `first`."""
+    last = first + len(item.cuts) - 2
+    place = f"[step - {first}u]" if first else "[step]"
+    more = f"cuts{place}", f"cuts[step - {first - 1}u]" if first > 1 else f"cuts[step{' + 1u' * (first == 0)}]"
+    lines = [
+        *_sizes(needs(item), indent),
+        f"{indent}static const mcc_index cuts[{len(item.cuts)}] = {{{listed(map(str, item.cuts))}}};",
+        *_step(item, indent, more),
+    ]
+    behind = handed_out(item, indent + "    ")
+    return [*lines, f"{indent}if (step == {last}u) {{", *behind, f"{indent}}}"] if behind else lines
+
+
 def one_slice(found: Sequence[Slices]) -> str:
-    """C that runs slice `step`, in the order in which they run: chains of rows, and what lies between two of them."""
+    """C that runs slice `step`: chains of rows, long steps, and what lies between, in the order in which they run."""
     each = {slices.first: slices for slices in found}.values()
     lines = [] if found else ["    (void)m;", "    (void)step;"]
     for is_single, group in groupby(each, lambda slices: slices.is_single):

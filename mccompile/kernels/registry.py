@@ -22,6 +22,7 @@ from ..targets.api import Prefer, Target
 from .api import Cost, Kernel, Needs, No, static_views
 from .identity import version_of
 from .measurements import Measured
+from .slices import longest_slice
 
 
 class Candidate(NamedTuple):
@@ -42,9 +43,10 @@ class Registry(Mapping[str, Kernel]):
     """Kernels by id. A file is imported when its kernel, or another one of its kind, is asked for: most models need few
     kinds."""
 
-    def __init__(self, files: Mapping[str, Path], measured: Measured | None = None) -> None:
+    def __init__(self, files: Mapping[str, Path], measured: Measured | None = None, max_slice: int = 0) -> None:
         self._files = dict(sorted(files.items()))  # by id
         self.measured = measured
+        self.max_slice = max_slice
         self._by_kind: dict[str, list[str]] = {}
         for key in self._files:
             self._by_kind.setdefault(key.partition("/")[0], []).append(key)
@@ -61,11 +63,16 @@ class Registry(Mapping[str, Kernel]):
 
     def but(self, ids: Set[str]) -> Registry:
         """All kernels but these."""
-        return Registry({key: path for key, path in self._files.items() if key not in ids}, self.measured)
+        kept = {key: path for key, path in self._files.items() if key not in ids}
+        return Registry(kept, self.measured, self.max_slice)
 
     def measured_by(self, measured: Measured) -> Registry:
         """The same kernels, with what they took instead of what their models say."""
-        return Registry(self._files, measured)
+        return Registry(self._files, measured, self.max_slice)
+
+    def in_slices(self, max_slice: int) -> Registry:
+        """The same kernels; those are chosen that can be cut into pieces of so many cycles. 0: of any length."""
+        return Registry(self._files, self.measured, max_slice)
 
     def stale(self) -> int:
         """Measurements of other versions of kernels, or of kernels that are no more: nobody believes them."""
@@ -104,8 +111,17 @@ class Registry(Mapping[str, Kernel]):
                 refusals.append((kernel.stem, answer.reason))
             else:
                 candidates.append(answer)
+        candidates = self._short(candidates, call, target)
         candidates.sort(key=lambda c: effort(c.cost, target))  # equal ones stay in the order of their ids
         return Choice(tuple(candidates), tuple(refusals))
+
+    def _short(self, candidates: list[Candidate], call: Call, target: Target) -> list[Candidate]:
+        """Those that can be cut into slices that are short enough; the one with the shortest where there are none."""
+        if not self.max_slice or not candidates:
+            return candidates
+        slices = [longest_slice(c.kernel, call, target, c.cost.time, self.max_slice) for c in candidates]
+        most = max(min(slices), self.max_slice)
+        return [candidate for candidate, longest in zip(candidates, slices, strict=True) if longest <= most]
 
     def cost(self, kernel: Kernel, call: Call, target: Target) -> Cost:
         """What a kernel takes for a call."""

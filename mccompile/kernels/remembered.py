@@ -23,7 +23,7 @@ class RememberedKernels(Registry):
     """The kernels of another registry, for one target."""
 
     def __init__(self, registry: Registry, target: Target) -> None:
-        super().__init__({}, registry.measured)
+        super().__init__({}, registry.measured, registry.max_slice)
         self._files, self._by_kind = registry._files, registry._by_kind
         self.target = target
         self._choices: Answers[Choice] = {}

@@ -171,6 +171,7 @@ class Context:
     bottlenecks: dict[frozenset[str], int] = field(default_factory=dict)
     # Of pools over all of a convolution, the nodes of the file behind them, and in how many blocks of channels.
     channel_blocks: dict[frozenset[str], int] = field(default_factory=dict)
+    max_slice: int = 0  # cycles that a slice of the run may take; 0: as long as it takes
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,7 @@ class Step:
     macs: int
     provenance: Provenance
     shared: Shared | None = None  # by several workers
+    cuts: tuple[int, ...] = ()  # of its work, between slices of the run; with both ends. Empty: it is one slice
     table: Table | None = None  # for a function that reads sizes
     number: int = 0  # among all steps, in the order in which they are written down
     timed: bool = False  # how long it takes is counted

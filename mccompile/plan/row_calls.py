@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ir import Plan, RowRegion
+from .ir import Item, Plan, RowRegion, Step
 
 
 def unasked(region: RowRegion) -> list[int]:
@@ -39,9 +39,14 @@ def row_calls(region: RowRegion) -> list[int]:
 
 
 def slices_of(plan: Plan) -> int:
-    """Into how many pieces a run can be cut: calls of chains, other items, and bringing states to their places."""
-    calls = sum(len(row_calls(item)) if isinstance(item, RowRegion) else 1 for item in plan.items)
-    return calls + any(state.made != state.tensor.address for state in plan.states)
+    """Into how many pieces a run can be cut: calls of chains, pieces of steps, other items, and moves of states."""
+    return sum(map(_slices_of, plan.items)) + any(state.made != state.tensor.address for state in plan.states)
+
+
+def _slices_of(item: Item) -> int:
+    if isinstance(item, RowRegion):
+        return len(row_calls(item))
+    return len(item.cuts) - 1 if isinstance(item, Step) and item.cuts else 1
 
 
 def most_stages(plan: Plan) -> int:

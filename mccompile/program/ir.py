@@ -198,6 +198,7 @@ class Call:
     workers: int = 1  # that share it; each computes some of its units, or of its rows
     # smallest and largest element of operands of more than 8 bits, before they were packed: see evidence/ranges.py
     packed_ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    in_turn: bool = False  # one worker makes all of these pieces, one slice of the run after the other
 
     def of(self, kind: type[AnyKind]) -> AnyKind:
         """Its kind, for those who know which one that is."""

@@ -174,7 +174,7 @@ def _call(item: Call) -> str:
     if item.rows is not None:
         line += f" rows {item.rows}"
     if item.workers > 1:
-        line += f" workers {item.workers}"
+        line += f" workers {item.workers}" + " in_turn" * item.in_turn
     return line + _from(item.provenance)
 
 
@@ -436,5 +436,6 @@ class _ProgramReader:
             call.rows = reader.integer()
         if reader.take("workers"):
             call.workers = reader.integer()
+            call.in_turn = reader.take("in_turn")
         call.provenance = self._from()
         return call

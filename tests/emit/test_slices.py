@@ -78,6 +78,22 @@ def test_chains_of_rows_are_cut_between_calls(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got["y"], wanted["y"])
 
 
+@pytest.mark.parametrize(("target", "most"), [("generic", 2000), ("generic", 20000)])
+def test_long_steps_are_cut(target: str, most: int, tmp_path: Path) -> None:
+    made, models = small_models.conv(), []
+    for name, max_slice in (("cut", most), ("whole", 0)):
+        package = compile_graph(load_proto(made), Options(target=target, max_slice=max_slice), "conv")
+        checked(package)
+        package.write(tmp_path / name)
+        models.append(Model.build(tmp_path / name))
+        cuts = [len(step.cuts) - 1 for step in package.plan.steps() if step.cuts]
+        assert bool(cuts) == (max_slice == 2000)
+        assert not cuts or slices_of(package.plan) == len(package.plan.items) + sum(cuts) - len(cuts)
+    inputs = random_inputs(made)
+    got, wanted = (model.run(inputs, poison=0xA5) for model in models)
+    assert all(np.array_equal(got[output], array) for output, array in wanted.items())
+
+
 TURNS = """
 #include <stdio.h>
 #include <string.h>
@@ -111,8 +127,9 @@ int main(void)
 """
 
 
-def test_two_instances_take_turns_inside_of_a_chain(tmp_path: Path) -> None:
-    folder = written(_chain(), tmp_path, Options(slices=True, prefer="ram"))
+@pytest.mark.parametrize("options", [Options(slices=True, prefer="ram"), Options(max_slice=11000, rows="off")])
+def test_two_instances_take_turns_inside_of_a_chain_or_step(options: Options, tmp_path: Path) -> None:
+    folder = written(_chain(), tmp_path, options)
     (folder / "main.c").write_text(TURNS)
     sources = [str(path) for path in folder.glob("*.c")]
     flags = ["-std=c99", *STRICT, "-fsanitize=undefined", f"-I{folder}", f"-I{folder}/runtime"]

@@ -188,6 +188,8 @@ def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
         found["blob"] = "array"
     if found.get("dump_values") or found.get("rows") == "off":
         found.pop("recompute", None)
+    if found.get("threads"):
+        found.pop("max_slice", None)
     if found.get("weights_window"):
         found.pop("accelerator", None)
     if found.get("blob") == "external":

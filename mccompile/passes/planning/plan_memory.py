@@ -325,12 +325,16 @@ class _Planner:
         if key not in self.functions:
             name = self.names.take(c_identifier(f"{self.prefix}_{kernel.label(call)}"))
             self.functions[key] = Function(name, kernel, call, aliased, of_call(call))
-        shared = None
+        shared, cuts = None, tuple[int, ...]()
         if call.workers > 1:
             barrier = kernel.barrier(call)
-            workspace = call.scratch.max_bytes // call.workers if call.scratch is not None and not barrier else 0
-            shared = Shared(self.shared, phases(kernel.units(call), call.workers, barrier), workspace)
-            self.shared += len(shared.phases)
+            pieces = phases(kernel.units(call), call.workers, barrier)
+            if call.in_turn:
+                cuts = (0, *(end for phase in pieces for _, end in phase))
+            else:
+                workspace = call.scratch.max_bytes // call.workers if call.scratch is not None and not barrier else 0
+                shared = Shared(self.shared, pieces, workspace)
+                self.shared += len(shared.phases)
         self.check(call)
         macs = upper(call.macs) * self.times
         number, self.steps = self.steps, self.steps + 1
@@ -339,7 +343,7 @@ class _Planner:
             name, _ = self.fetched[call.ins[0].buffer]
             made = tuple(replace(each, name=name, is_input=True) for each in made[:1])
         function = self.functions[key]
-        step = Step(call.kind.name, function, tuple(arguments), macs, call.provenance, shared)
+        step = Step(call.kind.name, function, tuple(arguments), macs, call.provenance, shared, cuts)
         return replace(step, number=number, made=made)
 
     def made(self, shown: Shown) -> Made:

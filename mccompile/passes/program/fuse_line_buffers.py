@@ -144,14 +144,14 @@ def best_chains(
         if first == last and whole[last] <= peak:
             continue
         best = found[first, last]
+        members = [call for call in calls[first : last + 1] if call is not None]
         for step in steps[1:]:
-            wider = player.play(first, last, step, overlapping)
+            wider = player.play(first, last, [min(step, call.most) for call in members], overlapping)
             if wider is not None and outside.cost(first, last, wider) <= peak:
                 best = wider
-        members = [call for call in calls[first : last + 1] if call is not None]
         each = sorted(range(len(members)), key=lambda n: (-members[n].saved(context.target.machine.row), n))
         for number, step in ((number, step) for number in each for step in reversed(steps)):
-            if step <= best.steps[number] or members[number].height <= step // 2:
+            if step <= best.steps[number] or members[number].height <= step // 2 or step > members[number].most:
                 continue
             wanted = [step if n == number else old for n, old in enumerate(best.steps)]
             wider = player.play(first, last, wanted, overlapping)

@@ -10,13 +10,12 @@ from dataclasses import replace
 from ...base.dtypes import u8
 from ...base.provenance import show
 from ...kernels.api import Needs, static_views
+from ...kernels.slices import BY_ROWS
 from ...kernels.work import phases, slowest
 from ...memory.interval import align_up
 from ...program.ir import Buffer, Call, If, Item, Program
 from ...program.taken_names import taken_names
 from ..api import Context
-
-BY_ROWS = 1.3  # what kernels lose that are made for rows one by one, and know better cuts of their own
 
 
 def share_work(program: Program, context: Context) -> None:

@@ -10,6 +10,7 @@ Invariant: `play` refuses every chain in which a row would be read before it is 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -47,6 +48,7 @@ class RowCall:
     alias: frozenset[int]  # operands that the result may be written over
     time: float  # of all of it, call by call
     fewest: int = 1  # rows that it makes at a time
+    most: int = sys.maxsize  # that it may make at a time
     takes_all: bool = False  # its rows are those of the operand, and the result is there after the last: ends a chain
 
     def saved(self, overhead: float) -> float:
@@ -172,11 +174,11 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     scratch = best.needs.scratch, best.needs.scratch_align
     alias = frozenset(operand for (_, operand), before in best.needs.alias.items() if before == 0)
     fewest = kind.rows if isinstance(kind, Bottleneck) else 1
-    return (
-        RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, best.cost.time, fewest, takes_all)
-        if height > 1
-        else None
-    )
+    if height < 2:
+        return None
+    time = best.cost.time
+    most = max(fewest, int(context.max_slice * height / max(time, 1))) if context.max_slice else sys.maxsize
+    return RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, time, fewest, most, takes_all)
 
 
 def _turned(call: Call) -> Call | None:
