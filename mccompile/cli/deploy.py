@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     help="The program answers the runner of MLPerf Tiny, as this benchmark.",
 )
 @click.option("--microphone", type=click.Choice(["i2s", "pdm", "adc"]), help="A stream runs on its samples.")
-@click.option("--rate", type=click.IntRange(1000, 192000), default=16000, show_default=True, help="Of a microphone.")
+@click.option(
+    "--rate", type=click.IntRange(1000, 192000), default=16000, show_default=True, metavar="HZ", help="Of a microphone."
+)
 @click.option("--board-id", "called", default="", metavar="NAME", help="What the ecosystem calls the board.")
 @samples_option
 @force_flag

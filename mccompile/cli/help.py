@@ -133,12 +133,13 @@ class Command(click.Command):
         everything = bool(ctx.meta.get(__name__))
         options = {param.name or "": param for param in self.get_params(ctx) if isinstance(param, click.Option)}
         helps = tuple(name for name, option in options.items() if option.opts[-1] in _ALWAYS)
-        of_groups = {name for group in (*LEARNING, *OPTIONS, *FEATURES) for name in (*group.common, *group.others)}
+        features = [group for group in FEATURES if len({*group.common, *group.others} & options.keys()) > 1]
+        of_groups = {name for group in (*LEARNING, *OPTIONS, *features) for name in (*group.common, *group.others)}
         own = tuple(name for name in options if name not in of_groups and name not in helps)
         if not everything:
             formatter.write("\n")
         first, last = Group("This command", "", own), Group("Help and progress", "", helps)
-        for group in (first, *LEARNING, *OPTIONS, *FEATURES, last):
+        for group in (first, *LEARNING, *OPTIONS, *features, last):
             names = [*group.common, *(group.others if everything else ())]
             _write(ctx, formatter, group, [options[name] for name in names if name in options], everything)
 

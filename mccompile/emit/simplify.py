@@ -51,7 +51,7 @@ def _runs_once(loop: Block) -> set[str]:
         return set()
     head = "".join(token.name or token.text for token in tokens(loop.head))
     match = _COUNTS.fullmatch(head)
-    return {match["counter"]} if match and int(match["end"]) <= int(match["step"] or 1) else set()
+    return {match["counter"]} if match and 0 < int(match["end"]) <= int(match["step"] or 1) else set()
 
 
 def _leaves(loop: Block) -> bool:

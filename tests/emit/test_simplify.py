@@ -79,13 +79,14 @@ def test_a_loop_that_runs_once_becomes_its_body(counts: str) -> None:
 @pytest.mark.parametrize(
     ("counts", "body"),
     [
+        ("n < 0; ++n", "f(n);"),
         ("n < 2; ++n", "f(n);"),
         ("n < 9; n += 8", "f(n);"),
         ("n < many; ++n", "f(n);"),
         ("n < 1; ++n", "if (f(n)) break;"),
     ],
 )
-def test_loops_that_run_more_often_or_end_early_stay(counts: str, body: str) -> None:
+def test_loops_that_run_never_more_often_or_end_early_stay(counts: str, body: str) -> None:
     lines = [f"for (mcc_index n = 0; {counts}) {{", f"    {body}", "}"]
     assert simplified(*lines).splitlines() == lines
 
