@@ -20,7 +20,7 @@
 /* Loops that stay scalar, as with sanitizers or without optimisation, are right too. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #ifdef __riscv /* QEMU 7.2 stops at the vectors that clang makes of these loops, so nothing has tested them. */
-#define MCC_LANES_APART _Pragma("clang loop vectorize(disable)")
+#define MCC_LANES_APART _Pragma("clang loop vectorize(disable) unroll(disable)")
 #else
 #define MCC_LANES_APART _Pragma("clang loop vectorize(assume_safety)")
 #endif
