@@ -18,6 +18,7 @@ from .tokens import Token, closing, is_binary, is_cast, operand_end, operand_sta
 _COUNTS = re.compile(
     r"for\(mcc_index(?P<counter>\w+)=0;(?P=counter)<(?P<end>\d+);(\+\+(?P=counter)|(?P=counter)\+=(?P<step>\d+))\)\{"
 )
+_LEAVES = re.compile(r"\b(break|continue);")
 _NEEDLESS = re.compile(r"[-+*/%] (\ue000name\ue001)?[01](?![\w.])|(?<![\w.])[01](?![\w.])[^\w(]* [-+*/%] ")
 
 
@@ -56,9 +57,7 @@ def _runs_once(loop: Block) -> set[str]:
 
 def _leaves(loop: Block) -> bool:
     """Does a line of it leave a loop, its own or one inside?"""
-    return any(
-        _leaves(item) if isinstance(item, Block) else item.endswith(("break;", "continue;")) for item in loop.inside
-    )
+    return any(_leaves(item) if isinstance(item, Block) else _LEAVES.search(item) for item in loop.inside)
 
 
 def _declared_zero(line: str) -> str:

@@ -84,6 +84,7 @@ def test_a_loop_that_runs_once_becomes_its_body(counts: str) -> None:
         ("n < 9; n += 8", "f(n);"),
         ("n < many; ++n", "f(n);"),
         ("n < 1; ++n", "if (f(n)) break;"),
+        ("n < 1; ++n", "if (f(n)) continue; /* nothing is there */"),
     ],
 )
 def test_loops_that_run_never_more_often_or_end_early_stay(counts: str, body: str) -> None:
