@@ -92,7 +92,9 @@ def shown(rows: Sequence[Row]) -> str:
     lines = [[row.name, theirs, ours, str(row.left), "" if row.ok else "below"] for row, theirs, ours in figures]
     head = ["dB of outputs", "onnxruntime", "mccompile", "layers in float", ""]
     below = sum(not row.ok for row in rows)
-    return "\n".join([*table(head, lines, frozenset({0, 4})), f"{len(rows)} networks, {below} below onnxruntime's"])
+    alone = sum(row.onnxruntime == float("-inf") for row in rows)
+    total = f"{len(rows)} networks, {below} more than {BEHIND} dB below onnxruntime's, {alone} that it cannot quantize"
+    return "\n".join([*table(head, lines, frozenset({0, 4})), total])
 
 
 def networks(folder: Path, zoo: Path | None) -> Iterator[Network]:
