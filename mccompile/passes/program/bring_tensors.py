@@ -2,8 +2,9 @@
 the far one; their rows are copied to rings of the near memory when they are wanted, and rows of results to the far
 memory when they are made.
 
-What is copied is as little as is found (passes/staging/route.py) within the bytes of both memories. What a plan takes
-is known only once its buffers are placed: where that is more than was expected, less is allowed, and another way found.
+What is copied is as little as is found (passes/staging/route.py) within the bytes of both memories. Where nothing fits,
+calls on the way get kernels with smaller workspaces, one after the other. What a plan takes is known only once its
+buffers are placed: where that is more than was expected, less is allowed, and another way found.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...program.ir import Buffer, Item, Program
 from ...program.taken_names import taken_names
 from ..api import Context
 from ..memory.liveness import blocks_of, liveness
-from ..rows.row_chains import Chain, Chains, RowCall, row_calls
+from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, frugal_kernel, row_calls
 from ..staging.route import Path, Room, Router
 from ..staging.segments import Segment, Segments
 from ..staging.tensors import Tensors
@@ -45,11 +46,10 @@ def bring_tensors(program: Program, context: Context) -> None:
     _refuse(program)
     context = replace(context, registry=remembered(context.registry, context.target))
     tensors = Tensors(program, memory.keep_inputs, context.target.align)
-    calls = row_calls(program, context) if memory.rows else [None] * len(program.body)
-    router = Router(tensors, Segments(tensors, calls, context), context)
+    calls: list[RowCall | None] = row_calls(program, context) if memory.rows else [None] * len(program.body)
     room = Room(memory.near, memory.far)
     for _ in range(TRIALS):
-        path = router.best(room)
+        router, path = _routed(tensors, calls, room, context)
         if path is None:
             break
         draft = _draft(program, path, router.segments)
@@ -62,6 +62,34 @@ def bring_tensors(program: Program, context: Context) -> None:
                 return
         room = Room(_less(room.near, over[0]), _less(room.far, over[1]))
     raise CheckFailed(_too_small(program, room, context))
+
+
+def _routed(
+    tensors: Tensors, calls: list[RowCall | None], room: Room, context: Context
+) -> tuple[Router, Path | None]:
+    """The path that copies least, by the kernels that `calls` have, or frugal ones where it ends without them."""
+    while True:
+        router = Router(tensors, Segments(tensors, calls, context), context)
+        path = router.best(room)
+        if path is not None or not room.short or not _spare(calls, max(room.short), context):
+            return router, path
+        room.short.clear()
+        room.far_short.clear()
+
+
+def _spare(calls: list[RowCall | None], at: int, context: Context) -> bool:
+    """Has the call where paths end take a smaller workspace, or that one behind it which saves most by it. False: none
+    can."""
+    behind = list[tuple[int, int, RowCall]]()
+    for place, call in enumerate(calls[at : at + LONGEST], at):
+        frugal = None if call is None else frugal_kernel(call, context)
+        if call is not None and frugal is not None:
+            behind.append((call.scratch[0] - frugal.scratch[0], place, frugal))
+    if not behind:
+        return False
+    _, place, frugal = min(behind, key=lambda each: (each[1] != at, -each[0], each[1]))
+    calls[place] = frugal
+    return True
 
 
 def _less(room: int | None, over: int) -> int | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from ...base.budgets import budgets
 from ...base.dims import static, upper
+from ...kernels.registry import Candidate
 from ...kinds.bottleneck import Bottleneck
 from ...kinds.conv import Conv
 from ...kinds.dft import Dft
@@ -164,9 +165,7 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
         if said is None:
             return None
         windows = said
-    draft = replace(call, rows=axis)
-    choice = context.registry.choose(draft, context.target)
-    fit = [c for c in choice.candidates if axis in c.needs.rows and not c.needs.dense and not c.needs.dense_outs]
+    fit = _row_kernels(call, axis, context)
     if not fit:
         return None
     best = min(fit, key=lambda c: c.kernel.id != call.kernel)  # the one it has, if that can
@@ -179,6 +178,23 @@ def _row_call(call: Call, known: Strides, context: Context) -> RowCall | None:
     time = best.cost.time
     most = max(fewest, int(context.max_slice * height / max(time, 1))) if context.max_slice else sys.maxsize
     return RowCall(call, axis, height, tuple(windows), best.kernel.id, scratch, alias, time, fewest, most, takes_all)
+
+
+def _row_kernels(call: Call, axis: int, context: Context) -> list[Candidate]:
+    """Those that make rows of it, the fastest first."""
+    choice = context.registry.choose(replace(call, rows=axis), context.target)
+    return [c for c in choice.candidates if axis in c.needs.rows and not c.needs.dense and not c.needs.dense_outs]
+
+
+def frugal_kernel(call: RowCall, context: Context) -> RowCall | None:
+    """The same call with the fastest kernel of those that make its rows in less workspace; None where there is none."""
+    for candidate in _row_kernels(call.call, call.axis, context):
+        needs = candidate.needs
+        if needs.scratch < call.scratch[0]:
+            alias = frozenset(operand for (_, operand), before in needs.alias.items() if before == 0)
+            scratch, time = (needs.scratch, needs.scratch_align), candidate.cost.time
+            return replace(call, kernel=candidate.kernel.id, scratch=scratch, alias=alias, time=time)
+    return None
 
 
 def _turned(call: Call) -> Call | None:

@@ -24,6 +24,7 @@ from mccompile.program.verify import verify as verify_program
 from mccompile.targets.api import Pool
 from tests.passes.graph.tile_columns import test_tile_columns as networks
 from tests.passes.graph.tile_columns.test_tile_columns import NETWORKS, package, results, with_weights
+from tests.small_quantized import convolutions
 
 AWAY = Pool("away", None, 1, copied=True)
 INPUT, MIDDLE, END = 6144, 16384, 8192  # bytes of the tensors of `tall`
@@ -106,6 +107,16 @@ def test_too_small_a_memory_is_refused_with_what_would_do() -> None:
     assert needed > 16
     with pytest.raises(CheckFailed, match=f"needs {needed} bytes of the near one instead of {needed - 1}"):
         compiled("tall", needed - 1)
+
+
+def test_kernels_take_smaller_workspaces_only_where_nothing_fits_else() -> None:
+    made = convolutions(48, [(8, 3, 2), (0, 3, 1), (16, 1, 1), (0, 3, 2)])
+    fast = {}
+    for room in (1500, 1800, 8 << 10):
+        found = package(made, target="cortex-m4", mem=(Pool("near", room, 0), AWAY))
+        fast[room] = sum(step.function.kernel.id == "conv/i8_nhwc_depthwise__dsp" for step in found.plan.steps())
+        assert sizes(found.plan)[0] <= room
+    assert fast == {1500: 0, 1800: 1, 8 << 10: 1}
 
 
 def test_tensors_come_as_a_whole_where_rows_are_off() -> None:
