@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.eembc import Board, session
 from embedded.quantized_models import resnet_int8
 from embedded.serial_board import free_port, listening, wait_for
 from mccompile.cli import run
 from mccompile.measure.eembc import BENCHMARKS
+from mccompile.measure.mlperf_runner import Board, as_sent, reals, session
 from mccompile.toolchain.serial_line import Port
 
 Network = Callable[[np.ndarray], np.ndarray]
@@ -81,29 +81,21 @@ def inputs(model: Path, shape: Sequence[int], count: int) -> np.ndarray:
     return np.random.default_rng(1).integers(-128, 128, (count, *shape)).astype(np.int8)
 
 
-def _reals(values: np.ndarray, told: dict[str, Any]) -> np.ndarray:
-    (scale,), (zero,) = told["quantized"]["scales"], told["quantized"]["zeros"]
-    return np.asarray((values.astype(np.float64) - zero) * scale)
-
-
 def sent_and_labels(
     benchmark: str, x: np.ndarray, ran: Network, report: dict[str, Any]
-) -> tuple[np.ndarray, list[int]]:
-    """The bytes of inputs as the runner sends them, and what the other runtime says of these."""
+) -> tuple[list[bytes], list[int]]:
+    """Inputs as the runner sends them, and what the other runtime says of these."""
     (given,), (made,) = report["inputs"], report["outputs"]
-    y = [ran(each) for each in x]
-    if BENCHMARKS[benchmark].rebuilds:
-        floats = _reals(x, given).astype(np.float32)
-        errors = [np.mean((_reals(out, made) - real) ** 2) for out, real in zip(y, floats, strict=True)]
+    asked, y = BENCHMARKS[benchmark], [ran(each) for each in x]
+    sent = [as_sent(asked, each, given) for each in x]
+    if asked.rebuilds:
+        errors = [np.mean((reals(out, made) - reals(each, given)) ** 2) for out, each in zip(y, x, strict=True)]
         odd = np.argsort(np.argsort(errors)) >= len(errors) // 2
-        return floats.reshape(len(x), -1).view(np.uint8), [int(each) for each in odd]
-    flat = x.reshape(len(x), -1)
-    pixels = BENCHMARKS[benchmark].sends == "pixels"
-    bytes_sent = (flat.astype(np.int16) + 128).astype(np.uint8) if pixels else flat.view(np.uint8)
-    return bytes_sent, [int(np.argmax(each)) for each in y]
+        return sent, [int(each) for each in odd]
+    return sent, [int(np.argmax(each)) for each in y]
 
 
-def measured(benchmark: str, model: Path, board: str, count: int, runs: int, folder: Path) -> dict[str, float | str]:
+def measured(benchmark: str, model: Path, board: str, count: int, runs: int, folder: Path) -> dict[str, Any]:
     project = folder / benchmark
     deploy = ["deploy", str(model), "--mlperf-tiny", benchmark, "--board", board, "--for", "cmake", "-o", str(project)]
     with redirect_stdout(io.StringIO()):
@@ -116,7 +108,7 @@ def measured(benchmark: str, model: Path, board: str, count: int, runs: int, fol
     with emulated(project) as name:
         line = Port(name).open()
         try:
-            return session(Board(line), sent, labels, runs)
+            return session(Board(line), BENCHMARKS[benchmark], sent, labels, runs)
         finally:
             line.close()
 

@@ -17,11 +17,12 @@ import numpy as np
 import onnx
 import pytest
 
-from benchmarks.eembc import Board, session
 from mccompile.check.inputs import random_sets
 from mccompile.cli import run
 from mccompile.deploy.ecosystem import ecosystems, mains
 from mccompile.driver import Options, read
+from mccompile.measure.eembc import BENCHMARKS
+from mccompile.measure.mlperf_runner import Board, session
 from mccompile.toolchain.serial_line import Port
 from mccompile.toolchain.tools import missing
 from tests.deploy.test_projects import rebuilder
@@ -155,8 +156,8 @@ def test_a_benchmark_s_runner_is_answered(board: str, tmp_path: Path) -> None:
         line = Port(name).open()
         asked = Board(line)
         x = np.array([[1, -2, 3, -4], [1, 2, 3, 4]], np.float32)
-        found = session(asked, x.view(np.uint8), [1, 0], runs=10000)
-        assert (found["model"], found["accuracy"]) == ("ad01", 1.0)
+        found = session(asked, BENCHMARKS["ad"], [each.tobytes() for each in x], [1, 0], runs=10000)
+        assert (found["model"], found["area_under_roc"]) == ("ad01", 1.0)
         assert 0.01 < float(found["microseconds"]) < 20  # a nanosecond for each instruction
         line.close()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,10 @@ import onnxruntime
 import pytest
 from onnx import ModelProto
 
-from benchmarks.eembc import Board, BoardError, session
-from benchmarks.mlperf_tiny import measured
+from benchmarks.mlperf_tiny import emulated, measured
 from mccompile.cli import run
+from mccompile.measure.eembc import BENCHMARKS
+from mccompile.measure.mlperf_runner import Board, BoardError, session
 from mccompile.toolchain.serial_line import Port
 from mccompile.toolchain.tools import missing
 from tests.passes.stream.pushed import floats, model
@@ -64,7 +67,7 @@ def test_accuracy_and_performance_of_classes(benchmark: str, tmp_path: Path) -> 
     with served(_board(CLASSES, benchmark, tmp_path)) as port:
         line = Port(port).open()
         board = Board(line)
-        found = session(board, sent, labels, runs=20)
+        found = session(board, BENCHMARKS[benchmark], [each.tobytes() for each in sent], labels, runs=20)
         assert (found["vendor"], found["model"], found["accuracy"]) == ("mccompile", f"{benchmark}01", 0.75)
         assert 0.1 < float(found["microseconds"]) < 100  # a nanosecond for each instruction
         board.load(sent[1].tobytes())
@@ -107,12 +110,41 @@ def test_anomalies_are_what_is_not_rebuilt(tmp_path: Path) -> None:
     with served(_board(REBUILT, "ad", tmp_path)) as port:
         line = Port(port).open()
         board = Board(line)
-        sent = x.view(np.uint8).reshape(4, 48)
-        assert session(board, sent, labels, runs=2)["accuracy"] == 1.0
-        board.load(sent[3].tobytes())
+        sent = [each.tobytes() for each in x]
+        assert session(board, BENCHMARKS["ad"], sent, labels, runs=2)["area_under_roc"] == 1.0
+        board.load(sent[3])
         (score,) = board.infer(1, 0).scores
         assert score == pytest.approx(wanted[3], abs=0.05)
         line.close()
+
+
+def test_the_form_of_a_project_is_filled_over_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the command of its README; a project with figures is deployed again, and one of other code not filled."""
+    onnx.save(CLASSES, tmp_path / "m.onnx")
+    project, data = tmp_path / "project", tmp_path / "data.npz"
+    deploy = ["deploy", str(tmp_path / "m.onnx"), "--board", "nucleo_l4r5zi", "-o", str(project)]
+    deploy += ["--for", "cmake", "--mlperf-tiny", "kws"]
+    assert run(deploy) == 0
+    x = np.random.default_rng(1).integers(-128, 128, (4, 3, 4)).astype(np.int8)
+    labels = [int(np.argmax(_reals(CLASSES, each[None]))) for each in x]
+    np.savez(data, x=x, labels=[(labels[0] + 1) % 4, *labels[1:]])
+    assert "| accuracy |  |  |" in (project / "results.md").read_text()
+    said = re.search(r"^mccompile (bench .*)$", (project / "README.md").read_text(), re.MULTILINE)
+    assert said is not None and said[1].endswith(f" --results {project}")
+    with emulated(project) as port:
+        bench = said[1].replace("tcp:localhost:5000", port).replace("m.onnx", str(tmp_path / "m.onnx")).split()
+        bench += ["--data", str(data), "--seconds", "0.001"]
+        assert run([*bench, "--prefer", "ram", "-O0"]) == 2
+        assert "the project is of another build" in capsys.readouterr().err
+        assert run([*bench, "--json"]) == 0, capsys.readouterr().err
+        told = json.loads(capsys.readouterr().out)["mlperf_tiny"]
+    assert (told["model"], told["accuracy"], told["samples"], told["windows"]) == ("kws01", 0.75, 4, 5)
+    assert 0.1 < told["microseconds"] < 100 and told["runs"] >= 10  # a nanosecond for each instruction
+    page = json.loads((project / "results.json").read_text())
+    assert {key: page["measured"][key] for key in told} == told
+    assert "| accuracy |  | 0.75 |" in (project / "results.md").read_text()
+    assert run(deploy) == 0
+    assert json.loads((project / "results.json").read_text())["measured"] == {}
 
 
 def test_a_session_of_the_larger_resnet(tmp_path: Path) -> None:

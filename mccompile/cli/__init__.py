@@ -21,6 +21,7 @@ import click
 
 from ..base.errors import DEBUG, Exit, MccError, MccWarning, Problem
 from . import (  # they add commands
+    bench,
     boards,
     deploy,
     doctor,
@@ -44,6 +45,7 @@ from .last_stops import explained, finish, is_closed_pipe, say
 from .usage import Line, problem_of
 
 __all__ = [
+    "bench",
     "boards",
     "deploy",
     "doctor",

@@ -14,7 +14,7 @@ from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.writing import cannot_write
 from .help import Command, format_commands
-from .jobs import held_of, is_project, jobs_of, project_jobs, show_each
+from .jobs import held_of, is_project, jobs_of, project_jobs, refuse_several
 from .learning import learning_options
 from .options import (
     board_options,
@@ -356,52 +356,6 @@ def check(
     if failures:
         raise CheckFailed(*(problem for failed in failures for problem in failed.problems))
     return 0
-
-
-@commands.command()
-@model_argument
-@json_flag
-@click.option("--seed", default=0, show_default=True, help="Seed of the random input.")
-@click.option("--cc", help="The C compiler; default: the target's.")
-@board_options
-@model_options
-def bench(model: Path, as_json: bool, seed: int, cc: str | None, port: Port | None, options: Options) -> None:
-    """Measure what a model costs on its target: under emulation instructions, flash, RAM and stack; on this machine the
-    time of a run and of each step; with --serial the ticks of both on a board, and its stack.
-
-    --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
-    several models with their options.
-    """
-    jobs = jobs_of(model, options)
-    refuse_several(jobs, port)
-    show_each("bench", jobs, as_json, lambda file, own: figures_of(file, own, cc, seed, port), hold=True)
-
-
-def refuse_several(jobs: Sequence[Any], port: Port | None) -> None:
-    """Without a command that flashes, a board has what it has."""
-    if port is not None and len(jobs) > 1 and not port.flash:
-        fix = "name one model and one target, or say how each is flashed: --flash './flash.sh {}'"
-        raise WrongUse(Problem("a board runs one model", "--serial", "it has the one that was flashed", fix))
-
-
-def figures_of(
-    model: Path,
-    options: Options,
-    cc: str | None = None,
-    seed: int = 0,
-    port: Port | None = None,
-    by_step: bool = False,
-) -> Any:
-    """`by_step`: under emulation, which takes a second run for it, the instructions of each step as well."""
-    from ..measure.cost import cost
-    from ..measure.speed import speed
-    from ..measure.ticks import ticks
-
-    if port is not None:
-        return ticks(model, options, port, seed)
-    if options.resolved_target().run:
-        return cost(model, options, cc, seed, by_step)
-    return speed(model, options, cc, seed)
 
 
 @commands.command()

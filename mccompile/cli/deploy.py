@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -65,7 +66,8 @@ def deploy(
     from ..emit.summary import summary
 
     sample = (lambda: _first_sample(model, data, options)) if data is not None else None
-    made = project(Asked(model, options, ecosystem, main, benchmark, microphone or "", rate, called, sample))
+    folder, hears = quote(str(output)), microphone or ""
+    made = project(Asked(model, options, ecosystem, main, benchmark, hears, rate, called, sample, folder))
     write_folder(output, made.files, force)
     if as_json:
         told = {"folder": str(output), "board": made.board.key, "ecosystem": made.ecosystem.name}

@@ -18,6 +18,7 @@ from .told import tell
 
 if TYPE_CHECKING:
     from ..driver import Options
+    from ..toolchain.serial_line import Port
 
     Jobs = Sequence[tuple[Path, Options]]
 
@@ -43,6 +44,13 @@ def jobs_of(model: Path, options: Options) -> list[tuple[Path, Options]]:
     """A model or a project file, with a job for each target."""
     jobs = project_jobs((model,), options)[0] if is_project(model) else [(model, options)]
     return [(file, replace(own, target=target)) for file, own in jobs for target in own.target.split(",")]
+
+
+def refuse_several(jobs: Sequence[Any], port: Port | None) -> None:
+    """Without a command that flashes, a board has what it has."""
+    if port is not None and len(jobs) > 1 and not port.flash:
+        fix = "name one model and one target, or say how each is flashed: --flash './flash.sh {}'"
+        raise WrongUse(Problem("a board runs one model", "--serial", "it has the one that was flashed", fix))
 
 
 def held_of(jobs: Jobs, seen: Any = None) -> list[str]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ..base.errors import CheckFailed, Problem, WrongUse
-from .commands import commands, figures_of, refuse_several
-from .jobs import held_of, jobs_of, show_each
+from .bench import figures_of
+from .commands import commands
+from .jobs import held_of, jobs_of, refuse_several, show_each
 from .options import board_options, json_flag, model_argument, model_options, samples_option
 from .pages import refuse_to_overwrite, write_page
 from .told import tell

@@ -23,7 +23,8 @@ from ..emit.files import Files
 from ..emit.folder import MARK, with_report
 from ..emit.package import Package
 from ..emit.render import render, render_c
-from ..measure.eembc import eembc_files, with_scales
+from ..measure.eembc import BENCHMARKS, eembc_files, with_scales
+from ..measure.mlperf_page import page_files
 from ..measure.serving import server_files
 from ..targets.boards.catalogue import Board, find
 from ..toolchain.elements import to_bytes
@@ -50,6 +51,7 @@ class Asked:
     rate: int = 16000  # of its samples
     called: str = ""  # the board, by the ecosystem
     sample: Callable[[], Inputs] | None = None  # inputs that the program has in it
+    folder: str = "project"  # where it goes, as the commands of its README name it
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ def project(asked: Asked) -> Project:
     arranged = arrange({**package.files, **_server(plan, content)}, ecosystem.layout, plan.name, options)
     made = Files({f"{plan.model_folder}/{path}": arranged[path] for path in arranged if path != MARK})
     made |= {place: text.encode() for place, text in _texts(plan, facts, list(made)).items()}
+    if main.server == "eembc":
+        made |= page_files(BENCHMARKS[asked.benchmark], asked.model.name, board, package)
     return Project(package, ecosystem, main, board, with_report(made, content))
 
 
@@ -195,7 +199,7 @@ def _of_board(plan: _Plan, facts: Mapping[str, str]) -> dict[str, Any]:
     """What is said of the board, and the commands."""
     ecosystem, board = plan.ecosystem, plan.board
     words = {**facts, "name": plan.name, "model": plan.asked.model.name, "board": board.key}
-    words |= {"called": facts["board"], "port": ecosystem.port}
+    words |= {"called": facts["board"], "port": ecosystem.port, "folder": plan.asked.folder}
     lines = {"build": ecosystem.build, "flash": ecosystem.flash, "notes": ecosystem.notes, "after": plan.main.after}
     said = {key: [line.format(**words) for line in each] for key, each in lines.items()}
     said["after"] = [f"{line}{_budget(plan)}" for line in said["after"]]

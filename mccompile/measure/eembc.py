@@ -24,6 +24,10 @@ class Benchmark:
     sends: str
     rebuilds: bool = False  # one result: how far the output is from the input
 
+    @property
+    def judged_by(self) -> str:
+        return "area_under_roc" if self.rebuilds else "accuracy"
+
 
 BENCHMARKS = {
     "kws": Benchmark("kws01", "integers"),

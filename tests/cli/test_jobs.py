@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mccompile import cli
-from mccompile.cli import commands
+from mccompile.cli import bench
 from mccompile.cli.jobs import is_project
 from tests import small_models
 
@@ -26,7 +26,7 @@ class Figures:
 
 @pytest.fixture
 def mlp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(commands, "figures_of", lambda model, options, *how: Figures(model, options.target))
+    monkeypatch.setattr(bench, "figures_of", lambda model, options, *how: Figures(model, options.target))
     return small_models.save(small_models.mlp(), tmp_path)
 
 

@@ -108,3 +108,13 @@ def test_a_folder_of_several_models(model: Path, tmp_path: Path, capsys: pytest.
         assert "several models" in said and f"lists {model.stem}, other" in said and "\n  fix " in said
     assert run(["diff", out, out]) == 4
     assert "it lists several models" in capsys.readouterr().err
+
+
+def test_a_results_page_needs_a_project_and_its_board(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, port = str(tmp_path / "d.npz"), ["--serial", "tcp:localhost:1"]
+    assert "--results DIR" in _told(["bench", str(model), "--data", data], capsys)
+    assert "--serial /dev/ttyACM0" in _told(["bench", str(model), "--results", str(tmp_path)], capsys)
+    said = _told(["bench", str(model), "--results", str(tmp_path), *port], capsys)
+    assert "it has no results.json" in said and "deploy --mlperf-tiny" in said

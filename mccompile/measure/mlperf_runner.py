@@ -1,33 +1,33 @@
-"""A scripted session with a board that answers the runner of MLPerf Tiny: accuracy, and microseconds of a run.
+"""The runner's side of MLPerf Tiny: its commands in their order, to a board that answers them (mcc_eembc.h).
 
-Its commands and their order are those of the runner; inputs go in pieces that its firmware takes.
-
-    python -m benchmarks.eembc tcp:localhost:5000 --data kws01.npz --runs 10
-
-The file has the bytes of inputs as the runner would send them (`sent`, u8 [N, BYTES]) and, for accuracy, `labels`: the
-class of each, or for anomaly detection whether it is one (0 or 1).
+Inputs go in pieces that the runner's own firmware takes.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
+import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mccompile.toolchain.serial_line import Line, Port
+from ..base.errors import CheckFailed, Problem
+from ..toolchain.serial_line import Line
+from .eembc import Benchmark
 
 PIECE = 31  # bytes of a command `db`
 PATIENCE = 60.0  # seconds that a board may be silent
 _READY = "m-ready"
 
 
-class BoardError(Exception):
+class BoardError(CheckFailed):
     """What the board said that is an error, or that it said nothing."""
+
+    def __init__(self, said: str, fix: str = "") -> None:
+        super().__init__(Problem("the board does not answer as MLPerf Tiny's runner asks", "--serial", said, fix))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class Board:
             line, end, rest = self._come.partition(b"\n")
             if not end:
                 if time.monotonic() > until:
-                    raise BoardError(f"no {_READY} within {self.patience:g} s, but {lines}")
+                    fix = "flash the project of `mccompile deploy --mlperf-tiny`, and give the port of its line"
+                    raise BoardError(f"no {_READY} within {self.patience:g} s, but {lines}", fix)
                 self._come += self.line.receive()
                 continue
             self._come, said = rest, line.decode("ascii", "replace").strip()
@@ -95,6 +96,23 @@ def _said(before: str, lines: Sequence[str]) -> str:
     return found[0]
 
 
+def reals(values: np.ndarray, told: Mapping[str, Any]) -> np.ndarray:
+    """Integers of an input or output of a report as the numbers that they stand for; floats as they are."""
+    if values.dtype.kind == "f":
+        return values
+    (scale,), (zero,) = told["quantized"]["scales"], told["quantized"]["zeros"]
+    return np.asarray((values.astype(np.float64) - zero) * scale)
+
+
+def as_sent(asked: Benchmark, values: np.ndarray, told: Mapping[str, Any]) -> bytes:
+    """An input, of which the report says `told`, as the runner sends it."""
+    if asked.sends == "floats":
+        return reals(values, told).astype("<f4").tobytes()
+    if asked.sends == "pixels" and values.dtype == np.int8:
+        return (values.astype(np.int16) + 128).astype(np.uint8).tobytes()
+    return values.tobytes()
+
+
 def accuracy(scores: Sequence[Sequence[float]], labels: Sequence[int]) -> float:
     """How many have the highest score at their label; of single scores the area under the ROC curve."""
     if len(scores[0]) > 1:
@@ -104,37 +122,21 @@ def accuracy(scores: Sequence[Sequence[float]], labels: Sequence[int]) -> float:
     return float(np.mean((above > 0) + 0.5 * (above == 0)))
 
 
-def session(board: Board, sent: np.ndarray, labels: Sequence[int] | None, runs: int) -> dict[str, float | str]:
-    """Performance on the first input, then each input once."""
+def session(
+    board: Board, benchmark: Benchmark, sent: Sequence[bytes], labels: Sequence[int], runs: int, windows: int = 1
+) -> dict[str, Any]:
+    """Performance on the first input, the median of some measurements; then each input that has a label, once."""
     vendor, model = board.named()
-    board.load(sent[0].tobytes())
-    found: dict[str, float | str] = {"vendor": vendor, "model": model}
-    found["microseconds"] = board.infer(runs, 1).microseconds
+    if model != benchmark.model:
+        raise BoardError(f"it is {model}", f"flash the program that answers as {benchmark.model}")
+    board.load(sent[0])
+    spent = statistics.median(board.infer(runs, 1).microseconds for _ in range(windows))
+    found: dict[str, Any] = {"vendor": vendor, "model": model, "windows": windows, "runs": runs, "microseconds": spent}
+    found["inferences_per_second"] = 1e6 / spent if spent else 0.0
     scores = []
-    for each in sent if labels is not None else ():
-        board.load(each.tobytes())
+    for each in sent[: len(labels)]:
+        board.load(each)
         scores.append(board.infer(1, 0).scores)
-    if labels is not None:
-        found["accuracy"] = accuracy(scores, labels)
+    if scores:
+        found |= {"samples": len(scores), benchmark.judged_by: accuracy(scores, labels)}
     return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.eembc")
-    parser.add_argument("port", help="/dev/ttyACM0, COM3 or tcp:HOST:PORT")
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--baud", type=int, default=115200)
-    asked = parser.parse_args()
-    stored = np.load(asked.data)
-    line = Port(asked.port, asked.baud).open()
-    try:
-        labels = stored["labels"].tolist() if "labels" in stored else None
-        for what, value in session(Board(line), stored["sent"], labels, asked.runs).items():
-            print(f"{what:13}{value}")
-    finally:
-        line.close()
-
-
-if __name__ == "__main__":
-    main()
