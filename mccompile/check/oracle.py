@@ -18,7 +18,7 @@ import numpy as np
 from ..base.errors import CheckFailed, Problem
 from ..frontend.original import Original, nudged
 from ..importers.api import AS_IT_IS, Reading
-from ..judge.rules import Graph, NoWitness
+from ..judge.rules import CHOICES, Graph, LeftOpen, NoWitness
 from ..judge.run import judge
 from .litert import Litert, speaks_for
 
@@ -87,20 +87,30 @@ class Oracle:
     def _graph(self) -> Graph:
         return self.original.judged(self.also)
 
-    def judged(self, inputs: Mapping[str, Any], shaken: np.random.Generator | None = None) -> dict[str, Any]:
+    def judged(
+        self, inputs: Mapping[str, Any], shaken: np.random.Generator | None = None, choice: int | None = None
+    ) -> dict[str, Any]:
         """The outputs in real arithmetic, by our own judge; `shaken`, as rounding may make them. Raises NoWitness."""
-        found = judge(self._graph, inputs, shaken)
+        found = judge(self._graph, inputs, shaken, choice)
         return self.original.named(list(found), list(found.values()))
 
-    def witnesses(self) -> Iterator[tuple[str, Callable[[Mapping[str, Any]], dict[str, Any] | None]]]:
-        """All that are installed, by name, with what each says."""
+    def allowed(self, inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The outputs by our own judge, in each way that the standard leaves open. Raises NoWitness."""
+        try:
+            return [self.judged(inputs)]
+        except LeftOpen:
+            return [self.judged(inputs, choice=choice) for choice in CHOICES]
+
+    def witnesses(self) -> Iterator[tuple[str, Callable[[Mapping[str, Any]], list[dict[str, Any]]]]]:
+        """All that are installed, by name, with what each says: nothing where it cannot run the model, more than one
+        thing where it leaves results open."""
         if self._litert is not None:
-            yield "LiteRT", self._litert.run
+            yield "LiteRT", _alone(self._litert.run)
         if has_runtime():
             session = self._session or _session(self.original, self.original.serialized(self.also))
-            yield "onnxruntime", partial(self._tried, session, _as_given)
-        yield "onnx reference evaluator", self._by_evaluator
-        yield JUDGE, self.judged
+            yield "onnxruntime", _alone(partial(self._tried, session, _as_given))
+        yield "onnx reference evaluator", _alone(self._by_evaluator)
+        yield JUDGE, self.allowed
 
     def _by_evaluator(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         with suppress(CheckFailed):
@@ -161,6 +171,16 @@ def session_errors() -> tuple[type[Exception], ...]:
 
     own = [item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)]
     return (*own, RuntimeError, ValueError)
+
+
+def _alone(
+    run: Callable[[Mapping[str, Any]], dict[str, Any] | None],
+) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
+    def said(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
+        found = run(inputs)
+        return [] if found is None else [found]
+
+    return said
 
 
 def _as_given(array: np.ndarray) -> np.ndarray:

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..judge.rules import NoWitness
+from ..judge.rules import CHOICES, NoWitness
 from .compare import Comparison
 from .oracle import JUDGE, Oracle
 
 MOST_OF_JUDGE, MOST_OF_EVALUATOR = 30_000_000, 2_000_000  # products that each has time for
 SHAKES = 12  # roundings that are tried
 Compare = Callable[[str, Any, Any], Comparison]
+Weigh = Callable[[str, Any, Sequence[Any]], Comparison]
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Shaken:
 
 
 def witnesses(
-    oracle: Oracle, inputs: Mapping[str, Any], got: Mapping[str, Any], macs: int, compare: Compare
+    oracle: Oracle, inputs: Mapping[str, Any], got: Mapping[str, Any], macs: int, weigh: Weigh
 ) -> Iterator[Witness]:
-    """`compare` is given a name, what was computed and what a witness says."""
+    """`weigh` is given a name, what was computed and all that a witness takes for right."""
     for name, run in oracle.witnesses():
         most = {JUDGE: MOST_OF_JUDGE, "onnx reference evaluator": MOST_OF_EVALUATOR}.get(name, macs)
         if macs > most:
@@ -61,12 +62,13 @@ def witnesses(
         except NoWitness as why:
             yield Witness(name, silent=f"no witness of our own: {why}")
             continue
-        if said is None:
+        if not said:
             yield Witness(name, silent="it cannot run the model")
             continue
-        found = [
-            compare(output, value, typed_as(value, said[output])) for output, value in got.items() if output in said
-        ]
+        ways = {
+            output: [typed_as(value, way[output]) for way in said] for output, value in got.items() if output in said[0]
+        }
+        found = [weigh(output, got[output], each) for output, each in ways.items()]
         wrong = [f"{each.name}: {each.why or f'max abs {each.max_abs:.3g}'}" for each in found if not each.ok]
         yield Witness(name, ", ".join(wrong))
 
@@ -87,8 +89,10 @@ def shaken(
         if not isinstance(got, np.ndarray):
             return None
         try:
-            chances = [None, *(np.random.default_rng((number, n)) for n in range(SHAKES))]
-            ways = [typed_as(got, handed(oracle.judged(inputs, chance))[output]) for chance in chances]
+            made = oracle.allowed(inputs)
+            for n in range(SHAKES):
+                made.append(oracle.judged(inputs, np.random.default_rng((number, n)), n % len(CHOICES)))
+            ways = [typed_as(got, handed(way)[output]) for way in made]
         except NoWitness:
             return None
         if any(not isinstance(way, np.ndarray) or way.shape != got.shape for way in ways):
@@ -108,6 +112,13 @@ def _furthest(ways: Sequence[np.ndarray]) -> np.ndarray:
             further = way != ways[0]
         found = np.where(further, way, found).astype(found.dtype)
     return found
+
+
+def closest(got: Any, ways: Sequence[Any]) -> Any:
+    """The way that a result is compared with, of all that are right."""
+    if len(ways) == 1 or any(not isinstance(each, np.ndarray) or each.shape != np.shape(got) for each in (got, *ways)):
+        return ways[0]
+    return nearest_of(got, ways)
 
 
 def nearest_of(got: np.ndarray, ways: Sequence[np.ndarray]) -> np.ndarray:

@@ -71,6 +71,8 @@ def _run(run: Run) -> dict[str, Any]:
         found["float64"] = sorted(run.in_doubles)
     if run.evaluated:
         found["evaluated"] = sorted(run.evaluated)
+    if run.left_open:
+        found["left_open"] = sorted(run.left_open)
     return found | ({"skipped": run.skipped} if run.skipped else {})
 
 

@@ -2,7 +2,8 @@
 
 Invariant: floats are float64 whatever type the model gives them (`At.type` says which), integers, bools and complex
 numbers have their own type (4-bit ones lie in int8 and uint8), text is an array of objects. A rule raises `NoWitness`
-for what it does not judge; nothing is judged by guess.
+for what it does not judge; nothing is judged by guess. Where the standard leaves integers open, a rule says all that
+implementations make of them (`At.left_open`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ Array = Any  # of numpy, whose annotations make Any of most arithmetic on elemen
 
 class NoWitness(Exception):
     """The judge has no rule for this."""
+
+
+class LeftOpen(NoWitness):
+    """The standard does not say what comes out; it may be any of what `CHOICES` lead to."""
+
+
+CHOICES = range(6)  # ways in which an implementation closes what the standard leaves open
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class At:
     types: list[str]
     results: list[str]  # element types of results, "" where they follow from the rule
     run: Run
+    choice: int | None = None  # of CHOICES, made everywhere in the model
 
     def __getitem__(self, index: int) -> Array:
         """A tensor; sequences are in `operands`."""
@@ -93,6 +102,15 @@ class At:
             return [int(n) for n in np.asarray(self.operands[index]).reshape(-1)]
         found = self.attr(name)
         return None if found is None else [int(n) for n in np.atleast_1d(found)]
+
+    def left_open(self, why: str, *candidates: Array) -> Array:
+        """One of what implementations make, by the choice; without one they have to be the same."""
+        first = candidates[0]
+        if all(np.array_equal(first, other) for other in candidates[1:]):
+            return first
+        if self.choice is None:
+            raise LeftOpen(why)
+        return candidates[self.choice % len(candidates)]
 
     def only(self, *names: str) -> None:
         """Other attributes than these are not judged."""

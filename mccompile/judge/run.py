@@ -2,7 +2,8 @@
 
 Invariant: shaken, a result is off by at most `UNITS` of its type, and exact where the type holds it exactly: what comes
 out then are results that rounding alone can lead to (Monte Carlo arithmetic). What quantizes has its operands moved,
-since it rounds on its way to an integer.
+since it rounds on its way to an integer. With a choice, what the standard leaves open is closed in one of the ways of
+implementations, everywhere in the same one.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ _EXACT = ("moves", "indexing", "control", "texts")  # families that make no new 
 _QUANTIZING = "quantized"
 
 
-def judge(graph: Graph, feeds: Mapping[str, Any], shaken: np.random.Generator | None = None) -> dict[str, Any]:
+def judge(
+    graph: Graph, feeds: Mapping[str, Any], shaken: np.random.Generator | None = None, choice: int | None = None
+) -> dict[str, Any]:
     """Outputs by name."""
     names = graph.outputs
     with np.errstate(all="ignore"):
         given = {name: (widened(value), _type(value)) for name, value in feeds.items()}
-        found = _Judge(shaken).run(graph, given)
+        found = _Judge(shaken, choice).run(graph, given)
     missing = [name for name in names if name not in found]
     if missing:
         raise NoWitness(f"nothing makes {missing[0]}")
@@ -67,8 +70,8 @@ Values = dict[str, tuple[Any, str]]  # and the element type that the model gives
 
 
 class _Judge:
-    def __init__(self, shaken: np.random.Generator | None) -> None:
-        self.shaken = shaken
+    def __init__(self, shaken: np.random.Generator | None, choice: int | None) -> None:
+        self.shaken, self.choice = shaken, choice
         self.room = 0
 
     def run(self, graph: Graph, around: Mapping[str, tuple[Any, str]]) -> Values:
@@ -95,7 +98,7 @@ class _Judge:
                 if self.shaken is not None and rule.__module__.endswith(_QUANTIZING):
                     chance = self.shaken
                     operands = [_moved(value, kind, chance, held=False) for value, kind in given]
-                made = rule(At(node, operands, kinds, types, self.inner(values)))
+                made = rule(At(node, operands, kinds, types, self.inner(values), self.choice))
             else:
                 assert node.body is not None
                 made = self.function(node.body, given)

@@ -100,7 +100,8 @@ def _together(runs: Sequence[Run], name: str) -> Run:
     same = zip(*(run.outputs for run in runs), strict=True)
     decided = frozenset[str]().union(*(run.in_doubles for run in runs))
     decider = next((run.decider for run in runs if run.decider), "")
-    return Run(name, runs[0].reference, tuple(map(_worst, same)), decided, decider)
+    left_open = frozenset[str]().union(*(run.left_open for run in runs))
+    return Run(name, runs[0].reference, tuple(map(_worst, same)), decided, decider, left_open=left_open)
 
 
 def _worst(same: Sequence[Comparison]) -> Comparison:

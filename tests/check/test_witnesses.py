@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from onnx import parser
 
 from mccompile.check.compare import Comparison, compare_values
 from mccompile.check.oracle import JUDGE, Oracle
-from mccompile.check.witnesses import MOST_OF_JUDGE, Witness, shaken, witnesses
+from mccompile.check.witnesses import MOST_OF_JUDGE, Witness, closest, shaken, witnesses
 from tests.small_models import save
 
 HEAD = '<ir_version: 9, opset_import: ["": 19, "com.microsoft": 1]>\n'
@@ -22,12 +23,16 @@ def compare(name: str, got: Any, said: Any) -> Comparison:
     return compare_values(name, got, said)
 
 
+def weigh(name: str, got: Any, ways: Sequence[Any]) -> Comparison:
+    return compare(name, got, closest(got, ways))
+
+
 def oracle(text: str, folder: Path) -> Oracle:
     return Oracle(save(parser.parse_model(HEAD + text), folder))
 
 
 def asked(found: Oracle, inputs: dict[str, Any], got: dict[str, Any], macs: int = 0) -> dict[str, Witness]:
-    return {each.name: each for each in witnesses(found, inputs, got, macs, compare)}
+    return {each.name: each for each in witnesses(found, inputs, got, macs, weigh)}
 
 
 def test_witnesses_that_disagree_are_named(tmp_path: Path) -> None:
@@ -55,6 +60,17 @@ def test_ties_explain_either_neighbour_and_nothing_else(got: list[int], unexplai
     made = shaken(oracle(TIE, tmp_path), "y", [({"x": x}, np.array(got, np.float32))], dict, compare)
     assert made is not None and made.moved == 2 and made.unexplained == unexplained
     assert made.covers == (unexplained == 0)
+
+
+RESIZE = 'g (int32[2] x) => (int32[4] y) <float[1] s = {2.0}> { y = Resize <mode = "linear"> (x, , s) }'
+
+
+@pytest.mark.parametrize(("got", "agrees"), [([0, 0, 2, 3], True), ([0, 1, 3, 3], True), ([0, 0, 4, 3], False)])
+def test_our_judge_agrees_with_either_integer_next_to_a_number(got: list[int], agrees: bool, tmp_path: Path) -> None:
+    """0, 0.75, 2.25 and 3: how they become integers, the standard does not say."""
+    x = np.array([0, 3], np.int32)
+    said = asked(oracle(RESIZE, tmp_path), {"x": x}, {"y": np.array(got, np.int32)})[JUDGE]
+    assert said.agrees == agrees and not said.silent
 
 
 def test_what_is_no_tie_is_not_moved(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from onnx import parser
 
 from mccompile.frontend.judged import judged
 from mccompile.frontend.supported import supported
-from mccompile.judge.rules import NoWitness, rules
+from mccompile.judge.rules import CHOICES, LeftOpen, NoWitness, rules
 from mccompile.judge.run import judge
 
 HEAD = '<ir_version: 9, opset_import: ["": 19, "com.microsoft": 1, "ai.onnx.ml": 3]>\n'
 
 
-def says(text: str, shaken: np.random.Generator | None = None, **feeds: Any) -> list[Any]:
-    return list(judge(judged(parser.parse_model(HEAD + text)), feeds, shaken).values())
+def says(text: str, shaken: np.random.Generator | None = None, choice: int | None = None, **feeds: Any) -> list[Any]:
+    return list(judge(judged(parser.parse_model(HEAD + text)), feeds, shaken, choice).values())
 
 
 def test_corners_are_those_of_the_resized_tensor() -> None:
@@ -59,8 +59,51 @@ def test_functions_of_the_standard_and_of_models_are_written_out() -> None:
 def test_what_has_no_rule_has_no_witness() -> None:
     with pytest.raises(NoWitness, match="RandomNormal is not judged"):
         says("g () => (float[2] y) { y = RandomNormal <shape = [2]> () }")
-    with pytest.raises(NoWitness, match="divided by zero"):
+    with pytest.raises(LeftOpen, match="divided by zero"):
         says("g (int64[1] x) => (int64[1] y) { y = Div (x, x) }", x=np.zeros(1, np.int64))
+
+
+OPEN = [
+    ("int8[3] x) => (int8[3] y) { y = Div (x, x) }", [0, 3, -4], [{0, -1, -128, 127}, {1}, {1}]),
+    (
+        "int32[2] x) => (int32[2] y) <int32 m = {-1}> { y = Div (x, m) }",
+        [-(2**31), 5],
+        [{-(2**31), 2**31 - 1, 0}, {-5}],
+    ),
+    ("int8[2] x) => (int8[2] y) { y = Mod (x, x) }", [0, 3], [{0, -1}, {0}]),
+    (
+        'uint8[2] x) => (uint8[2] y) <uint8[2] k = {9, 7}> { y = BitShift <direction = "LEFT"> (x, k) }',
+        [3, 3],
+        [{0, 6, 3}, {128}],
+    ),
+    ("int32[2] x) => (int32[2] y) <float k = {0.5}> { y = Pow (x, k) }", [9, 2], [{3}, {1, 2}]),
+    (
+        "float[4] x) => (uint8[4] y) { y = Cast <to = 2> (x) }",
+        [-1.5, 300.25, np.nan, 7.75],
+        [{0, 255}, {0, 44, 255}, {0, 255}, {7}],
+    ),
+    (
+        "float[3] x) => (int64[3] y) { y = Cast <to = 7> (x) }",
+        [np.inf, 2.0**63, 2.0**40],
+        [{0, -(2**63), 2**63 - 1}, {0, -(2**63), 2**63 - 1}, {2**40}],
+    ),
+    (
+        "float[2] x) => (int8[2] y) <float s = {0.5}, int8 z = {3}> { y = QuantizeLinear (x, s, z) }",
+        [np.nan, np.inf],
+        [{0, 127, -128}, {127}],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "x", "wanted"), OPEN)
+def test_what_the_standard_leaves_open_is_any_of_what_implementations_make(
+    text: str, x: list[float], wanted: list[set[int]]
+) -> None:
+    feeds = {"x": np.array(x).astype(text.split("[")[0].replace("float", "float32"))}
+    with pytest.raises(LeftOpen):
+        says(f"g ({text}", **feeds)
+    found = [says(f"g ({text}", None, choice, **feeds)[0] for choice in CHOICES]
+    assert [{int(each) for each in element} for element in zip(*found, strict=True)] == wanted
 
 
 def test_rounding_moves_what_its_type_does_not_hold() -> None:

@@ -267,6 +267,24 @@ def test_a_tolerance_that_is_too_narrow_is_no_defect(tmp_path: Path, monkeypatch
     assert not verdict.ok and verdict.fix.startswith("leave out --rtol")
 
 
+RESIZE = """g (int32[1,1,4,3] x) => (int32[1,1,10,6] y) <float[4] s = {1.0, 1.0, 2.5, 2.0}> {
+    y = Resize <mode = "linear"> (x, , s)
+}"""
+
+
+def test_integers_that_the_standard_leaves_open_may_be_those_on_either_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """onnxruntime truncates what lies between elements, C rounds it; a result that is off by 2 is wrong."""
+    pytest.importorskip("onnxruntime")
+    path = model_of(RESIZE, tmp_path / "m.onnx")
+    verdict = check(path, Options(), runs=1)
+    assert verdict.ok and verdict.runs[0].left_open == {"y"}
+    assert verdict.runs[0].decided_by("y") == "as the standard allows, says our judge; onnxruntime differs"
+    damage(monkeypatch, "(s0)", "(2 + s0)")
+    assert not check(path, Options(), runs=1).ok
+
+
 def test_without_onnxruntime_it_is_asked_for_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracle, "find_spec", lambda name: None)
     damage(monkeypatch, "expf(", "1.01f * expf(")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..narrow import NARROW, rounded_to
 from ..rules import Array, At, NoWitness, judges
+from ..whole import LIMITS, stored, within
 
 TYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "str", 9: "bool",
@@ -16,23 +15,10 @@ TYPES = {
     23: "float4_e2m1fn", 25: "uint2", 26: "int2",
 }  # fmt: skip
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
-LIMITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
 
 
-def limits(name: str) -> tuple[int, int]:
-    """The least and the most of an integer type."""
-    if name in LIMITS:
-        return LIMITS[name]
-    about = np.iinfo(name)
-    return int(about.min), int(about.max)
-
-
-def stored(name: str) -> Any:
-    """The numpy type that integers of a type lie in."""
-    return {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}.get(name, name)
-
-
-def cast(x: Array, source: str, to: str, saturate: bool = True) -> Array:
+def _cast(at: At, to: str) -> Array:
+    x, source, saturate = at[0], at.type(0), bool(at.attr("saturate", 1))
     if to == "str" or x.dtype.kind == "O":
         return _text(x, source, to)
     if to in _FLOATS or to in NARROW:
@@ -42,11 +28,7 @@ def cast(x: Array, source: str, to: str, saturate: bool = True) -> Array:
     if to.startswith("complex"):
         return x.astype(to)
     if x.dtype.kind == "f":
-        low, high = limits(to)
-        whole = np.trunc(x)
-        if not np.all(np.isfinite(x)) or np.any((whole < low) | (whole > high)):
-            raise NoWitness("a float outside of an integer type becomes one: undefined behaviour")
-        return whole.astype(stored(to))
+        return within(at, np.trunc(x), to, "a float outside of an integer type becomes one: undefined behaviour")
     if to in LIMITS:
         bits = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}[to]
         low_bits = x.astype(np.int64) & ((1 << bits) - 1)
@@ -69,12 +51,12 @@ def _text(x: Array, source: str, to: str) -> Array:
 def cast_to(at: At) -> Array:
     to = at.attr("to")
     name = TYPES[int(to)] if not isinstance(to, str) else to.lower().replace("float", "float32", 1)
-    return cast(at[0], at.type(0), name, bool(at.attr("saturate", 1)))
+    return _cast(at, name)
 
 
 @judges("CastLike")
 def cast_like(at: At) -> Array:
-    return cast(at[0], at.type(0), at.type(1) or "float32", bool(at.attr("saturate", 1)))
+    return _cast(at, at.type(1) or "float32")
 
 
 @judges("BitCast")

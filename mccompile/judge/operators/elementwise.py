@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import Array, At, NoWitness, judges
+from ..whole import limits, next_to
 
 _erf = np.vectorize(erf, otypes=[np.float64])
 
@@ -160,17 +161,22 @@ def aligned(at: At) -> tuple[Array, Array]:
     return a, b
 
 
-def _divided(a: Array, b: Array) -> Array:
+@judges("Div")
+def divided(at: At) -> Array:
     """Of integers truncated; by zero it is not defined."""
+    a, b = np.broadcast_arrays(*aligned(at))
     if a.dtype.kind not in "iu":
         return a / b
-    if not np.all(b):
-        raise NoWitness("an integer is divided by zero")
-    lowest = np.iinfo(a.dtype).min
-    if a.dtype.kind == "i" and np.any((a == lowest) & (b == -1)):
-        raise NoWitness("the quotient of integers has no place in their type")
-    rest = np.fmod(a, b)
-    return (a - rest) // b
+    low, high = limits(at.type(0) or a.dtype.name)
+    by_zero, over = b == 0, (a == low) & (b.astype(np.int64) == -1) & (low < 0)
+    divisor = np.where(by_zero | over, np.ones_like(b), b)
+    quotient = (a - np.fmod(a, divisor)) // divisor
+    signed = np.where(a > 0, high, np.where(a < 0, low, 0)).astype(a.dtype)
+    ends = [np.full_like(a, each) for each in (low, high)]
+    ways = [0 * a, ~(0 * a), signed, *ends]
+    found = at.left_open("an integer is divided by zero", *(np.where(by_zero, way, quotient) for way in ways))
+    why = "the quotient of integers has no place in their type"
+    return at.left_open(why, *(np.where(over, way, found) for way in (*ends, 0 * a)))
 
 
 def _compared(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
@@ -183,7 +189,6 @@ _BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "BitwiseAnd": np.bitwise_and,
     "BitwiseOr": np.bitwise_or,
     "BitwiseXor": np.bitwise_xor,
-    "Div": _divided,
     "Equal": _compared(np.equal),
     "Greater": np.greater,
     "GreaterOrEqual": np.greater_equal,
@@ -211,9 +216,11 @@ def power(at: At) -> Array:
         if exponent.dtype.kind in "iu" and np.all(exponent >= 0):
             return np.power(x, exponent.astype(x.dtype))
         exact = np.power(x.astype(np.float64), exponent.astype(np.float64))
-        if not np.all(np.isfinite(exact)) or np.any(np.abs(exact) > 2**53):
-            raise NoWitness("a power of integers has no place in their type")
-        return np.trunc(exact).astype(x.dtype)
+        why = "a power of integers has no place in their type"
+        low, high = limits(x.dtype.name)
+        if np.any((np.abs(exact) > 2**53) & (exact >= low) & (exact <= high)):
+            raise NoWitness(why)
+        return next_to(at, exact, x.dtype.name, 1.0, why)
     return np.power(x, exponent.astype(np.float64))
 
 
@@ -221,15 +228,25 @@ def power(at: At) -> Array:
 def remainder(at: At) -> Array:
     a, b = at[0], at[1]
     if a.dtype.kind in "iu" and not np.all(b):
-        raise NoWitness("an integer is divided by zero")
+        a, b = np.broadcast_arrays(a, b)
+        rest = _remainder(at, a, np.where(b == 0, np.ones_like(b), b))
+        return at.left_open(
+            "an integer is divided by zero", *(np.where(b == 0, way, rest) for way in (0 * a, a, ~(0 * a)))
+        )
+    return _remainder(at, a, b)
+
+
+def _remainder(at: At, a: Array, b: Array) -> Array:
     return np.fmod(a, b) if at.attr("fmod", 0) or a.dtype.kind == "f" else np.mod(a, b)
 
 
 @judges("BitShift")
 def shifted(at: At) -> Array:
-    if np.any(at[1] >= at[0].dtype.itemsize * 8):
-        raise NoWitness("bits are shifted beyond the type")
-    return np.left_shift(at[0], at[1]) if at.attr("direction") == "LEFT" else np.right_shift(at[0], at[1])
+    shift = np.left_shift if at.attr("direction") == "LEFT" else np.right_shift
+    bits = at[0].dtype.itemsize * 8
+    around = shift(at[0], (at[1] % bits).astype(at[1].dtype))
+    gone = np.where(at[1] >= bits, np.zeros_like(around), around)
+    return at.left_open("bits are shifted beyond the type", gone, around, np.where(at[1] >= bits, at[0], around))
 
 
 @judges("Where")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..rules import Array, At, NoWitness, judges
-from .casts import TYPES, stored
+from ..whole import stored
+from .casts import TYPES
 
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 

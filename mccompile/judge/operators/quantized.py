@@ -7,7 +7,8 @@ import numpy as np
 
 from ..narrow import rounded_to
 from ..rules import Array, At, NoWitness, judges
-from .casts import TYPES, limits, stored
+from ..whole import limits, within
+from .casts import TYPES
 from .elementwise import sigmoid
 from .products import less_zero
 from .reductions import softmax
@@ -24,14 +25,12 @@ def spread(values: Array, x: Array, axis: int, block: int) -> Array:
     return np.take(np.repeat(values, block, axis), np.arange(x.shape[axis]), axis)
 
 
-def quantized(x: Array, scale: Array, zero: Array, to: str) -> Array:
+def quantized(at: At, x: Array, scale: Array, zero: Array, to: str) -> Array:
     if to.startswith("float"):
         return rounded_to(x / scale, to)
     low, high = limits(to)
     quotient = np.asarray(x / scale)
-    if np.isnan(quotient).any():
-        raise NoWitness("NaN becomes an integer")
-    return np.clip(np.rint(quotient) + zero, low, high).astype(stored(to))
+    return within(at, np.clip(np.rint(quotient) + zero, low, high), to, "what NaN is as an integer is left open")
 
 
 @judges("QuantizeLinear", "com.microsoft::QuantizeLinear")
@@ -42,7 +41,7 @@ def quantize_linear(at: At) -> Array:
     zero = spread(np.asarray(at.get(2, np.zeros(()))).astype(np.float64), x, axis, block)
     if at.type(0) in ("int32",):
         x = x.astype(np.float64)
-    return quantized(x, scale, zero, to)
+    return quantized(at, x, scale, zero, to)
 
 
 @judges("DequantizeLinear", "com.microsoft::DequantizeLinear")
@@ -55,17 +54,18 @@ def dequantize_linear(at: At) -> Array:
 
 @judges("DynamicQuantizeLinear")
 def dynamic_quantize_linear(at: At) -> tuple[Array, Array, Array]:
-    return dynamically(at[0])
+    return dynamically(at)
 
 
-def dynamically(x: Array) -> tuple[Array, Array, Array]:
+def dynamically(at: At) -> tuple[Array, Array, Array]:
     """The scale is a float32 by the standard, and what it is decides between integers."""
+    x = at[0]
     low, high = min(0.0, float(np.min(x, initial=0))), max(0.0, float(np.max(x, initial=0)))
     scale = np.float64(np.float32((np.float32(high) - np.float32(low)) / np.float32(255)))
     if scale == 0:
         return np.zeros(x.shape, np.uint8), np.array(scale), np.array(0, np.uint8)
     zero = np.clip(np.rint(-low / scale), 0, 255)
-    return quantized(x, np.asarray(scale), np.asarray(zero), "uint8"), np.array(scale), np.array(zero, np.uint8)
+    return quantized(at, x, np.asarray(scale), np.asarray(zero), "uint8"), np.array(scale), np.array(zero, np.uint8)
 
 
 def real(at: At, index: int) -> Array:
@@ -77,7 +77,8 @@ def real(at: At, index: int) -> Array:
 def stored_as(at: At, x: Array, index: int) -> Array:
     """A result with the scale and zero point of two operands."""
     to = at.type(index + 1) if at.has(index + 1) else at.type(0)
-    return quantized(x, at[index].reshape(()), np.asarray(at.get(index + 1, 0.0)).astype(np.float64).reshape(()), to)
+    zero = np.asarray(at.get(index + 1, 0.0)).astype(np.float64).reshape(())
+    return quantized(at, x, at[index].reshape(()), zero, to)
 
 
 @judges("QLinearMatMul")
@@ -129,11 +130,8 @@ def qlinear_leaky(at: At) -> Array:
 
 @judges("com.microsoft::QLinearConcat")
 def qlinear_concat(at: At) -> Array:
-    parts = [real(at, n) for n in range(2, len(at.operands), 3)]
-    to = at.type(1)
-    return quantized(
-        np.concatenate(parts, at.attr("axis")), at[0].reshape(()), at[1].astype(np.float64).reshape(()), to
-    )
+    joined = np.concatenate([real(at, n) for n in range(2, len(at.operands), 3)], at.attr("axis"))
+    return quantized(at, joined, at[0].reshape(()), at[1].astype(np.float64).reshape(()), at.type(1))
 
 
 @judges("com.microsoft::QLinearWhere")
@@ -197,7 +195,7 @@ def matmul_integer_to_float(at: At) -> Array:
 
 @judges("com.microsoft::DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(at: At) -> Array:
-    x, scale, zero = dynamically(at[0])
+    x, scale, zero = dynamically(at)
     a, b = less_zero(x, zero, -2), less_zero(at[1], at.get(3), -1)
     found = np.matmul(a, b) * scale * (at[2] if at[2].size > 1 else at[2].reshape(()))
     return found + at[4] if at.has(4) else found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import Array, At, NoWitness, judges
+from ..whole import next_to
 
 HALF = Fraction(1, 2)
 
@@ -102,9 +103,8 @@ def resize(at: At) -> Array:
             outside = outside | out.reshape([-1 if n == axis else 1 for n in range(x.ndim)])
     found = np.where(outside, at.attr("extrapolation_value", 0.0), found)
     if x.dtype.kind in "iu":
-        if at.attr("mode", "nearest") != "nearest":
-            raise NoWitness("how interpolated integers are rounded is left open")
-        return found.astype(x.dtype)
+        size = float(np.max(np.abs(x.astype(np.float64)), initial=0))
+        return next_to(at, found, x.dtype.name, size, "how interpolated integers are rounded is left open")
     return found
 
 
