@@ -30,6 +30,7 @@ from .passes.program.block_channels import block_channels
 from .passes.program.bring_tensors import bring_tensors
 from .passes.program.bring_weights import bring_weights
 from .passes.program.bufferize import bufferize
+from .passes.program.cap_weights import cap_weights
 from .passes.program.choose_kernels.choose_kernels import choose_kernels
 from .passes.program.copy_column_tiles import copy_column_tiles
 from .passes.program.copy_partial_states import copy_partial_states
@@ -116,6 +117,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("split_weights", split_weights),
     ProgramPass("limit_errors", limit_errors),
+    ProgramPass("cap_weights", cap_weights),
     ProgramPass("choose_kernels", choose_kernels),
     ProgramPass("share_tables", share_tables),
     ProgramPass("select_kernels", select_kernels, optional=False),

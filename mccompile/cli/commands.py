@@ -94,7 +94,7 @@ def compile(  # noqa: A001 - what users type
     share the runtime and equal kernels; --name then names what they share. A project file (TOML or
     JSON) in the place of models lists them with their options.
     """
-    from ..driver import arrange, compile_jobs, pass_manager
+    from ..driver import arrange, compile_jobs, neighbours, pass_manager
     from ..emit.folder import write_folder
     from ..emit.summary import explanation, summary, tuned_line
     from ..frontend.load import name_of
@@ -121,6 +121,9 @@ def compile(  # noqa: A001 - what users type
         plan = package.plan
         click.echo(f"{output}: {plan.name} for {plan.target}")
         click.echo(summary(plan, package.weights_bytes))
+        if len(jobs) == len(packages) == 1:
+            for line in neighbours(*jobs[0], package):
+                click.echo(line)
         if options.tuned is not None:
             click.echo(tuned_line(package.explanations, pass_manager(options).context.registry.stale()))
         if options.name and len(packages) == 1 and plan.prefix != options.name:

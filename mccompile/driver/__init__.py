@@ -2,6 +2,7 @@
 
 options.py    what can be asked for, checked once
 compiling.py  one model to one package; the stages in their order
+nearby.py     what other preferences would come to
 jobs.py       several models or targets
 
 In: model files and `Options`.
@@ -11,6 +12,7 @@ First: `compiling.py`.
 
 from .compiling import best_plans, channels_last, compile, compile_graph, pass_manager, read, settled
 from .jobs import arrange, compile_all, compile_jobs, compile_several
+from .nearby import neighbours
 from .options import Options
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "compile_graph",
     "compile_jobs",
     "compile_several",
+    "neighbours",
     "pass_manager",
     "read",
     "settled",

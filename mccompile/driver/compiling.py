@@ -265,7 +265,7 @@ def packaged(
     explained, estimated = tuple(context.explanations), estimate(program, plan, context)
     made = replace(made, explanations=explained, estimate=estimated, cuts=context.cuts, strips=context.strips)
     seen = witness(program, plan, context.registry, target, options.keep_inputs, manager.history)
-    made = replace(made, witness=seen)
+    made = replace(made, witness=seen, smallest=context.smallest)
     made = as_module(made, options.blob) if options.module else made
     return single_file(made) if options.single_file else made
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.structures import Interface
-from ..passes.api import Cut, Explanation, LeftOut, Record, StripsCost
+from ..passes.api import Cut, Explanation, LeftOut, Record, StripsCost, Tried
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..passes.witness import Witness
@@ -45,6 +45,7 @@ class Package:
     estimate: Estimate = NOT_ESTIMATED
     cuts: Sequence[Cut] = ()  # where strips of columns may begin and end
     strips: Sequence[StripsCost] = ()  # what they are expected to take
+    smallest: Sequence[Tried] = ()  # the smallest arena among plans that were tried, where several were
     witness: Witness | None = None  # of how it was made
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     includes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of generated files: others of the package

@@ -99,6 +99,14 @@ class StripsCost:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A plan that was tried on the way to the one that was taken."""
+
+    bytes: int  # of its arena
+    time: float  # estimated cycles
+
+
+@dataclass(frozen=True)
 class Memory:
     """What may be done with tensors in memory."""
 
@@ -172,6 +180,7 @@ class Context:
     # Of pools over all of a convolution, the nodes of the file behind them, and in how many blocks of channels.
     channel_blocks: dict[frozenset[str], int] = field(default_factory=dict)
     max_slice: int = 0  # cycles that a slice of the run may take; 0: as long as it takes
+    smallest: list[Tried] = field(default_factory=list)  # of plans that were tried, that with the smallest arena
 
 
 @dataclass(frozen=True)

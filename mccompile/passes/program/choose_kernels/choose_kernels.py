@@ -20,7 +20,7 @@ from itertools import product
 from ....base.budgets import budgets
 from ....program.ir import Program
 from ....targets.api import Prefer
-from ...api import Context
+from ...api import Context, Tried
 from .trial_plans import Trial, TrialPlans
 
 Picks = tuple[int, ...]  # per open call one of its candidates; 0 is what it would get alone
@@ -32,7 +32,11 @@ def choose_kernels(program: Program, context: Context) -> None:
         return
     plans = TrialPlans(program, context)
     if plans.among:
-        plans.give(program, Search(plans).best())
+        search = Search(plans)
+        plans.give(program, search.best())
+        if search.worth and len(search.tried) > 1:
+            picks = min(search.tried, key=lambda picks: (search.tried[picks].bytes, search.tried[picks].time))
+            context.smallest.append(Tried(search.tried[picks].bytes, plans.cycles(picks)))
 
 
 class Search:

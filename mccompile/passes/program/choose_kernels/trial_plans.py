@@ -52,7 +52,7 @@ class TrialPlans:
         self.count = len(calls)
         found = {}
         for number, call in enumerate(calls):
-            if not static_views(call):
+            if not static_views(call) and not call.kernel:
                 candidates = _worth_trying(registry.choose(call, context.target))
                 if len(candidates) > 1:
                     found[number] = candidates
@@ -67,14 +67,24 @@ class TrialPlans:
         return opened
 
     def trial(self, picks: Sequence[int]) -> Trial:
-        program, context = clone(self.program), self.context
-        opened = self.give(program, picks)
-        for step in (select_kernels, order_calls, fuse_line_buffers, share_work):
-            step(program, context)
+        context, (program, opened) = self.context, self.given(picks)
         blocks = blocks_after(program, context, best_choice(program, context, thorough=False))
         running = _running(program, peak(blocks).time)
         at_peak = tuple(n for n, call in enumerate(opened) if any(call is other for other in running))
         return Trial(blocks, total(program.body, context, lambda cost: effort(cost, context.target)), at_peak)
+
+    def cycles(self, picks: Sequence[int]) -> float:
+        """Estimated, without bytes."""
+        program, _ = self.given(picks)
+        return total(program.body, self.context, lambda cost: cost.time)
+
+    def given(self, picks: Sequence[int]) -> tuple[Program, list[Call]]:
+        """A copy with these kernels, up to the binding of storage, and its open calls."""
+        program = clone(self.program)
+        opened = self.give(program, picks)
+        for step in (select_kernels, order_calls, fuse_line_buffers, share_work):
+            step(program, self.context)
+        return program, opened
 
 
 def _calls(program: Program) -> list[Call]:
