@@ -47,8 +47,10 @@ def last(array: np.ndarray, axis: int, count: int) -> np.ndarray:
 
 def sliding(graph: Graph, streamed: Streamed, seed: int, pushes: int, length: int, data: Path | None) -> Iterator[Push]:
     """So many pushes of random frames; or of the frames of all windows in `data`, one after the other. `graph` is the
-    window network, `length` how many frames a window has for the reference."""
-    stored = [each.inputs for each in input_sets(graph, data, seed, 1)] if data is not None else []
+    window network, `length` how many frames a window has for the reference. States of its own are in no data."""
+    told = Graph(graph.name, [value for value in graph.inputs if value.name not in streamed.own], [])
+    wanted = -(-pushes * streamed.hop // streamed.window)
+    stored = [each.inputs for each in input_sets(told, data, seed, wanted)] if data is not None else []
     chance = np.random.default_rng(seed)
     moving = {*streamed.inputs, *streamed.own}
     still = {value.name: random_input(value, chance) for value in graph.inputs if value.name not in moving}

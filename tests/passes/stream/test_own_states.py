@@ -37,6 +37,13 @@ RECURRENT = model(  # in front of a network with a state, in a push that goes on
 )  # fmt: skip
 
 
+def test_all_samples_of_a_file_are_pushed_and_states_begin_by_themselves(tmp_path: Path) -> None:
+    onnx.save(WINDOW, tmp_path / "w.onnx")
+    np.savez(tmp_path / "s.npz", x=floats(3, 1, 1, 16))
+    verdict = check(tmp_path / "w.onnx", Options(state=STATES, stream=option(("x=2,hop=12",))), tmp_path / "s.npz")
+    assert verdict.ok and verdict.runs[0].name == "3 pushes after 1 to warm up"
+
+
 def _stepped(asked: str) -> tuple[Graph, Streamed]:
     graph = load_proto(WINDOW)
     declare_states(graph, STATES)
