@@ -128,6 +128,8 @@ def compile(  # noqa: A001 - what users type
             click.echo(tuned_line(package.explanations, pass_manager(options).context.registry.stale()))
         if options.name and len(packages) == 1 and plan.prefix != options.name:
             click.echo(f"name     {plan.prefix}: C has no names such as {options.name!r}")
+        for line in package.quality.lines() if package.quality else ():
+            click.echo(line)
         for assumed in package.assumed:
             click.echo(f"assumed  {assumed}")
         for failed in package.left_out:
@@ -158,6 +160,7 @@ def _as_dict(package: Package) -> dict[str, Any]:
         "steps": len(list(plan.steps())),
         "assumed": list(package.assumed),
         "left_out": [failed.show() for failed in package.left_out],
+        **({"quality": package.quality.as_dict()} if package.quality else {}),
     }
 
 

@@ -18,6 +18,7 @@ from ..base.dataclass_json import to_json
 from ..base.errors import Problem, WrongUse
 from ..base.names import readable
 from ..base.near import meant
+from ..base.quality import Quality
 from ..base.stages import stage
 from ..base.streaming import Streamed
 from ..base.structures import Interface
@@ -54,6 +55,7 @@ from ..passes.witness import witness
 from ..pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from ..plan.handed import Quantized
 from ..program.ir import Program
+from ..quantize.quality import quality
 from ..quantize.quantize import quantized
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
@@ -90,9 +92,9 @@ def best_plans(model: Path, options: Options) -> list[Point]:
 def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None) -> Attempt:
     def once(changes: Changes) -> Package:
         asked = replace(options, **changes)
-        graph = read(model, asked)
+        graph, heard = _read(model, asked)
         graph.facts_known = facts
-        return compile_graph(graph, asked, asked.name or name_of(model))
+        return replace(compile_graph(graph, asked, asked.name or name_of(model)), quality=heard)
 
     def tried(changes: Changes) -> Package:
         asked = replace(options, **changes)
@@ -119,17 +121,22 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
     return point
 
 
-@stage("read")
 def read(model: Path, options: Options) -> Graph:
     """The graph of an ONNX file; quantized if that is asked for."""
+    return _read(model, options)[0]
+
+
+@stage("read")
+def _read(model: Path, options: Options) -> tuple[Graph, Quality | None]:
+    """Also what quantizing it costs, where that is asked for."""
     graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
     if options.quantize is None:
-        return graph
+        return graph, None
     refuse_functions(options.functions, "--quantize")
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         samples = read_samples(options.quantize, graph)
         made = quantized(graph, samples, options.recipe, Path(scratch), options.dims)
-        return load(made.file, made.dims, None, options.bounds)
+        return load(made.file, made.dims, None, options.bounds), quality(made, samples)
 
 
 def channels_last(graph: Graph, options: Options) -> Mapping[str, Order]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
+from ..base.quality import Quality
 from ..base.structures import Interface
 from ..passes.api import Cut, Explanation, LeftOut, Record, StripsCost, Tried
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
@@ -47,6 +48,7 @@ class Package:
     strips: Sequence[StripsCost] = ()  # what they are expected to take
     smallest: Sequence[Tried] = ()  # the smallest arena among plans that were tried, where several were
     witness: Witness | None = None  # of how it was made
+    quality: Quality | None = None  # of integers that compiling made of floats
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
     includes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of generated files: others of the package
     # the model's own files for the blob of that name and identity, where its steps are those of that plan

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Problem, WrongUse
+from ..base.quality import Accuracy, Quality
 from ..base.quantizing import Recipe
 from ..base.writing import cannot_write
 from ..check.oracle import Oracle
@@ -28,12 +29,12 @@ from ..frontend.written import checked_bytes
 from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
 from ..quantize.guards import check_test_set
+from ..quantize.quality import HEARD
 from ..quantize.quantize import Quantized, quantized
 from ..quantize.samples import Feed, Samples, read_samples, right_answers
 from .correctness import build
 from .noise import noise
 
-_HEARD = 32  # samples that noise is measured and integers are compared with
 _WORST = 8  # tensors that are shown
 
 
@@ -44,13 +45,6 @@ class Differences:
     elements: int = 0
     different: int = 0
     most: int = 0  # steps
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    before: float
-    after: float
-    samples: int
 
 
 @dataclass(frozen=True)
@@ -69,27 +63,27 @@ class Size:
 class Report:
     before: Size
     after: Size
-    accuracy: Accuracy | None  # where there are labels
-    outputs: Mapping[str, float]  # dB
-    tensors: Mapping[str, float]  # the same of inner ones
+    quality: Quality
+    tensors: Mapping[str, float]  # noise of inner ones, in dB
     differences: Differences | None  # where there are samples
     made: Quantized
     compiled: Package
     left_in_float: Sequence[Mapping[str, str]]  # what compiling could not make integers, and why
 
     def as_dict(self) -> dict[str, Any]:
-        plan = self.compiled.plan
+        plan, accuracy = self.compiled.plan, self.quality.accuracy
+        heard = {**self.tensors, **self.quality.outputs}
         return {
             "model": plan.name,
             "target": plan.target,
             "arena_bytes": plan.arena_bytes,
             "weights_bytes": self.compiled.weights_bytes,
             "macs": sum(step.macs for step in plan.steps()),
-            **({"accuracy_percent": 100 * self.accuracy.after} if self.accuracy else {}),
+            **({"accuracy_percent": 100 * accuracy.after} if accuracy else {}),
             "before": vars(self.before),
             "after": vars(self.after),
-            "accuracy": vars(self.accuracy) if self.accuracy else None,
-            "signal_to_noise": {name: _finite(noise) for name, noise in {**self.tensors, **self.outputs}.items()},
+            "accuracy": vars(accuracy) if accuracy else None,
+            "signal_to_noise": {name: _finite(noise) for name, noise in heard.items()},
             "differences": vars(self.differences) if self.differences else None,
             "equalised": self.made.equalised,
             "adapted": self.made.adapted,
@@ -104,12 +98,7 @@ class Report:
             for what in ("file", "weights", "arena")
         ]
         lines = table(["bytes", "before", "after"], rows, frozenset({0}))
-        if self.accuracy:
-            before, after, count = self.accuracy.before, self.accuracy.after, self.accuracy.samples
-            change = f"{100 * (after - before):+.2f} points"
-            lines.append(f"accuracy  {before:.2%} before, {after:.2%} after ({change}; {count} samples, compiled)")
-        for name, decibels in self.outputs.items():
-            lines.append(f"output    {name}: {decibels:.1f} dB signal to noise")
+        lines += self.quality.lines()
         worst = sorted(self.tensors.items(), key=lambda item: item[1])[:_WORST]
         lines += [f"tensor    {name}: {noise:.1f} dB" for name, noise in worst]
         if self.differences and self.differences.elements:
@@ -163,17 +152,19 @@ def _measured(model: Path, result: Path, made: Quantized, samples: Samples | Non
     options = replace(options, signature="", trust=False, prepend=())
     after = compile(result, options)
     left = json.loads(after.files["report.json"])["float_in_quantized"]
-    report = Report(Size.of(model, before), Size.of(result, after), None, {}, {}, None, made, after, left)
+    report = Report(Size.of(model, before), Size.of(result, after), Quality(), {}, None, made, after, left)
     if samples is None or not samples.feeds:
         return report
     here = Options(dims=options.dims, shapes=options.shapes, bounds=options.bounds, kernels=options.kernels)
-    some = samples.feeds[:_HEARD]
+    some = samples.feeds[:HEARD]
     heard = noise(made.float_file, result, some)
     names = Original(model, reading).outputs
     return replace(
         report,
-        accuracy=_accuracy(Oracle(model, (), reading), result, samples, here),
-        outputs={name: heard[name] for name in names if name in heard},
+        quality=Quality(
+            {name: heard[name] for name in names if name in heard},
+            _accuracy(Oracle(model, (), reading), result, samples, here),
+        ),
         tensors={name: value for name, value in heard.items() if name not in names},
         differences=_differences(result, some, here),
     )

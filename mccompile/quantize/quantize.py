@@ -40,10 +40,11 @@ from ..targets import api as targets
 from . import through_onnxruntime
 from .adapted_rounding import adapt_rounding
 from .equalise import equalise, largest, pairs
-from .guards import check_samples, check_statistics
+from .guards import check_samples
 from .narrow_layers import LAYERS, narrow_layers
 from .palettes import palettize_layers
 from .samples import Feed, Samples, decibels
+from .training_statistics import check_statistics
 from .weights_only import quantize_weights
 
 _TRIED = 16  # samples that choices are made by
@@ -105,7 +106,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder, dims)
     write(graph, folder / "written.onnx")
     if samples is not None:
-        check_statistics(graph, folder / "written.onnx", samples.first(_TRIED))
+        check_statistics(graph, folder / "written.onnx", samples.first(recipe.samples))
     through_onnxruntime.simplified(folder / "written.onnx", plain)
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0

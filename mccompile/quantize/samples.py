@@ -123,6 +123,11 @@ def _labels(path: Path, labels: np.ndarray) -> np.ndarray:
     return found
 
 
+def arrays_of(feeds: Sequence[Feed]) -> dict[str, np.ndarray]:
+    """Of each input, what all runs take."""
+    return {name: np.stack([feed[name] for feed in feeds]) for name in (feeds[0] if feeds else ())}
+
+
 def right_answers(outputs: Sequence[np.ndarray], labels: np.ndarray) -> float:
     """The share of samples whose largest score is that of their label; `outputs` are of all runs in order."""
     scores = np.concatenate([np.atleast_1d(output) for output in outputs])

@@ -45,10 +45,11 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_digits_stay_right_and_shrink(pictures: Path, tmp_path: Path) -> None:
     result = tmp_path / "int8.onnx"
     report = quantize(DIGITS / "digits.onnx", result, pictures, Options(), Recipe())
-    assert report.accuracy is not None and report.accuracy.after >= report.accuracy.before - 0.005
+    accuracy = report.quality.accuracy
+    assert accuracy is not None and accuracy.after >= accuracy.before - 0.005
     assert report.after.arena <= report.before.arena / 3.9
     assert report.after.weights - EXPONENTIALS <= report.before.weights / 3
-    assert report.outputs["scores"] > 35
+    assert report.quality.outputs["scores"] > 35
     assert not report.left_in_float
     assert report.differences is not None and report.differences.elements > 50_000
     assert report.differences.most <= 1 and report.differences.different <= report.differences.elements // 1000
@@ -63,7 +64,7 @@ def test_weights_of_4_bits_stay_right_and_shrink(pictures: Path, tmp_path: Path)
         quantize(DIGITS / "digits.onnx", tmp_path / f"{weights}.onnx", pictures, options, Recipe(weights=weights))
         for weights in ("int4", "int8")
     )
-    assert narrow.accuracy is not None and narrow.accuracy.after >= 0.98
+    assert narrow.quality.accuracy is not None and narrow.quality.accuracy.after >= 0.98
     assert narrow.after.weights <= 0.65 * wide.after.weights and narrow.after.arena == wide.after.arena
     assert not narrow.left_in_float and narrow.differences is not None and narrow.differences.most == 0
     stored = [t for t in onnx.load(tmp_path / "int4.onnx").graph.initializer if t.data_type == onnx.TensorProto.INT4]
@@ -76,7 +77,7 @@ def test_weights_of_16_values_stay_right_and_shrink(pictures: Path, tmp_path: Pa
         quantize(DIGITS / "digits.onnx", tmp_path / f"{weights}.onnx", pictures, options, Recipe(weights=weights))
         for weights in ("palette4", "int8")
     )
-    assert few.accuracy is not None and few.accuracy.after >= 0.985
+    assert few.quality.accuracy is not None and few.quality.accuracy.after >= 0.985
     assert few.after.weights <= 0.65 * wide.after.weights
     assert not few.left_in_float and few.differences is not None
     assert few.differences.different <= few.differences.elements // 10_000

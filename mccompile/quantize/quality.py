@@ -1,0 +1,23 @@
+"""What integers answer beside floats, as onnxruntime runs both files."""
+
+from __future__ import annotations
+
+from ..base.quality import Accuracy, Quality
+from ..check.oracle import Oracle
+from .quantize import Quantized, outputs
+from .samples import Samples, decibels, right_answers
+
+HEARD = 32  # samples that noise is measured with
+
+
+def quality(made: Quantized, samples: Samples) -> Quality:
+    one, other = Oracle(made.float_file), Oracle(made.file)
+    runs = outputs(made.float_file, made.file, samples.feeds[:HEARD])
+    floats = zip(one.original.outputs, runs, strict=True)
+    heard = {name: decibels(pairs) for name, pairs in floats if all(a.dtype.kind == "f" for a, _ in pairs)}
+    if samples.labels is None:
+        return Quality(heard)
+    first, labels = one.original.outputs[0], samples.labels
+    answers = [[oracle.run(feed)[first] for feed in samples.feeds] for oracle in (one, other)]
+    before, after = (right_answers(of_all, labels) for of_all in answers)
+    return Quality(heard, Accuracy(before, after, len(labels)), "onnxruntime")
