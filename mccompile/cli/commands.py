@@ -13,6 +13,7 @@ import click
 from .. import __version__
 from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.writing import cannot_write
+from .colours import coloured
 from .help import Command, format_commands
 from .jobs import held_of, is_project, jobs_of, project_jobs, refuse_several
 from .learning import learning_options
@@ -348,7 +349,7 @@ def check(
         if one.failures and not one.lines and len(jobs) == 1:
             raise one.failures[0]
         if not as_json:
-            click.echo("".join(f"{line}\n" for line in one.lines), nl=False)
+            click.echo(coloured("".join(f"{line}\n" for line in one.lines)), nl=False)
         click.echo("".join(f"{line}\n" for line in one.held), nl=False, err=as_json)
         if one.error is not None:
             raise one.error

@@ -13,6 +13,7 @@ import click
 
 from ..base.errors import Exit, MccError, Problem, UnsupportedModel, WrongUse
 from ..base.writing import cannot_write, written
+from .colours import coloured
 
 
 def explained(error: Exception) -> MccError | None:
@@ -38,7 +39,7 @@ def explained(error: Exception) -> MccError | None:
 def say(text: str) -> None:
     """Prints an error, if anybody can be told."""
     try:
-        click.echo(text, err=True)
+        click.echo(coloured(text), err=True)
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         _give_up(sys.stderr)
