@@ -32,7 +32,7 @@ function fits(build, b, box) {
   const what = all ? "arena, struct and stack" : "of arena";
   if (used <= budget) return card(title, {}, big(`Yes: ${size(used)}`), soft(`${what}; ${size(budget - used)} are left.`));
   const rest = used - build.figures.arena_bytes;
-  const plan = [...build.frontier].filter(each => each.ram_bytes + rest <= budget).sort((p, q) => p.estimated_time - q.estimated_time)[0];
+  const best = build.frontier.length && bestPlan(build, budget - rest), plan = best && best.ram_bytes + rest <= budget && best;
   const peak = build.buffers.map((buffer, n) => [buffer, n]).filter(([buffer]) => buffer.at_peak)
     .sort((p, q) => q[0].high - q[0].low - p[0].high + p[0].low).slice(0, 3);
   const over = big(`${size(used - budget)} too much`);
@@ -90,9 +90,15 @@ function changed() {
 function advised(build, b) {
   if (!build.frontier.length) return card("Which plan", {}, soft("Not tried: add --plans, which compiles the best plans and measures each."));
   const plan = bestPlan(build), n = build.frontier.indexOf(plan), clock = planClock(build);
-  const fastest = Math.min(...build.frontier.map(each => each[clock[0]])), slower = plan[clock[0]] / fastest;
   return card("Which plan", pick("plan", b, n), big(plan.options),
     el("p", { text: `${size(plan.ram_bytes)} of RAM, ${brief(plan[clock[0]])} ${clock[1]}` }),
     soft(plan.ram_bytes > budget ? `No plan fits ${size(budget)}; this one takes least.` :
-      `The fastest within ${size(budget)}${slower > 1.005 ? `, ${slower.toFixed(2)} times the fastest of all` : ", and of all"}; ${clock[2]}.`));
+      `The best within ${size(budget)}: ${beside(build, plan, clock)}${rateOf(build)}; ${clock[2]}.`));
+}
+
+/** What the fastest plan would bring, and take. */
+function beside(build, plan, [key]) {
+  const fastest = build.frontier.reduce((p, q) => q[key] < p[key] ? q : p), slower = plan[key] / fastest[key];
+  if (slower <= 1) return "no other is faster; ";
+  return `the fastest of all saves ${percent(1 - 1 / slower)} of the time for ${(fastest.ram_bytes / plan.ram_bytes).toFixed(2)} times the RAM; `;
 }

@@ -4,12 +4,15 @@ const PLAN_CLOCKS = [["us", "µs", "measured on this machine"], ["instructions",
 const planClock = build => PLAN_CLOCKS.find(([key]) => build.frontier.every(plan => plan[key] !== undefined));
 const planFlash = plan => plan.weights_bytes + (plan.code_bytes || 0);
 
-/** The fastest plan within the budget, else the one of least RAM. */
-function bestPlan(build) {
-  const [key] = planClock(build) || [];
-  const fits = build.frontier.filter(plan => plan.ram_bytes <= budget).sort((p, q) => p[key] - q[key]);
-  return fits[0] || [...build.frontier].sort((p, q) => p.ram_bytes - q.ram_bytes)[0];
+/** Of the plans within the budget the best one, where RAM may cost as much time as when kernels are chosen; of none, that of least RAM. */
+function bestPlan(build, room = budget) {
+  const [key] = planClock(build) || [], least = (of, plans) => plans.reduce((p, q) => of(q) < of(p) ? q : p);
+  const fits = build.frontier.filter(plan => plan.ram_bytes <= room);
+  if (!fits.length) return least(plan => plan.ram_bytes, build.frontier);
+  return least(plan => Math.max(1, plan.ram_bytes) ** build.worth * plan[key], fits);
 }
+
+const rateOf = build => build.worth ? `1 % of RAM counts as ${build.worth} % of time` : "time alone counts";
 
 function drawPlans() {
   const shown = builds.map((build, b) => [build, b]).filter(([build]) => build.frontier.length);
@@ -31,7 +34,7 @@ function plansOf(build, b) {
       el("span", { class: "number", text: n + 1 }), el("span", { class: "n", "data-ram": plan.ram_bytes, text: bytes(plan.ram_bytes) }),
       el("span", { class: "n", text: bytes(planFlash(plan)) }), el("span", { class: "n", "data-time": plan[key], text: brief(plan[key]) }),
       el("code", { text: plan.options }), plan === best && el("small", { text: plan.ram_bytes <= budget ?
-        `fastest within ${size(budget)}` : `least RAM; more than ${size(budget)}` })))),
+        `best within ${size(budget)}: ${rateOf(build)}` : `least RAM; more than ${size(budget)}` })))),
   ];
 }
 

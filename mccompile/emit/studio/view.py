@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ...targets.api import WORTH, Prefer
 from .short_names import labels
 
 TEXT_BYTES = 500_000  # of C that the page shows; longer code is named by its lines
@@ -61,6 +62,7 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
         "steps": _steps(analysis, buffers),
         "lines": _shown(lines),
         "frontier": list(analysis.get("frontier", [])),
+        "worth": _worth(analysis.get("options", {}).get("prefer")),
         "quantized": _quantized(analysis.get("quantized")),
         "passes": _passes(analysis["passes"]),
         "moves": list(analysis["moves"]),
@@ -68,6 +70,11 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
         "float_in_quantized": list(analysis["float_in_quantized"]),
         "constants": len(analysis.get("constants", ())),
     }
+
+
+def _worth(asked: str | None) -> int:
+    """Percent of time that one percent of RAM may cost, as choosing kernels has it where both count."""
+    return WORTH.get(Prefer(asked), 0) if asked else WORTH[Prefer.BALANCED]
 
 
 def _pools(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -206,8 +206,15 @@ def test_columns_sort_and_budgets_answer(page: str, analysis: dict[str, Any], tm
     assert found["time"] == sorted(numbers, key=lambda n: -steps[n]["measured_us"])
     assert found["noise"] == sorted(numbers, key=lambda n: steps[n]["signal_to_noise"]) and found[""] == [*numbers]
     assert found["tensors"] == sorted(found["tensors"], reverse=True)
-    assert any("Yes: " in text for text in found["large"]) and "--prefer time" in found["large"][5]
-    assert any("too much" in text for text in found["small"]) and "--prefer ram" in found["small"][5]
+    assert any("Yes: " in text for text in found["large"]) and "--prefer ram" in found["large"][5]
+    assert "the fastest of all saves 43% of the time for 3.00 times the RAM" in found["large"][5]
+    assert any("too much" in text for text in found["small"]) and "No plan fits" in found["small"][5]
+
+
+@pytest.mark.parametrize(("prefer", "worth"), [(None, 1), (Prefer.BALANCED, 1), (Prefer.RAM, 2), (Prefer.TIME, 0)])
+def test_ram_may_cost_as_much_time_as_where_kernels_are_chosen(prefer: Prefer | None, worth: int) -> None:
+    package = compiled(chain(2), Options(prefer=prefer))
+    assert view(analysis_of(package))["worth"] == worth
 
 
 def test_the_first_cards_answer_the_questions(page: str, analysis: dict[str, Any], tmp_path: Path) -> None:
@@ -217,7 +224,7 @@ def test_the_first_cards_answer_the_questions(page: str, analysis: dict[str, Any
     most = max(b["high"] - b["low"] for b in analysis["buffers"])
     last = len(analysis["steps"]) - 1
     assert f"{most:,} B" in largest and analysis["steps"][last]["kernel"] in slowest and f"{last} " in slowest
-    assert "\u22127.0 dB" in worst and "--since" in changed and "--prefer time" in plan
+    assert "\u22127.0 dB" in worst and "--since" in changed and "--prefer ram" in plan
 
 
 @pytest.mark.parametrize("width", [1400, 390])
