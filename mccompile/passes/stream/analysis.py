@@ -5,8 +5,10 @@ Invariant: what this refuses cannot be run frame by frame with the numbers that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from math import lcm
+from fractions import Fraction
+from math import ceil, lcm
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from ...graph.ir import Graph, Node, Value, reads
 from ...ops.cast import Cast
 from ...ops.quantize import DequantizeLinear
 from . import carried, elementwise_motion, shapes, windows  # noqa: F401 (each tells its rules)
-from .motion import Around, Motion, Span, Step, rule_of
+from .motion import Around, Frames, Motion, Span, Step, rule_of
 
 
 class Analysis:
@@ -137,8 +139,10 @@ class Analysis:
         strides = {node: motion.stride for node, step in self.steps.items() for motion in step.results if motion}
         node = next((node for node, stride in strides.items() if self.hop % stride), None)
         if node is not None:
-            every = lcm(*strides.values())
-            why = f"it makes one element of {strides[node]} frames, and a push brings {self.hop}"
+            every = _multiple(strides.values())
+            of, made = Fraction(strides[node]).as_integer_ratio()
+            elements = f"{made} elements" if made > 1 else "one element"
+            why = f"it makes {elements} of {of} frames, and a push brings {self.hop}"
             fix = f"bring as many as all strides: {replace(self.asked, hop=every * -(-self.hop // every))}"
             raise UnsupportedModel(Problem("the hop is no multiple of the network's stride", shown(node), why, fix))
 
@@ -154,6 +158,8 @@ class Analysis:
         where = shown(node) if node else f"input {', '.join(self.asked.inputs)}"
         why = f"{node.op.name} needs all of the window" if node else "nothing depends on it"
         fix = "leave out --stream, or name the axis of time"
+        if node is not None and carried.goes_on(node) and self.asked.edge != WARM:
+            fix = f"let it go on from push to push: {replace(self.asked, edge=WARM)}"
         raise UnsupportedModel(Problem("nothing is computed for the new frames alone", where, why, fix))
 
     def _check_steps(self) -> None:
@@ -162,7 +168,7 @@ class Analysis:
             motion = self.motions[value]
             if self.hop == (high - low) * motion.stride:
                 continue
-            fix = f"bring as many: {replace(self.asked, hop=(high - low) * motion.stride)}"
+            fix = f"bring as many: {replace(self.asked, hop=ceil((high - low) * motion.stride))}"
             why = f"a run of it takes {high - low} new elements of {value.name!r}, each of {motion.stride} frames"
             what = "a push is no run of the network, which has states of its own"
             raise UnsupportedModel(Problem(what, str(self.asked), why, fix))
@@ -171,8 +177,8 @@ class Analysis:
         """So many frames after the end of a window all is there that is read of it."""
         missing = [(span[1] - m.high) * m.stride for value, span in self.ends if (m := self.motions[value])]
         delay = max(0, *missing) if missing else 0
-        strides = lcm(*(motion.stride for motion in self.motions.values()))
-        return -(-delay // strides) * strides if self.asked.edge == WARM else 0
+        strides = _multiple(motion.stride for motion in self.motions.values())
+        return ceil(Fraction(delay) / strides) * strides if self.asked.edge == WARM else 0
 
     def _check_ends(self) -> None:
         """Unless windows are taken to go on at their ends, nothing may be read that depends on where these are."""
@@ -193,20 +199,20 @@ class Analysis:
 
     def late(self, value: Value, span: Span) -> Span:
         """Elements of the window that ended `delay` frames ago."""
-        back = self.delay // self.motions[value].stride
+        back = int(self.delay // self.motions[value].stride)
         return span[0] - back, span[1] - back
 
     def new(self, value: Value) -> Span:
         motion = self.motions[value]
-        return motion.high - self.hop // motion.stride, motion.high
+        return motion.high - int(self.hop // motion.stride), motion.high
 
     def _output(self, value: Value) -> tuple[StreamedOutput, Span | None]:
         motion = self.motions.get(value)
         if motion is None:
             return StreamedOutput(value.name, None, 0, 0, self.delay if self._depends(value) else 0), None
         end = min(motion.high, motion.length)
-        count = min(self.hop // motion.stride, motion.length)
-        latency = (motion.length - end) * motion.stride
+        count = min(int(self.hop // motion.stride), motion.length)
+        latency = ceil((motion.length - end) * motion.stride)
         return StreamedOutput(value.name, motion.axis, end - count, count, latency), (end - count, end)
 
     def _given(self) -> list[tuple[Value, Span]]:
@@ -244,7 +250,7 @@ class Analysis:
         used = [(value, self.late(value, span)) for value, span in self.ends]
         moving = [(self.motions[value], span) for value, span in [*used, *self._given()]]
         oldest = min((motion.oldest + span[0] * motion.stride for motion, span in moving), default=0)
-        return max(1, -(-(self.window - oldest) // self.hop))
+        return max(1, -(-(self.window - ceil(oldest)) // self.hop))
 
     def source(self, value: Value, span: Span) -> tuple[Value, Span] | None:
         """Where elements of a value are taken from, if not from it: what it only shows, or what it is computed from at
@@ -277,6 +283,11 @@ class Analysis:
     def _is_alias(self, value: Value) -> bool:
         step = self.steps.get(value.producer) if value.producer else None
         return step is not None and bool(step.shifts)
+
+
+def _multiple(strides: Iterable[Frames]) -> int:
+    """The fewest frames that are whole numbers of elements of each stride."""
+    return lcm(*(Fraction(stride).numerator for stride in strides))
 
 
 def _lasting(graph: Graph) -> set[Value]:

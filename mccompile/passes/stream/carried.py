@@ -79,6 +79,11 @@ def read_last(graph: Graph) -> None:
     graph.sort()
 
 
+def goes_on(node: Node) -> bool:
+    """Is it a layer that a stream without edges need not start anew?"""
+    return isinstance(node.op, Layer) and can_go_on(node)
+
+
 def can_go_on(node: Node) -> bool:
     """Does it run forward, from zeros, through all of the sequence? And is what a cell holds read by nobody?"""
     op = node.op

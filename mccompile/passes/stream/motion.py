@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -18,16 +19,17 @@ from ...base.tensor import TensorType
 from ...graph.ir import Node, Op, Site
 
 Span = tuple[int, int]  # the first element and the one past the last
+Frames = int | Fraction
 
 
 @dataclass(frozen=True)
 class Motion:
     axis: int
     length: int  # elements in the window
-    stride: int  # frames from one element to the next
+    stride: Frames  # from one element to the next; less than one where a frame makes several
     low: int
     high: int
-    oldest: int  # the first frame of the window that element 0 depends on; negative: before it
+    oldest: Frames  # element 0 depends on no earlier one of the window; negative: before it
     start: Node | None = None  # what ties the elements before `low` to the start of the window
     end: Node | None = None  # and those from `high` on to its end
 
@@ -71,7 +73,7 @@ class Around:
 
     def new(self, motion: Motion) -> Span:
         """The elements of a tensor that a push brings."""
-        return motion.high - max(self.hop // motion.stride, 1), motion.high
+        return motion.high - max(int(self.hop // motion.stride), 1), motion.high
 
     def only(self, position: int) -> Motion | None:
         """How operand `position` moves, where no other one does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -107,14 +108,14 @@ def repeated(at: Around) -> Step | None:
     if change is not None:
         known = change.known
         factor = max(times // motion.length, 1)
-        if known is None or op.mode != "nearest" or times != factor * motion.length or motion.stride % factor:
+        if known is None or op.mode != "nearest" or times != factor * motion.length:
             return None
         if op.coordinate_transformation_mode not in _LOCAL:
             return None
         places = nearest(coordinates(op.coordinate_transformation_mode, known), known, op.nearest_mode)
         if (places != np.arange(times) // factor).any():
             return None
-    stride = motion.stride // factor
+    stride = Fraction(motion.stride) / factor
     found = replace(
         motion,
         length=times,
@@ -144,18 +145,18 @@ def transposed(at: Around) -> Step | None:
     own, rank = motion.axis - 2, len(kind.strides)
     stride, before = kind.strides[own], kind.pads[own]
     reach = (at.site.shape(1)[motion.axis] - 1) * kind.dilations[own] + 1
-    if motion.stride % stride or not isinstance(reach, int):
+    if not isinstance(reach, int):
         return None
-    end = motion.high * stride - before
+    end, lead = motion.high * stride - before, max(reach, stride)  # what no element adds to is made with the one before
     # Nothing comes from before element 0, and so the first elements lack what the past would add to them.
     seen = motion.padded(at.node, max(reach - stride, 0), 0)
     found = Motion(
         motion.axis,
         at.length(motion.axis),
-        motion.stride // stride,
-        (seen.low - 1) * stride + max(reach, stride) - before,
+        Fraction(motion.stride) / stride,
+        (seen.low - 1) * stride + lead - before,
         end,
-        motion.oldest + (before - reach + 1) * (motion.stride // stride),
+        motion.oldest + (before - lead + 1) * Fraction(motion.stride) / stride,
         seen.start,
         motion.end or at.node,
     )

@@ -42,7 +42,9 @@ def _of(window: onnx.ModelProto, asked: str, build: bool) -> tuple[str, str]:
         return _built(window, asked) if build else ("right", f"of {', '.join(found.whole) or 'frames'}")
     except UnsupportedModel as refused:
         problem = refused.problems[0]
-        return "refused", f"{problem.what}{f', {problem.fix}' if 'no multiple' in problem.what else ''}"
+        operator = re.search(r" \(\w+\)$", problem.where)
+        more = f", {problem.fix}" if "no multiple" in problem.what else operator[0] if operator else ""
+        return "refused", f"{problem.what}{more}"
     except AssertionError as wrong:
         return "wrong", f"{asked}: {wrong}"
     except Exception:

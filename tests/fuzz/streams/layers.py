@@ -93,7 +93,7 @@ def transposed(net: Network, x: str) -> str:
     channels, rank = net.shape(x)[1], len(net.shape(x)) - 2
     kernel = [net.number(1, 3) for _ in range(rank)]
     w = net.weight(net.floats(channels, net.number(1, 3), *kernel))
-    found: dict[str, Any] = {"strides": [net.number(1, 2) for _ in range(rank)]} if net.may() else {}
+    found: dict[str, Any] = {"strides": [net.number(1, 3) for _ in range(rank)]} if net.may() else {}
     if net.may(0.3):
         found["dilations"] = [net.number(1, 2) for _ in range(rank)]
     if net.may(0.4):

@@ -41,7 +41,7 @@ def session(made: ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    made.opset_import[0].version = min(made.opset_import[0].version, 21)
+    made.opset_import[0].version = min(made.opset_import[0].version, 22)
     made.ir_version = min(made.ir_version, 10)
     return onnxruntime.InferenceSession(made.SerializeToString(), options, ["CPUExecutionProvider"])
 

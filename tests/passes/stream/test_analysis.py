@@ -26,6 +26,14 @@ BOTH_WAYS = model(
     "(float[20,1,4] x) => (float[20,2,1,3] y) { y = LSTM<direction=\"bidirectional\", hidden_size=3>(x, w, r) }",
     w=floats(2, 12, 4), r=floats(2, 12, 3),
 )  # fmt: skip
+FORWARD = model(
+    "(float[20,1,4] x) => (float[20,1,1,3] y) { y = LSTM<hidden_size=3>(x, w, r) }",
+    w=floats(1, 12, 4), r=floats(1, 12, 3),
+)  # fmt: skip
+THREE_OF_TWO = model(
+    "(float[1,4,20] x) => (float[1,4,27] y) { a = Conv<strides=[2]>(x, w) y = ConvTranspose<strides=[3]>(a, w) }",
+    w=floats(4, 4, 3),
+)
 STRIDED = model("(float[1,4,20] x) => (float[1,4,6] y) { y = Conv<strides=[3]>(x, w) }", w=floats(4, 4, 3))
 BRANCH = parser.parse_model(
     HEAD + "g (float[1,4,20] x, bool c) => (float[1,4,20] y) { y = If<then_branch = t () => (float[1,4,20] a)"
@@ -43,11 +51,25 @@ UNREAD = model("(float[1,4,20] x, float[3] z) => (float[3] y) { y = Relu(z) }")
         (DENSE, "x=1", '"y" (MatMul)', "MatMul needs all of the window", "name the axis of time"),
         (POSITIONS, "x=1", '"a" (Add)', "Add needs all of the window", "name the axis of time"),
         (BOTH_WAYS, "x=0", '"y" (LSTM)', "LSTM needs all of the window", "name the axis of time"),
+        (FORWARD, "x=0", '"y" (LSTM)', "LSTM needs all of the window", "from push to push: --stream x=0,edge=warm"),
+        (THREE_OF_TWO, "x=2", '"a" (Conv)', "one element of 2 frames, and a push brings 1", "--stream x=2,hop=2"),
         (STRIDED, "x=2,hop=2", '"y" (Conv)', "one element of 3 frames, and a push brings 2", "--stream x=2,hop=3"),
         (BRANCH, "x=2", '"y" (If)', "the body of If reads it", "move it out of the body"),
         (UNREAD, "x=2", "input x", "nothing depends on it", "name the axis of time"),
     ],
-    ids=["start", "end", "all of the end", "dense", "positions", "both ways", "stride", "branch", "nothing"],
+    ids=[
+        "start",
+        "end",
+        "all of the end",
+        "dense",
+        "positions",
+        "both ways",
+        "forward",
+        "three of two",
+        "stride",
+        "branch",
+        "nothing",
+    ],
 )
 def test_refused(network: object, asked: str, where: str, why: str, fix: str) -> None:
     with pytest.raises(UnsupportedModel) as refused:

@@ -10,6 +10,7 @@ from tests.passes.stream.pushed import agree, floats, model, stepped
 
 ARRAYS = {
     "w": floats(4, 4, 3), "deep": floats(4, 1, 4), "square": floats(4, 4), "row": floats(4), "turn": floats(4, 3, 2),
+    "point": floats(4, 3, 1), "turn2": floats(4, 4, 2),
     "one": np.array([1]), "two": np.array([2]), "big": np.array([99]), "minus": np.array([-1]), "axis": np.array([2]),
     "four": np.array([4]), "blocks": np.array([1, 4, 11, 2]), "parts": np.array([1, 3]), "along": np.array([2, 20]),
     "left": np.array([0, 0, 2, 0, 0, 0]), "beside": np.array([0, 1, 0, 0, 0, 0]), "places": np.array([20, 3, -1]),
@@ -55,6 +56,13 @@ FRAME_BY_FRAME = {  # the operators' text, and the shape of y
     "transform of channels": (
         "a = Transpose<perm=[0, 2, 1]>(h) u = Unsqueeze(a, deepest) d = DFT<axis=2>(u) y = Abs(d) -> 1,22,4,2"
     ),
+    "more elements than frames": "y = ConvTranspose<strides=[3]>(h, turn) -> 1,3,65",
+    "gaps between elements": "y = ConvTranspose<strides=[2]>(h, point) -> 1,3,43",
+    "more and more": (
+        'a = ConvTranspose<strides=[2], pads=[1, 1]>(h, w) b = Resize<mode="nearest">(a, , double) c = Conv(b, w) '
+        "y = Relu(c) -> 1,4,84"
+    ),
+    "more, then as many": "a = ConvTranspose<strides=[2]>(h, turn2) y = Conv<strides=[2]>(a, w) -> 1,4,21",
     "cast": "a = Cast<to=10>(h) b = Cast<to=1>(a) y = Conv(b, w) -> 1,4,20",
 }
 OF_THE_WINDOW = {
@@ -76,6 +84,7 @@ OF_THE_WINDOW = {
     "products of itself": "a = Transpose<perm=[0, 2, 1]>(h) y = MatMul(a, h) -> 1,22,22",
 }
 BY_TWO = {
+    "three of two frames": "a = Conv<strides=[2]>(h, w) y = ConvTranspose<strides=[3]>(a, turn) -> 1,3,29",
     "stride": "y = Conv<strides=[2]>(h, w) -> 1,4,10",
     "every second": "y = Slice(h, one, big, axis, two) -> 1,4,11",
     "frames of a signal": (
