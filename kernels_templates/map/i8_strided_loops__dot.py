@@ -42,11 +42,15 @@ class ByteLoops(Kernel):
         dequantized = apply("mul", cast(less, f32), operand(1, f32))
         quotient = apply("div", dequantized, apply("add", cast(operand(3, i8), f32), literal(0.5, f32)))
         divided = cast(_clipped(quotient, u8), u8)
+        fine = cast(_quantized(i8), i32)
+        coarse = cast(cast(apply("mul", operand(3, f32), operand(1, f32)), u8), i32)
+        total = apply("mul", cast(apply("sub", apply("mul", fine, fine), coarse), f32), operand(1, f32))
         return [
             *cases,
             *(_case(f"divide_{n}", divided, (u8, f32, u8, i8), u8, n, moving=(0, 3)) for n in (5, 16, 35)),
             *(_case(f"dequantize_{n}", dequantized, (u8, f32, u8), f32, n) for n in (5, 16, 35)),
             *(_case(f"add_{n}", added, (u8, u8, i32), u8, n, whole=2) for n in (5, 16, 35)),
+            *(_case(f"requantize_{n}", total, (f32, f32, i8, f32), f32, n, moving=(0, 3)) for n in (5, 16, 35)),
             _case("clip", clipped, (i8,), i8, 21, whole=1),
         ]
 

@@ -1,6 +1,7 @@
 """Prints an expression over integers as C over vectors of sums (mcc_dot.h): what is made of dot products.
 
-Lanes are i32 (int8 and uint8 widened), and i64 on the way. `integer_refusal` says why something else cannot be printed.
+Lanes are i32 (int8 and uint8 widened), and i64 on the way; bytes among them may be made of floats. `integer_refusal`
+says why something else cannot be printed.
 Invariant: every lane gets the bits that scalar C would give.
 """
 
@@ -17,10 +18,14 @@ from .vector_c import refusal, to_vector_statements, uses_math
 _LANES = (i8, u8, i32)
 _OF_I32 = frozenset({"add", "sub", "mul", "max", "min", "high_sum", "saturate_i8", "saturate_u8"})
 _OF_I64 = frozenset({"add"})
+_BYTES = {u8: "{{1}} & mcc_set_{0}(255)", i8: "{{1}} << 24 >> 24"}  # what is left of vectors of i32
 
 
 def integer_refusal(expr: Expr) -> str:
     """Why vectors of sums cannot compute the expression and store it as int8, uint8 or float, or nothing."""
+    expr, made = _bytes_of_floats(expr)
+    if made:
+        return next(filter(None, map(integer_refusal, (expr, *made))), "")
     of_floats = _of_floats(expr)
     if of_floats is not None:
         if uses_math(of_floats):
@@ -39,10 +44,30 @@ def _of_floats(expr: Expr) -> Expr | None:
     return expr if expr.dtype is f32 else None
 
 
+def _first_free(expr: Expr) -> int:
+    """The number of an operand that the expression does not have."""
+    return 1 + max((node.index for node in walk(expr) if isinstance(node, Operand)), default=-1)
+
+
+def _bytes_of_floats(expr: Expr) -> tuple[Expr, list[Expr]]:
+    """What is computed where bytes that are made of floats on the way are further operands; and those bytes."""
+    made: list[Expr] = []
+    first = _first_free(expr)
+
+    def as_operand(node: Expr) -> Expr | None:
+        if node is expr or not isinstance(node, Cast) or node.dtype not in _BYTES or node.argument.dtype is not f32:
+            return None
+        if node not in made:
+            made.append(node)
+        return operand(first + made.index(node), node.dtype)
+
+    return rebuild(expr, as_operand), made
+
+
 def _floats(expr: Expr) -> tuple[Expr, list[Expr]]:
     """What is computed of floats, where integers that become floats are further operands; and those integers."""
     inner: list[Expr] = []
-    first = 1 + max((node.index for node in walk(expr) if isinstance(node, Operand)), default=0)
+    first = _first_free(expr)
 
     def as_operand(node: Expr) -> Expr | None:
         if not isinstance(node, Cast) or node.dtype is not f32 or node.argument.dtype not in _LANES:
@@ -99,11 +124,19 @@ def to_integer_statements(
     """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
     operands are given as C of vectors; `of` is what names of functions call these, where they are not mcc_dot.h's."""
     of = of or f"i32x{lanes}"
+    before: list[str] = []
+    rest, made = _bytes_of_floats(expr)
+    loads = [*operands, *[""] * _first_free(expr)][: _first_free(expr)]
+    if made:
+        for number, byte in enumerate(made):
+            name = f"{local}b{number}"
+            kept = f"const mcc_{of} {name} = {_BYTES[byte.dtype].format(of)};"
+            before += to_integer_statements(byte, operands, lanes, kept, f"{name}_", of)
+            loads.append(name)
+        return [*before, *to_integer_statements(rest, loads, lanes, store, local, of)]
     of_floats = _of_floats(expr)
     if of_floats is not None:
         floats, inner = _floats(of_floats)
-        before, loads = [], list(operands)
-        loads += [""] * (max((n.index for n in walk(expr) if isinstance(n, Operand)), default=0) + 1 - len(loads))
         for number, integer in enumerate(inner):
             printer = _Printer(integer, operands, lanes, f"{local}{number}_", of)
             loads.append(f"mcc_i32_to_f32x{lanes}({printer.text(integer)})")

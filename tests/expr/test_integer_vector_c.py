@@ -8,6 +8,7 @@ from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statemen
 from mccompile.expr.ir import Expr, apply, cast, literal, operand
 
 SUM, TABLE = operand(0, i32), operand(1, i32)
+SUMS = operand(2, f32)
 ROUNDED = apply("shift_right", apply("high_sum", TABLE, SUM, TABLE), literal(4, i32))
 
 
@@ -49,6 +50,15 @@ def test_bytes_of_floats_of_integers_are_cast_at_the_end() -> None:
     (line,) = c(cast(apply("max", apply("min", quotient, literal(9.0, f32)), literal(0.0, f32)), u8))
     assert line.startswith("mcc_store_u8_i32x8(y, mcc_f32_to_i32x8(mcc_at_least_f32x8(")
     assert "mcc_i32_to_f32x8(mcc_sub_i32x8(s, t))" in line
+
+
+def test_bytes_that_floats_become_on_the_way_keep_their_low_bits() -> None:
+    byte = cast(apply("mul", operand(0, f32), cast(operand(1, u8), f32)), i8)
+    assert c(cast(apply("saturate_u8", apply("add", cast(byte, i32), TABLE)), u8)) == [
+        "const mcc_i32x8 tb0 = mcc_f32_to_i32x8(mcc_mul_f32x8(s, mcc_i32_to_f32x8(t))) << 24 >> 24;",
+        "mcc_store_saturated_u8_i32x8(y, mcc_add_i32x8(tb0, t));",
+    ]
+    assert "functions of floats" in integer_refusal(apply("mul", cast(cast(apply("exp", SUMS), u8), f32), SUMS))
 
 
 def test_what_has_no_vector_form_is_refused_with_its_reason() -> None:
