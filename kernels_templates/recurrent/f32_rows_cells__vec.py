@@ -1,8 +1,9 @@
-"""recurrent in vectors of cells: the sums of all gates of a vector of cells in one loop over the state.
+"""recurrent in vectors of cells: the sums of all gates of a vector of cells in one loop over the state, for several
+rows of a batch at once.
 
-The weights are packed in the order in which they are read. The state lies in the workspace, with room up to a whole
-vector. Two states take turns, but for a gru that resets before the product: it needs the reset state of all cells
-first, and updates in place.
+The weights are packed in the order in which they are read; those of a vector of cells meet all rows of a group before
+the next ones. The states of a group lie in the workspace, each with room up to a whole vector. Two states take turns,
+but for a gru that resets before the product: it needs the reset state of all cells first, and updates in place.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from mccompile.codegen.cell_cases import cell_case
 from mccompile.codegen.cells import Cells
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.vector.vector_loops import Chunk, chunks
-from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
+from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal, vector_registers
 from mccompile.expr.ir import Expr, apply, literal, operand
 from mccompile.expr.vector_c import refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, SizedCase, Target, static_views, viewed
@@ -29,6 +30,9 @@ from mccompile.kinds.recurrent import GRU, LSTM, RNN, Recurrent
 
 _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
 _STATES = {RNN: ("h_next",), GRU: ("h_next",), LSTM: ("h_next", "c")}  # besides h
+
+GROUP = 32  # rows of a batch whose states are kept
+CHAINS = 8  # sums that do not wait for each other: fewer leave multipliers idle
 
 _ONE, _TANH = literal(1, f32), apply("tanh", operand(0, f32))
 _SIGMOID = apply("div", _ONE, apply("add", _ONE, apply("exp", apply("neg", operand(0, f32)))))
@@ -52,6 +56,9 @@ class VectorCells(Cells):
             _case("gru_after", Recurrent(GRU, (sigmoid, tanh), f32, both, bias, ("y",), reset_after=True), 4, 2, 18),
             _case("gru_bare", Recurrent(GRU, (sigmoid, tanh), f32, reset_after=True), 4, 1, 8),
             _case("lstm_both", Recurrent(LSTM, lstm, f32, both, ("bias", "h0", "c0"), state), 4, 3, 20),
+            *(_case(f"lstm_rows_{n}", Recurrent(LSTM, lstm, f32, uses=bias, gives=state), 3, n, 9) for n in (2, 7, 35)),
+            _case("gru_rows", Recurrent(GRU, (sigmoid, tanh), f32, both, ("bias", "h0"), ("y", "h")), 3, 13, 11),
+            _case("rnn_rows", Recurrent(RNN, (tanh,), f32, uses=bias, gives=("y",)), 3, 17, 8),
             _case("lstm_back", Recurrent(LSTM, (sigmoid, tanh, relu), f32, (True,), gives=("h",)), 4, 1, 31),
         ]
 
@@ -76,10 +83,13 @@ class VectorCells(Cells):
         if hidden == 0 or any(dim == 0 for dim in call.ins[0].shape):
             return No("there is nothing to compute")
         lanes = best_lanes(hidden, target)
-        scratch = (1 + len(_states(kind))) * -(-hidden // lanes) * lanes * 4
+        batch = static(call.ins[0].shape[1])
+        scratch = (1 + len(_states(kind))) * min(batch, GROUP) * -(-hidden // lanes) * lanes * 4
         constant = frozenset({1})
         alias = self.states_alias(call)
-        return Needs(alias=alias, constant=constant, scratch=scratch, scratch_align=64, numeric="ulp", blocks=(lanes,))
+        registers = vector_registers(lanes, target)
+        blocks = (lanes, *(_rows(len(gates), batch, registers) for gates in _passes(kind)))
+        return Needs(alias=alias, constant=constant, scratch=scratch, scratch_align=64, numeric="ulp", blocks=blocks)
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(static(call.macs) * 0.5 * target.machine.vector_element, code=1500)
@@ -108,13 +118,14 @@ class _Layout:
     """Works out the C for one call. Counters: d direction, b batch, s step, t time, j cell, k cell that is read."""
 
     def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
-        self.kind, self.lanes = call.of(Recurrent), call.blocks[0]
+        self.kind, (self.lanes, *self.rows) = call.of(Recurrent), call.blocks
         self.views = dict(zip((*names[0], *names[1]), (*call.outs, *call.ins), strict=True))
         self.time, self.batch, self.directions, _ = (static(dim) for dim in call.ins[0].shape)
         self.hidden = static(call.ins[1].shape[2])
         self.padded = -(-self.hidden // self.lanes) * self.lanes
         self.d = "d" if self.directions > 1 else "0"
         self.b = "b" if self.batch > 1 else "0"
+        self.groups = self.batch > GROUP
         f, rest = self.kind.activations[0], self.kind.activations[1:]
         self.activations: dict[str, Expr] = dict.fromkeys("iofzr", f) | {"n": rest[0] if rest else f}
 
@@ -135,13 +146,17 @@ class _Layout:
             "cell": kind.cell,
             "directions": self.directions,
             "batch": self.batch,
+            "group": GROUP if self.groups else self.batch,
+            "groups": self.groups,
+            "place": "(b - begin)" if self.groups else "b",
             "time": self.time,
             "h0": self.start("h0"),
             "c0": self.start("c0"),
             "position": self.position() if reads_step else "",
             "x_at": x_at,
             "y_at": y_at,
-            "parts": self.parts(),
+            "stages": self.stages(),
+            "scope": self.scope(reads_step),
             "stores": [self.last(name) for name in ("h", "c") if name in kind.gives],
         }
 
@@ -163,16 +178,24 @@ class _Layout:
             return f"{end} - s" if backwards[0] else "s"
         return f"d == 0 ? s : {end} - s" if backwards == (False, True) else f"d == 0 ? {end} - s : s"
 
-    def parts(self) -> list[dict[str, Any]]:
+    def scope(self, reads_step: bool) -> list[str]:
+        """What blocks over rows of the batch may read."""
+        counters = ["j", *["d"] * (self.directions > 1), *["t"] * reads_step, *["begin", "end"] * self.groups]
+        return [*counters, *(f"float *all_{name}" for name in ("h", *_states(self.kind)))]
+
+    def stages(self) -> list[dict[str, Any]]:
         found = []
         at = 0
-        for gates in _passes(self.kind):
+        for gates, rows in zip(_passes(self.kind), self.rows, strict=True):
             each = self.padded * self.hidden * len(gates)
             resets = self.kind.cell == GRU and gates == "n"
             found.append(
                 {
                     "gates": gates,
                     "state": "kept" if resets else "h",
+                    "rows": rows,
+                    "touched": _touched(self.kind, gates),
+                    "single": any(many % rows for many in (self.batch, GROUP if self.groups else 0)),
                     "w_at": index_c([each, self.hidden * len(gates)], [self.d, "j"], at),
                     "chunks": [self.chunk(chunk, gates) for chunk in chunks("j", self.hidden, self.lanes)],
                 }
@@ -257,6 +280,24 @@ class _Layout:
 def _passes(kind: Recurrent) -> tuple[str, ...]:
     """Gates whose sums are made together."""
     return ("zr", "n") if kind.cell == GRU and not kind.reset_after else (_ORDER[kind.cell],)
+
+
+def _rows(gates: int, batch: int, registers: int) -> int:
+    """How many rows are worked on together: every step of a sum loads a vector for each gate, and a number for each
+    row, while as many products are added up as there are sums."""
+
+    def effort(rows: int) -> float:
+        return max(gates * rows, gates + rows, CHAINS) if rows > 1 else max(2 * gates, CHAINS / 2)
+
+    most = max(1, min(batch, (registers - 1) // (gates + 1)))
+    return min(range(1, most + 1), key=lambda rows: (batch // rows * effort(rows) + batch % rows * effort(1), -rows))
+
+
+def _touched(kind: Recurrent, gates: str) -> tuple[str, ...]:
+    """The states of a cell that are read or written once its sums are there."""
+    if kind.cell != GRU:
+        return _STATES[kind.cell]
+    return ("h", "h_next") if kind.reset_after else ("h", "update", "kept")[: 3 if gates == "zr" else 2]
 
 
 def _states(kind: Recurrent) -> tuple[str, ...]:
