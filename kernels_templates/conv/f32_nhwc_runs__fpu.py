@@ -60,7 +60,14 @@ class Runs(FpuConvKernel):
             return No("neither channels nor taps of x lie side by side")
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)
-        return Needs(constant=frozenset({1}), align={1: 4}, alias=alias, numeric="ulp", rows=rows)
+        return Needs(
+            constant=frozenset({1}),
+            align={1: 4},
+            alias=alias,
+            numeric="ulp",
+            rows=rows,
+            blocks=self.blocks(call, target),
+        )
 
     def printer(self, call: Call) -> RunsConv:
         return RunsConv(call, self.parameter_names(call)[1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from ..base.dtypes import f32, i8
 from ..base.marked import named, sized
 from ..base.tensor import dense_strides
 from ..kernels.api import Call, Cost, Target, viewed
+from ..kernels.registry import effort
+from ..targets.api import Prefer
 from .direct_conv import DirectConv, DirectConvKernel
 from .loops import index_c
 from .packed_lanes import pack_rows
@@ -28,6 +30,7 @@ from .tiles import LONG, Range, Tile
 MOST = 8  # lanes of a tile
 CALL, ROW, BYTE = 50, 10, 2.5  # instructions of a call, of a run, and for a weight of 8 bits
 PORTABLE, PORTABLE_BYTES = 2.4, 4.8  # instructions of the portable kernels for a product
+CODE, ONE_POINT = 600, 350  # bytes of a function with its sums, and of one that has tiles of one point only
 AROUND = 1.5  # what a step of a tile takes besides its lanes: loads, and its part of the call
 
 
@@ -80,8 +83,8 @@ class FpuConv(DirectConv):
     """Tiles of positions x channels; the last loop of a sum is a run without gaps in x and in the weights."""
 
     def best_tile(self, points: int, lanes: int) -> Tile:
-        wide = self.best_lanes(lanes)
-        return Tile(min(max(points, 1), 2), wide, filled_c("g" if self.lanes_are_groups else "o", lanes, wide))
+        wide, most = self.best_lanes(lanes), self.call.blocks[0] if self.call.blocks else 2
+        return Tile(min(max(points, 1), most), wide, filled_c("g" if self.lanes_are_groups else "o", lanes, wide))
 
     def best_lanes(self, lanes: int) -> int:
         return best_lanes(lanes)
@@ -221,6 +224,12 @@ class FpuConvKernel(DirectConvKernel):
     def printer(self, call: Call) -> FpuConv:
         raise NotImplementedError
 
+    def blocks(self, call: Call, target: Target) -> tuple[int, ...]:
+        """Tiles of one point where flash comes first and they save more than they take; else of two if there are."""
+        if target.prefer != Prefer.FLASH:
+            return ()
+        return min(((), (1,)), key=lambda blocks: effort(self.cost(replace(call, blocks=blocks), target), target))
+
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         return {1: self.printer(call).pack(viewed(call.ins[1], constants[1]))}
 
@@ -234,4 +243,4 @@ class FpuConvKernel(DirectConvKernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         time = self.printer(call).instructions / portable(call)
-        return Cost(static(call.macs) * target.machine.mac * time, code=600)
+        return Cost(static(call.macs) * target.machine.mac * time, code=ONE_POINT if call.blocks else CODE)

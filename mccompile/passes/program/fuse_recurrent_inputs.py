@@ -1,7 +1,8 @@
-"""fuse_recurrent_inputs: a recurrent layer multiplies its inputs with the gates' weights itself, a step at a time,
-where memory comes first: the product over all steps at once is mostly the largest tensor around.
+"""fuse_recurrent_inputs: a recurrent layer multiplies its inputs with the gates' weights itself, a step at a time. The
+product over all steps at once is mostly the largest tensor around, and a step more that has to be called.
 
-Only where the layer's kernel is not slower at it than the product's own (`DEARER`).
+Where memory comes first, the layer's kernel may be slower at it than the product's own (`DEARER`); else it has to be
+clearly cheaper (`CHEAPER`).
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ from dataclasses import replace
 
 from ...base.dims import static
 from ...expr.ir import Expr, apply, cast, operand
+from ...kernels.registry import effort
 from ...kinds.gemm import Gemm
 from ...kinds.recurrent import Recurrent
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads, walk
 from ...targets.api import Prefer
 from ..api import Context
 
-DEARER = 1.25
+DEARER, CHEAPER = 1.25, 0.9
 
 
 def fuse_recurrent_inputs(program: Program, context: Context) -> None:
-    if context.target.prefer != Prefer.RAM:
-        return
     readers: dict[Buffer, int] = {}
     for item in walk(program.body):
         for buffer in {view.buffer for view in reads(item)}:
@@ -43,16 +43,21 @@ def _absorb(body: list[Item], once: set[Buffer], context: Context) -> None:
         if product is None or item.ins[0].buffer not in once:
             continue
         joined = _joined(product, item, item.kind)
-        if joined is not None and _time(joined, context) <= DEARER * (_time(product, context) + _time(item, context)):
+        most = DEARER if context.target.prefer == Prefer.RAM else CHEAPER
+        if joined is not None and _taken(joined, context) <= most * (_taken(product, context) + _taken(item, context)):
             item.kind, item.ins = joined.kind, joined.ins
             item.provenance = joined.provenance
             gone.add(id(product))
     body[:] = [item for item in body if id(item) not in gone]
 
 
-def _time(call: Call, context: Context) -> float:
+def _taken(call: Call, context: Context) -> float:
+    """Cycles; where flash comes first, with bytes as so many."""
     candidates = context.registry.choose(call, context.target).candidates
-    return candidates[0].cost.time if candidates else float("inf")
+    if not candidates:
+        return float("inf")
+    cost = candidates[0].cost
+    return effort(cost, context.target) if context.target.prefer == Prefer.FLASH else cost.time
 
 
 def _joined(product: Call, layer: Call, kind: Recurrent) -> Call | None:

@@ -68,7 +68,7 @@ def test_the_product_is_gone_and_nothing_changes(layout: int, direction: str, bi
     ("program", "context"),
     [
         (program_of(observed=True), CONTEXT),
-        (program_of(), replace(CONTEXT, target=replace(CONTEXT.target, prefer="time"))),
+        (program_of(), replace(CONTEXT, target=replace(targets.load("x86-64-v3"), prefer="time"))),
         (program_of(hidden=64), replace(CONTEXT, target=replace(targets.load("x86-64-v3"), prefer="ram"))),
     ],
     ids=["the product is an output", "time comes first", "the product is faster in vectors"],
@@ -76,3 +76,9 @@ def test_the_product_is_gone_and_nothing_changes(layout: int, direction: str, bi
 def test_a_product_stays(program: Program, context: Context) -> None:
     fuse_recurrent_inputs(program, context)
     assert any(isinstance(call.kind, Gemm) for call in program.calls())
+
+
+def test_a_product_goes_where_the_layer_is_clearly_quicker_with_it() -> None:
+    program = program_of(hidden=8)
+    fuse_recurrent_inputs(program, replace(CONTEXT, target=replace(targets.load("cortex-m4"), prefer="time")))
+    assert not any(isinstance(call.kind, Gemm) for call in program.calls())
