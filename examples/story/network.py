@@ -13,11 +13,11 @@ CONTRIB = "com.microsoft"
 
 
 def quantized(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Levels 0..15, of which 8 is zero, and a scale for each block of columns."""
+    """Levels 0..15, of which 8 is zero, and a scale for each block of columns, which 16 bits hold."""
     blocks = weights.reshape(len(weights), -1, BLOCK)
-    scales = np.maximum(np.abs(blocks).max(-1), 1e-6) / 7
+    scales = (np.maximum(np.abs(blocks).max(-1), 1e-3) / 7).astype(np.float16).astype(np.float32)
     levels = np.clip(np.round(blocks / scales[..., None]), -8, 7) + 8
-    return levels.reshape(weights.shape).astype(np.uint8), scales.astype(np.float32)
+    return levels.reshape(weights.shape).astype(np.uint8), scales
 
 
 class _Writer:

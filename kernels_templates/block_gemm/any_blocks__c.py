@@ -15,6 +15,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32
+from mccompile.base.marked import named
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.blocks.block_weights import (
     cases,
@@ -147,6 +148,11 @@ class _Layout:
         """C of a factor from the left operand; `a_<point>` points at the first of the block."""
         at = index_c([self.along * self.per_byte], [byte], self.along * step)
         return term_c(self.call.ins[0].buffer.dtype, f"a_{point}", at, f32)
+
+    def scale(self, lane: int) -> str:
+        at = index_c([self.groups, 1], ["j", "group"], self.groups * lane)
+        stored = f"{named('scale')}[{at}]"
+        return stored if self.call.ins[2].buffer.dtype is f32 else math_c("mcc_normal_f16_to_f32", stored)
 
     def parts(self, names: Sequence[str]) -> list[Block]:
         rows, columns = self.call.outs[0].shape

@@ -1,9 +1,10 @@
 """block_gemm: products a[M, K] x b[K, N] whose right operand is stored in few bits: integers of 2 to 8 bits, with a
 scale, and maybe a zero point, for every block of `block` elements along K (the last one may be shorter).
 
-After a, b and scale[blocks, N] come the zero points [blocks, N] where there are any, as 8-bit integers with or without
-a sign as b, then the operands of the epilogue. An element of b is worth (b - zero) * scale; it is unpacked where it is
-multiplied. Where a call `rounds`, kernels may round a to int8, in blocks of each row like those of b; others ignore it.
+After a, b and scale[blocks, N], of f32, or f16 without denormals, come the zero points [blocks, N] where there are any,
+as 8-bit integers with or without a sign as b, then the operands of the epilogue. An element of b is worth
+(b - zero) * scale; it is unpacked where it is multiplied. Where a call `rounds`, kernels may round a to int8, in blocks
+of each row like those of b; others ignore it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim, ceil_div
-from ..base.dtypes import f32, i8, u8
+from ..base.dtypes import f16, f32, i8, u8
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import Box, WithEpilogue
@@ -40,7 +41,7 @@ class BlockGemm(WithEpilogue):
         if not b.dtype.is_integer or b.dtype.bits > 8 or self.block < 1:
             return f"b {b} in blocks of {self.block} is not of few bits"
         blocks = (ceil_div(b.shape[0], self.block), b.shape[1])
-        if scale != TensorType(f32, blocks):
+        if scale.dtype not in (f32, f16) or scale.shape != blocks:
             return f"the scales are {scale}, not {TensorType(f32, blocks)}"
         zero = TensorType(i8 if b.dtype.kind == "int" else u8, blocks)
         if self.zeros and ins[3] != zero:

@@ -1,7 +1,8 @@
 """Weights as integers behind DequantizeLinear; everything else stays as it is, and no samples are needed.
 
 8 bits: a scale per channel of the result. 4 bits: a scale per 32 terms of a sum, or per channel where an axis has
-fewer. Scales are those with the least square error among a few that cut off the largest weights.
+fewer; f16 holds these scales, so 4-bit weights take 53 % of what 8 bits in such blocks take in a compiled model.
+Scales are those with the least square error among a few that cut off the largest weights.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..ops.quantize import DequantizeLinear
 BLOCK = 32
 _LEAST = 64  # weights; fewer are not worth their scales
 _SHARES = np.linspace(0.7, 1.0, 13)  # of the largest weight, to be the largest that can be said
+_HALF = np.finfo(np.float16)
 
 
 def quantize_weights(graph: Graph, bits: int) -> list[str]:
@@ -104,6 +106,8 @@ def _rounded(rows: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     scales = np.zeros(len(rows), np.float32)
     for share in _SHARES:
         tried = (top * np.float32(share / most)).astype(np.float32)
+        if most < 8 and tried.min() >= _HALF.smallest_normal and tried.max() <= _HALF.max:
+            tried = tried.astype(np.float16).astype(np.float32)
         error = ((_integers(rows, tried, most) * tried[:, None].astype(np.float64) - rows) ** 2).sum(1)
         scales = np.where(error <= best, tried, scales)
         best = np.minimum(error, best)

@@ -5,6 +5,7 @@
  *         for N among  f16 bf16 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f4e2m1 f8e8m0
  *     mcc_f32_to_N_sat(x)  mcc_f64_to_N_sat(x)   for the f8: what is too large gives the largest number (Cast with
  *                                                saturate = 1), not infinity or NaN (saturate = 0). f4 always does.
+ *     mcc_normal_f16_to_f32(n)           for 0 and normal numbers, in four instructions
  *     mcc_load_i4(p, i)  mcc_store_i4(p, i, value)   element i of a packed array, also u4 i2 u2; a store keeps the
  *                                                    low bits of `value`; a packed f4e2m1 goes through u4
  *
@@ -124,6 +125,12 @@ MCC_INLINE mcc_f16 mcc_f32_to_f16(float x)
     return (mcc_f16)((bits >> 16 & 0x8000u) | code);
 }
 #endif
+
+MCC_INLINE float mcc_normal_f16_to_f32(mcc_f16 h)
+{
+    const uint32_t bits = ((uint32_t)h & 0x8000u) << 16 | ((uint32_t)h & 0x7FFFu) << 13;
+    return mcc_f32_of_bits(bits) * 5.19229686e33f; /* 2^112, by which the exponents differ */
+}
 
 MCC_INLINE float mcc_bf16_to_f32(mcc_bf16 h) { return mcc_f32_of_bits((uint32_t)h << 16); }
 

@@ -79,10 +79,19 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_f16_bits
 
+/* Two instructions on Helium. */
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
+#define MCC_VEC_LOAD_f16(N, p) ((mcc_f32x4)vcvtbq_f32_f16((float16x8_t)vldrhq_u32(p)))
+#define MCC_VEC_LOAD_bf16(N, p) ((mcc_f32x4)(vldrhq_u32(p) << 16))
+#else
+#define MCC_VEC_LOAD_f16(N, p) mcc_of_f16_f32x##N(*(const mcc_u16x##N##_anywhere *)(p))
+#define MCC_VEC_LOAD_bf16(N, p) mcc_of_bf16_f32x##N(*(const mcc_u16x##N##_anywhere *)(p))
+#endif
+
 #define MCC_VEC_NARROW(N, dtype)                                                                                       \
     MCC_VEC_INLINE mcc_f32x##N mcc_load_##dtype##_f32x##N(const uint16_t *p)                                           \
     {                                                                                                                  \
-        return mcc_of_##dtype##_f32x##N(*(const mcc_u16x##N##_anywhere *)p);                                           \
+        return MCC_VEC_LOAD_##dtype(N, p);                                                                             \
     }                                                                                                                  \
     MCC_VEC_INLINE void mcc_store_##dtype##_f32x##N(uint16_t *p, mcc_f32x##N v)                                        \
     {                                                                                                                  \

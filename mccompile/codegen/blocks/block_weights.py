@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import ceil_div, static
-from ...base.dtypes import DTYPES, DType, bool_, f32, i8, u8
+from ...base.dtypes import DTYPES, DType, bool_, f16, f32, i8, u8
 from ...base.tensor import TensorType
 from ...expr.ir import apply, operand
 from ...kernels.api import Case, viewed
@@ -88,6 +88,9 @@ def cases() -> list[Case]:
     ]
     turned = case_of("turned", (3, 40, 19), "u4", 16, True)
     found.append(replace(turned, permute={index: (1, 0) for index in range(4)}))
+    for m, k, n in ((1, 96, 16), (3, 70, 21), (40, 64, 35)):
+        wide = case_of(f"half_scales_{m}x{k}x{n}", (m, k, n), "i4", 32, False)
+        found.append(replace(wide, ins=(*wide.ins[:2], replace(wide.ins[2], dtype=f16))))
     found.append(replace(case_of("alike", (3, 40, 19), "i4", 16, False), repeated={2: (0,)}))
     for name, repeated in (("bias", (0,)), ("residual", ())):
         for rows in (1, 40):

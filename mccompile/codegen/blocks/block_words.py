@@ -17,6 +17,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import static
+from ...base.dtypes import f32
 from ...base.marked import named
 from ...expr.code import Code
 from ...kernels.api import Kernel
@@ -92,6 +93,12 @@ class Words:
         if self.subtracted(vector, ""):
             return f"mcc_fma_{of}({numbers}, {factor}, less_{vector})"
         return f"mcc_mul_{of}({numbers}, {factor})"
+
+    def factor(self, vector: int) -> str:
+        """C of the scales of a vector in the block that begins at `at`."""
+        stored = self.call.ins[2].buffer.dtype
+        narrow = "" if stored is f32 else f"{stored}_"
+        return f"mcc_load_{narrow}f32x{self.size.lanes}({named('scale')} + at + {vector * self.size.lanes})"
 
     def added(self, count: int) -> str:
         """C of the sum of x0, x1, ... in pairs of pairs."""

@@ -108,3 +108,31 @@ def test_a_matrix_with_one_other_element_is_not_rounded(tmp_path: Path) -> None:
     weights[3, 7] = 0.1
     made.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, "w"))
     assert stored(made, tmp_path) == ["f32"]
+
+
+def in_blocks(scale: float) -> onnx.ModelProto:
+    """Weights of 4 bits with 160 scales that f16 holds, but for the last."""
+    scales = np.full((4, 40), 0.125, np.float32)
+    scales[-1, -1] = scale
+    weights = (np.arange(128 * 40) % 13 - 6).reshape(128, 40).astype(DTYPES["i4"].numpy)
+    nodes = [node("DequantizeLinear", "w s", "d", axis=0, block_size=32), node("MatMul", "x d", "y")]
+    return model("blocks", nodes, [("x", ("n", 128))], [("y", ("n", 40))], {"w": weights, "s": scales}, opset=21)
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [
+        ({"target": "generic"}, True),
+        ({"target": "generic", "prefer": "time"}, False),  # it has no instruction for it
+        ({"target": "x86-64-v3", "prefer": "time"}, True),
+        ({"target": "generic", "updatable": True}, False),
+    ],
+)
+def test_scales_are_halves_where_these_hold_them(options: dict[str, Any], held: bool, tmp_path: Path) -> None:
+    assert ("f16" in stored(in_blocks(0.25), tmp_path, **options)) == held
+    assert "f16" not in stored(in_blocks(0.1), tmp_path, **options)
+
+
+@pytest.mark.parametrize("target", ["generic", "native"])
+def test_products_with_halves_as_scales_are_right(target: str, tmp_path: Path) -> None:
+    assert check(save(in_blocks(0.25), tmp_path), Options(target=target, dims={"n": (1, 5)}), runs=2).ok
