@@ -12,6 +12,7 @@ from typing import Any
 
 from .base.errors import CheckFailed, Problem, raise_all
 from .emit.package import Package
+from .emit.traffic import transfers
 from .targets.api import WORTH, Prefer
 
 Changes = Mapping[str, Any]  # of options
@@ -44,9 +45,17 @@ class Point:
     def time(self) -> float:
         return self.package.estimate.time
 
+    @property
+    def copied(self) -> tuple[int, int] | None:
+        """Of two memories, of which one is copied: bytes of the one that steps work in, and bytes that a run copies."""
+        moved = transfers(self.package.plan)
+        near = sum(arena.bytes for arena in self.package.plan.arenas if not arena.copied)
+        return (near, sum(each["traffic_bytes"] for each in moved.values())) if moved else None
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "ram_bytes": self.ram,
+            **(dict(zip(("fast_bytes", "traffic_bytes"), self.copied, strict=True)) if self.copied else {}),
             "flash_bytes": self.flash,
             "weights_bytes": self.weights,
             "estimated_time": self.time,
@@ -54,8 +63,8 @@ class Point:
         }
 
     @property
-    def figures(self) -> tuple[int, int, float]:
-        return self.ram, self.flash, self.time
+    def figures(self) -> tuple[float, ...]:
+        return self.ram, self.flash, self.time, *(self.copied or ())
 
     def over(self, budget: Mapping[str, int]) -> dict[str, tuple[int, int]]:
         """What is over the budget, as far as is known before C is compiled: how much is used, and how much may be."""
@@ -65,6 +74,8 @@ class Point:
 
 def told(changes: Changes) -> str:
     """As flags."""
+    if "budget" in changes:
+        return f"--budget fast={changes['budget']['fast']}"
     enough = changes.get("enough", 0)
     if not enough:
         return f"--prefer {changes['prefer']}"
@@ -100,7 +111,8 @@ def frontier(attempt: Attempt) -> list[Point]:
     preferred: list[Changes] = [{"prefer": what} for what in (Prefer.TIME, Prefer.RAM, Prefer.FLASH, Prefer.BALANCED)]
     points = [Point(changes, attempt(changes)) for changes in (*preferred, SMALLEST)]
     most, least = points[0].ram, points[-1].ram
-    for number in range(1, BETWEEN + 1):
+    points += _less_fast(attempt, min(points, key=lambda p: p.copied or (0, 0)))
+    for number in range(1, BETWEEN + 1) if points[0].copied is None else ():
         enough = round(least * (most / max(1, least)) ** (number / (BETWEEN + 1)))
         changes = {"prefer": Prefer.RAM, "enough": enough}
         points.append(Point(changes, attempt(changes)))
@@ -109,6 +121,18 @@ def frontier(attempt: Attempt) -> list[Point]:
         if not any(all(a <= b for a, b in zip(other.figures, point.figures, strict=True)) for other in kept):
             kept.append(point)
     return kept
+
+
+def _less_fast(attempt: Attempt, point: Point) -> Iterator[Point]:
+    """Plans that work in less and less of a fast memory, where they fit."""
+    size = point.copied[0] if point.copied is not None else 0
+    for _ in range(BETWEEN if size else 0):
+        size = size * 2 // 3
+        changes = {"budget": {"fast": size}}
+        try:
+            yield Point(changes, attempt(changes))
+        except CheckFailed:
+            continue
 
 
 def refused(

@@ -205,15 +205,15 @@ class OptionTable:
     )
 
     budget: Mapping[str, int] = _option(
-        "Fail above a limit: ram=96K (the arena), flash=512K (code and weights), weights=400K, stack=2K, "
-        "instructions=2M; ram=min is the smallest arena at any price. All but ram and weights are measured.",
+        "Fail above a limit: ram=96K (the arena), weights=400K; as measured flash=512K (code and weights), stack=2K, "
+        "instructions=2M. ram=min is the smallest arena at any price. fast=16K: steps work there, all else is copied.",
         MEMORY,
         make=dict,
         common=True,
         metavar="KIND=SIZE,...",
         reads="budget",
         recorded=False,
-        draws=({"ram": 1 << 24, "flash": 1 << 24, "weights": 1 << 24},),
+        draws=({"ram": 1 << 24, "flash": 1 << 24, "weights": 1 << 24}, {"fast": 2048}),
         share=0.05,
     )
     mem: tuple[Pool, ...] = _option(  # empty: what the target says
@@ -222,7 +222,7 @@ class OptionTable:
         MEMORY,
         (),
         common=True,
-        metavar="NAME=SIZE[,fast|,copied]",
+        metavar="NAME=SIZE[,fast|,copied[,80MB/s]]",
         reads="pools",
     )
     rows: str = _option(

@@ -152,7 +152,7 @@ def optimized(plain: bool) -> bool:
     return not plain
 
 
-BUDGETS = ("ram", "weights", "flash", "stack", "instructions")
+BUDGETS = ("ram", "fast", "weights", "flash", "stack", "instructions")
 
 
 def budget(texts: tuple[str, ...]) -> dict[str, int]:
@@ -213,13 +213,15 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     """Memories for tensors, the fastest first: those named `fast`, then the others, as they were given."""
     found = []
     for text in texts:
-        what, comma, speed = text.partition(",")
+        what, *words = text.split(",")
         name, equals, size = what.partition("=")
-        nbytes = _number(size)
-        if not POOL_NAME.fullmatch(name) or (equals and nbytes is None) or (comma and speed not in ("fast", "copied")):
-            form = "NAME=SIZE, NAME=SIZE,fast or NAME=SIZE,copied with a NAME of small letters and digits"
+        nbytes, rate = _number(size), _RATE.fullmatch(words[-1]) if words else None
+        speed = ",".join(words[:-1] if rate else words)
+        wrong = not POOL_NAME.fullmatch(name) or (equals and nbytes is None)
+        if wrong or (words and speed not in ("", "fast", "copied")) or "" in words or (rate and speed != "copied"):
+            form = "NAME=SIZE, NAME=SIZE,fast or NAME=SIZE,copied[,80MB/s] with a NAME of small letters and digits"
             raise ValueError(f"{text!r} is not {form}; did you mean {_likely_pools(text)}?")
-        found.append(Pool(name, nbytes, 0 if speed == "fast" else 1, speed == "copied"))
+        found.append(Pool(name, nbytes, 0 if speed == "fast" else 1, speed == "copied", int(rate[1]) if rate else None))
     names = [pool.name for pool in found]
     for name in names:
         if names.count(name) > 1:
@@ -231,6 +233,7 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
 def _flag_of(pool: Pool, number: int) -> str:
     size = "" if pool.bytes is None else f"={pool.bytes}"
     word = ",copied" if pool.copied else "" if pool.speed else ",fast"
+    word += f",{pool.rate}MB/s" if pool.rate else ""
     return f"--mem {pool.name}{number + 1 if number else ''}{size}{word}"
 
 
@@ -253,6 +256,7 @@ def _digits(size: str) -> str:
     return found[0] if found else ""
 
 
+_RATE = re.compile(r"([1-9]\d{0,5})MB/s", re.ASCII)
 _UNIT = re.compile(r"(\d+)([KM]?)(I?B)?", re.IGNORECASE | re.ASCII)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from mccompile.base.errors import CheckFailed, WrongUse
 from mccompile.driver import Options, best_plans, compile, settled
+from mccompile.fitting import told
 from mccompile.targets.api import LEAST, Prefer
 from tests.small_models import save
 from tests.small_quantized import convolutions
@@ -78,3 +79,12 @@ def test_the_frontier_leads_from_the_fastest_plan_to_the_smallest(model: Path) -
     assert min(point.ram for point in points) == arena(model, budget={"ram": LEAST})
     for point in points:
         assert arena(model, **point.changes) == point.ram
+
+
+def test_the_frontier_of_two_memories_trades_fast_bytes_for_copies(model: Path) -> None:
+    points = best_plans(model, Options(target=TARGET, budget={"fast": 2048}))
+    found = sorted(point.copied for point in points if point.copied is not None)
+    assert len(found) == len(points) > 1 and found[0][0] < found[-1][0]
+    assert found[0][1] > found[-1][1]
+    smallest = min(points, key=lambda point: point.copied or ())
+    assert told(smallest.changes).startswith("--budget fast=")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "best",
     is_flag=True,
     help="Show the Pareto-optimal plans instead, or on the page as well: RAM, flash (weights and estimated code), time "
-    "(estimated, relative to the fastest).",
+    "(estimated, relative to the fastest); of two memories also the fast one, and what is copied.",
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of `studio`.")
 @click.option("--measure", is_flag=True, help="Add what `bench` measures, and what each step takes.")
@@ -129,8 +129,12 @@ def _frontier(model: Path, options: Options, as_json: bool) -> None:
         tell("analyze", {"frontier": [point.as_dict() for point in points]})
         return
     fastest = points[0].time or 1.0
-    lines = [[f"{p.ram}", f"{p.flash}", f"{p.time / fastest:.2f}", told(p.changes)] for p in points]
-    click.echo("\n".join(table(["ram", "flash", "time", "options"], lines, frozenset({3}))))
+    names = ["ram", *(["fast", "copied"] if points[0].copied else []), "flash", "time", "options"]
+    lines = [
+        [f"{p.ram}", *map(str, p.copied or ()), f"{p.flash}", f"{p.time / fastest:.2f}", told(p.changes)]
+        for p in points
+    ]
+    click.echo("\n".join(table(names, lines, frozenset({len(names) - 1}))))
 
 
 @commands.command()

@@ -1,11 +1,26 @@
-"""A memory that is `copied`, and the one that steps work in."""
+"""A memory that is `copied`, the one that steps work in, and a budget for that."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..base.errors import Problem, WrongUse
 from ..targets.api import Pool
+
+
+def with_fast(pools: Sequence[Pool], size: int) -> tuple[Pool, ...]:
+    """The memories where steps work in a fast one of at most so many bytes: that one, and another that is copied, where
+    none are given."""
+    if not pools:
+        return Pool("fast", size, 0), Pool("slow", None, 1, copied=True)
+    fast = [pool for pool in pools if pool.speed == 0 and not pool.copied]
+    if len(fast) != 1:
+        why = f"of the memories {', '.join(pool.name for pool in pools)} {len(fast)} are"
+        fix = "name one: --mem tcm,fast, or leave out --mem for another one that is copied"
+        raise WrongUse(Problem("a budget for fast memory needs one that is fast", "--budget", why, fix))
+    smaller = replace(fast[0], bytes=min(size, size if fast[0].bytes is None else fast[0].bytes))
+    return tuple(smaller if pool is fast[0] else pool for pool in pools)
 
 
 def two_memories(pools: Sequence[Pool], window: int) -> tuple[bool, int | None, int | None]:

@@ -29,7 +29,7 @@ from ..passes.planning.inside import Looks
 from ..targets import api as target_api
 from ..targets.api import LEAST, WORTH, Pool, Prefer, Target, is_file  # noqa: F401
 from ..targets.boards.catalogue import find, larger, shown
-from .memories import two_memories
+from .memories import two_memories, with_fast
 
 MOST_RECOMPUTED = 16
 PLAIN_TARGET = "generic"
@@ -61,7 +61,7 @@ class Options(OptionTable):
         }
         for name, value in read.items():
             object.__setattr__(self, name, value)
-        for given in (self._least, self._of_board, self._in_slices):
+        for given in (self._least, self._of_board, self._in_slices, self._fast):
             for name, value in given().items():
                 object.__setattr__(self, name, value)
         check_known(self.planner, ("", *PLANNERS), "there is no planner {!r}", "--planner")
@@ -105,6 +105,14 @@ class Options(OptionTable):
             why = "steps that workers share are slices, which end when all workers have done"
             raise WrongUse(Problem("--max-slice does not go with --threads", "--max-slice", why, "leave one out"))
         return {"slices": True}
+
+    def _fast(self) -> dict[str, Any]:
+        """What `--budget fast=16K` asks for."""
+        if "fast" not in self.budget:
+            return {}
+        pools = self.mem or (target_api.load(self.target).separate_pools if "," not in self.target else ())
+        budget = {what: most for what, most in self.budget.items() if what != "fast"}
+        return {"mem": with_fast(pools, self.budget["fast"]), "budget": budget}
 
     def _of_board(self) -> dict[str, Any]:
         """What a board sets. A target file may say more of its core; another core is refused."""

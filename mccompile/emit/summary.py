@@ -25,7 +25,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
         [
             *([f"flags    {' '.join(plan.build.flags)}"] if plan.build.flags else []),
             f"arena    {plan.arena_bytes} bytes ({reached}; {plan.arena_naive} without sharing)",
-            *_pools(plan),
+            *memories(plan),
             *_outside(plan),
             *_fetched(plan),
             f"weights  {weights_bytes} bytes",
@@ -43,13 +43,18 @@ def summary(plan: Plan, weights_bytes: int) -> str:
     )
 
 
-def _pools(plan: Plan) -> list[str]:
+def memories(plan: Plan) -> list[str]:
+    """How much each holds, and what is copied to and from it."""
     lines, moved = list[str](), transfers(plan)
     for arena in (arena for arena in plan.arenas if arena.pool):
         line = f"  {arena.pool:<7}{arena.bytes} bytes" + (f" of {arena.limit}" if arena.limit is not None else "")
         if arena.pool in moved:
             each = moved[arena.pool]
             line += f"; a run reads {each['read_bytes']} bytes there and writes {each['written_bytes']}"
+            if (bound := each.get("traffic_bound_bytes")) is not None:
+                above = each["traffic_bytes"] - bound
+                line += f", {above} above the lower bound" if above else ", the lower bound"
+            line += f", in {each['traffic_us']} us" if "traffic_us" in each else ""
         lines.append(line)
     return lines
 

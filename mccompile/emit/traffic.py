@@ -24,12 +24,16 @@ def traffic(plan: Plan) -> dict[str, int] | None:
 
 
 def transfers(plan: Plan) -> dict[str, dict[str, int]]:
-    """By memory that is `copied` the bytes that a run reads and writes there, and what is read or written at a time."""
+    """By memory that is `copied` the bytes that a run reads and writes there, the least that any plan does, and
+    microseconds that it takes where it is known how fast that memory is."""
     found = {}
     for arena in (arena for arena in plan.arenas if arena.copied):
         steps = [step for step in plan.steps() if step.function.kernel.copies]
         read, written = (_bytes(steps, arena.base, way) for way in (False, True))
-        found[arena.pool] = {"read_bytes": read, "written_bytes": written, "traffic_bytes": read + written}
+        bound = {} if plan.copied_bound is None else {"traffic_bound_bytes": plan.copied_bound}
+        time = {} if not arena.rate else {"traffic_us": -(-(read + written) // arena.rate)}
+        each = {"read_bytes": read, "written_bytes": written, "traffic_bytes": read + written}
+        found[arena.pool] = each | bound | time
     return found
 
 

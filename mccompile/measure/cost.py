@@ -16,6 +16,8 @@ from ..base.errors import Problem, WrongUse
 from ..base.stages import stage
 from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
+from ..emit.summary import memories
+from ..emit.traffic import transfers
 from ..toolchain.emulate import Emulated, Inputs
 from ..toolchain.image import function_bytes
 from ..toolchain.stack import Bound, CallGraph
@@ -71,6 +73,7 @@ class Cost:
             "weights_bytes": self.weights_bytes,
             "flash": {source: dict(sizes) for source, sizes in self.sections.items()},
             "arena_bytes": self.package.plan.arena_bytes,
+            **({"transfers": moved} if (moved := transfers(self.package.plan)) else {}),
             "portable": [step.as_dict() for step in self.package.plan.portable],
             "left_out": [each.as_dict() for each in self.package.left_out],
             "struct_bytes": self.struct_bytes,
@@ -104,6 +107,7 @@ class Cost:
                 *lines,
                 f"weights  {self.weights_bytes} bytes",
                 f"ram      arena {plan.arena_bytes}, struct {self.struct_bytes}, {stack} bytes",
+                *memories(plan),
                 f"stack    {self.stack_bound.show()}",
                 *(step.show() for step in plan.portable),
                 *(each.show() for each in self.package.left_out),

@@ -179,8 +179,7 @@ class Swap:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Runs `items` for counter = 0, 1, ..., as often as `trips` says and as long as the bool at `condition` holds
-    before a trip."""
+    """Runs `items` for counter = 0, 1, ... below `trips`, as long as the bool at `condition` holds before a trip."""
 
     counter: str
     trips: int | Symbolic | Argument
@@ -301,6 +300,7 @@ class Arena:
     bound: int  # the largest live set in it
     limit: int | None = None  # the most bytes it may have
     copied: bool = False  # no step works there but those that copy to and fro
+    rate: int | None = None  # megabytes per second that these reach
 
     @property
     def base(self) -> str:
@@ -323,6 +323,7 @@ class Plan:
     arena_by_calls: int  # if nothing ran row by row
     lives: tuple[Life, ...]
     assumptions: tuple[str, ...]
+    copied_bound: int | None = None  # bytes that any plan copies to and from the arena that is `copied`, where known
     given: tuple[Symbol, ...] = ()  # sizes that are given before a run
     not_negative: tuple[Dim, ...] = ()  # what those given may make too small, and then are refused
     measured: tuple[Symbol, ...] = ()  # sizes that a run finds out

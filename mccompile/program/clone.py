@@ -71,6 +71,7 @@ def clone(program: Program, instead: Mapping[Buffer, Buffer] = MappingProxyType(
         dict(program.assumptions),
         dict(program.not_negative),
         program.call_by_call,
+        program.copied_bound,
         dict(program.states),
         dict(program.initial),
         [*program.phases],

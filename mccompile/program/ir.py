@@ -325,6 +325,7 @@ class Program:
     assumptions: dict[str, None] = field(default_factory=dict)
     not_negative: dict[Dim, None] = field(default_factory=dict)  # else the run ends with a status
     call_by_call: int = 0  # bytes of the arena if nothing ran row by row; 0: nothing does
+    copied_bound: int | None = None  # bytes that plans copy at least between two memories, where that is known
     states: dict[str, str] = field(default_factory=dict)  # as of the graph: name of the input -> of the output
     initial: dict[str, Buffer | None] = field(default_factory=dict)  # as of the graph: what kept inputs begin with
     phases: list[Phase] = field(default_factory=list)  # none: all items are one run

@@ -62,6 +62,7 @@ def show(program: Program) -> str:
     lines += [f"  fact {json.dumps(fact)}" for fact in program.assumptions]
     lines += [f"  not_negative {write(dim)}" for dim in program.not_negative]
     lines += [f"  call_by_call {program.call_by_call}"] if program.call_by_call else []
+    lines += [f"  copied_bound {program.copied_bound}"] if program.copied_bound is not None else []
     lines += [f"  state {json.dumps(before)} = {json.dumps(after)}" for before, after in program.states.items()]
     for name, buffer in program.initial.items():
         begins = "zeros"
@@ -221,6 +222,8 @@ class _ProgramReader:
                 program.not_negative[reader.dim()] = None
             elif reader.take("call_by_call"):
                 program.call_by_call = reader.integer()
+            elif reader.take("copied_bound"):
+                program.copied_bound = reader.integer()
             elif reader.take("state"):
                 before = reader.string()
                 reader.expect("=")

@@ -64,6 +64,7 @@ class Pool:
     bytes: int | None
     speed: int
     copied: bool = False  # steps never work there: what lies there is copied to and from the other memory
+    rate: int | None = None  # megabytes per second that copies to and from it reach
 
 
 def fastest_first(pools: Iterable[Pool]) -> tuple[Pool, ...]:
@@ -287,18 +288,19 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _pools(value: object) -> tuple[Pool, ...]:
-    expected = "a list of tables with name, speed and, where they apply, bytes and copied"
+    expected = "a list of tables with name, speed and, where they apply, bytes, copied and rate"
     pools = []
     for item in value if isinstance(value, list) else [None]:
-        if not isinstance(item, dict) or not {"name", "speed"} <= item.keys() <= {"name", "speed", "bytes", "copied"}:
+        keys = {"name", "speed", "bytes", "copied", "rate"}
+        if not isinstance(item, dict) or not {"name", "speed"} <= item.keys() <= keys:
             raise ValueError(expected)
         if not isinstance(item.get("copied", False), bool):
             raise ValueError(expected)
-        size = _count(item["bytes"]) if "bytes" in item else None
+        size, rate = (_count(item[key]) if key in item else None for key in ("bytes", "rate"))
         name = _text(item["name"])
         if not POOL_NAME.fullmatch(name):
             raise ValueError("a list of pools whose names are small letters and digits, such as dtcm")
-        pools.append(Pool(name, size, _count(item["speed"]), item.get("copied", False)))
+        pools.append(Pool(name, size, _count(item["speed"]), item.get("copied", False), rate))
     return fastest_first(pools)
 
 

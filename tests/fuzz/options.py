@@ -99,7 +99,7 @@ def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
         return None
     copied = bool(chance.random() < 0.5)  # more of it then: less would mostly be refused
     room = int(chance.choice([256, 1024, 4096] if copied else [64, 512, 4096]))
-    return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1, copied))
+    return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1, copied, 80 if copied else None))
 
 
 def _stream(chance: Chance, subject: Subject, machine: Machine) -> Any:

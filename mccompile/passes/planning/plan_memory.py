@@ -114,7 +114,8 @@ def plan_memory(
             raise InternalError("the memory plan is wrong: " + "; ".join(broken[:5]))
         align = max([target.align, *(block.align for block in inside)])
         full[arena_base(pool.name)] = peak(inside).time
-        arenas.append(Arena(pool.name, share.placement.size, align, lower_bound(inside), pool.bytes, pool.copied))
+        bound = lower_bound(inside)
+        arenas.append(Arena(pool.name, share.placement.size, align, bound, pool.bytes, pool.copied, pool.rate))
         base = arena_base(pool.name)
         at |= {index: (base, offset) for index, offset in zip(share.members, share.placement.offsets, strict=True)}
     offsets = {buffer: (at[index][0], at[index][1] + shift) for buffer, (index, shift) in owners.items()}
@@ -158,6 +159,7 @@ def plan_memory(
         arenas=tuple(arenas),
         arena_naive=naive_size(unshared(program, lives, target.align)),
         arena_by_calls=program.call_by_call or sum(arena.bytes for arena in arenas),
+        copied_bound=program.copied_bound,
         lives=tuple(_life(b, span, *offsets[b], full) for b, span in lives.items()),
         assumptions=tuple(program.assumptions),
         given=tuple(sorted(given)),

@@ -48,8 +48,9 @@ def bring_tensors(program: Program, context: Context) -> None:
     tensors = Tensors(program, memory.keep_inputs, context.target.align)
     calls: list[RowCall | None] = row_calls(program, context) if memory.rows else [None] * len(program.body)
     room = Room(memory.near, memory.far)
-    for _ in range(TRIALS):
-        router, path = _routed(tensors, calls, room, context)
+    router = Router(tensors, Segments(tensors, calls, context), context)
+    for trial in range(TRIALS):
+        router, path = _routed(router, calls, room)
         if path is None:
             break
         draft = _draft(program, path, router.segments)
@@ -57,22 +58,22 @@ def bring_tensors(program: Program, context: Context) -> None:
             sizes = _sizes(draft, step, context)
             over = [max(0, has - (may or has)) for has, may in zip(sizes, (memory.near, memory.far), strict=True)]
             if over == [0, 0]:
+                program.copied_bound = router.bound(Room(memory.near, memory.far), path.copied)
                 program.body = draft.program.body
                 _join(replace(draft, program=program), step, context)
                 return
-        room = Room(_less(room.near, over[0]), _less(room.far, over[1]))
+        less = [each << trial for each in over]  # what was too much; more, as the same path may come again
+        room = Room(_less(room.near, less[0]), _less(room.far, less[1]))
     raise CheckFailed(_too_small(program, room, context))
 
 
-def _routed(
-    tensors: Tensors, calls: list[RowCall | None], room: Room, context: Context
-) -> tuple[Router, Path | None]:
+def _routed(router: Router, calls: list[RowCall | None], room: Room) -> tuple[Router, Path | None]:
     """The path that copies least, by the kernels that `calls` have, or frugal ones where it ends without them."""
     while True:
-        router = Router(tensors, Segments(tensors, calls, context), context)
-        path = router.best(room)
+        path, context = router.best(room), router.context
         if path is not None or not room.short or not _spare(calls, max(room.short), context):
             return router, path
+        router = Router(router.tensors, Segments(router.tensors, calls, context), context)
         room.short.clear()
         room.far_short.clear()
 
@@ -93,7 +94,8 @@ def _spare(calls: list[RowCall | None], at: int, context: Context) -> bool:
 
 
 def _less(room: int | None, over: int) -> int | None:
-    return None if room is None else max(0, room - over)
+    """By so much, but not by more than a quarter: the next path may be placed better than the one before."""
+    return None if room is None else max(room - over, room - room // 4)
 
 
 def _draft(program: Program, path: Path, segments: Segments) -> _Draft:

@@ -4,18 +4,22 @@ through the program.
 A place on a path is a position in the program and the set of tensors alive there that are far. A step is one item, or a
 run of calls row by row; it is possible where the near memory holds what lives beside it, its rings and its copies, and
 the far memory all that is far. Of paths that copy as much, the one with the fewest calls row by row is taken.
+
+A path where every step takes as little as it ever could (no workspaces, results over operands that die) copies no more
+than any plan of these steps: a lower bound, unless places were too many to follow all of them.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...kernels.api import Needs
 from ...program.ir import Buffer, Call, Item, View, reads, walk
 from ..api import Context
-from ..rows.row_chains import LONGEST
+from ..rows.row_chains import LONGEST, Chain
 from .segments import Segment, Segments
 from .tensors import Tensors
 
@@ -68,15 +72,27 @@ class Room:
 class Router:
     def __init__(self, tensors: Tensors, segments: Segments, context: Context) -> None:
         self.tensors, self.segments, self.context = tensors, segments, context
+        self.least = False  # steps take as little as they ever could
+        self.complete = True  # were all places followed?
+        self.below = sys.maxsize  # bytes that paths copy which are looked for
+
+    def bound(self, room: Room, found: int) -> int | None:
+        """Bytes that any path copies at least, if one is known that copies so many; None where that is not known."""
+        self.least, self.complete, self.below = True, True, found
+        path = self.best(replace(room, short={}, far_short={}))
+        self.least, self.below = False, sys.maxsize
+        least = found if path is None else path.copied
+        return least if self.complete else None
 
     def best(self, room: Room) -> Path | None:
         """The path that copies least; None where nothing fits."""
         count = len(self.tensors.program.body)
         places: list[dict[frozenset[Buffer], Path]] = [{} for _ in range(count + 1)]
-        for far in _subsets(b for b in self.tensors.inputs if b in self.tensors.may_be_far):
+        for far in self._subsets(b for b in self.tensors.inputs if b in self.tensors.may_be_far):
             places[0][far & {*self.tensors.alive[0]}] = Path(far=far)
         for first in range(count):
             ways = sorted(places[first].items(), key=lambda way: way[1].order)[:MOST]
+            self.complete &= len(places[first]) <= MOST
             for last in range(first, min(count, first + LONGEST)):
                 reached = False
                 for far, path in ways:
@@ -85,6 +101,8 @@ class Router:
                         if segment is None:
                             continue
                         reached = True
+                        if path.copied + segment.copied >= self.below:
+                            continue
                         joined = path.joined + (last - first if step.by_rows else 0)
                         made = Path(path.copied + segment.copied, joined, (*path.steps, step), path.far | result_far)
                         now = (far | result_far) & {*self.tensors.alive[last + 1]}
@@ -106,7 +124,7 @@ class Router:
         made = self.tensors.made(first, last)
         operands = far & {view.buffer for item in body[first : last + 1] for view in _all_reads(item)}
         possible = [b for b in made if b in self.tensors.may_be_far]
-        for results in _subsets(possible):
+        for results in self._subsets(possible):
             if first == last:
                 yield Step(first, last, operands | results, False), results
             if self.segments.calls[last] is not None and len(made) <= 1:
@@ -122,11 +140,40 @@ class Router:
         segment = self.segments.get(step.first, step.last, step.far, step.by_rows)
         if segment is None:
             return None
+        if self.least:
+            held, away = self._least(step, far | results)
+            if segment.chain is not None and len(near_made) == 1:
+                held = max(held, beside - self._most_over(segment.chain, near_made[0], step, far))
+            return segment if room.holds(held + segment.rings, away, step.first) else None
         near = beside + segment.near
         away = sum(self.tensors.bytes(b) for b in (*(b for b in alive if b in far), *results))
         near -= sum(self._gained(segment, b, [a for a in alive if a not in far], step.last) for b in near_made[:1])
         away -= sum(self._gained(segment, b, [a for a in alive if a in far], step.last) for b in results)
         return segment if room.holds(near, away, step.first) else None
+
+    def _least(self, step: Step, far: frozenset[Buffer]) -> tuple[int, int]:
+        """Bytes of the tensors of each memory before or after a step, whichever are more."""
+        times = self.tensors.alive[step.first], self.tensors.alive[step.last + 1]
+        near, away = (
+            max(sum(self.tensors.bytes(b) for b in alive if (b in far) == there) for alive in times)
+            for there in (False, True)
+        )
+        return near, away
+
+    def _most_over(self, chain: Chain, result: Buffer, step: Step, far: frozenset[Buffer]) -> int:
+        """Bytes of the result of a chain that lie over one operand that dies, at most."""
+        size, others = self.tensors.bytes(result), {*self.tensors.alive[step.first]} - far
+        dying = {b: self.tensors.bytes(b) for b in others if self.tensors.ends_within(b, step.last)}
+        over = [min(size, dying[b]) for b in dying if b in chain.over]
+        before = [size + dying[b] - max(size, dying[b] + chain.before[b]) for b in dying if b in chain.before]
+        return max((*over, *before), default=0)
+
+    def _subsets(self, buffers: Iterable[Buffer]) -> list[frozenset[Buffer]]:
+        each = list(buffers)
+        if len(each) > CHOICES:
+            self.complete = False
+            return [frozenset(), frozenset(each)]
+        return [frozenset(some) for count in range(len(each) + 1) for some in itertools.combinations(each, count)]
 
     def _most_gained(self, made: Iterable[Buffer]) -> int:
         return sum(self.tensors.bytes(b) for b in made)
@@ -158,10 +205,3 @@ class Router:
 def _all_reads(item: Item) -> Iterator[View]:
     for inner in walk([item]):
         yield from reads(inner)
-
-
-def _subsets(buffers: Iterable[Buffer]) -> list[frozenset[Buffer]]:
-    each = list(buffers)
-    if len(each) > CHOICES:
-        return [frozenset(), frozenset(each)]
-    return [frozenset(some) for count in range(len(each) + 1) for some in itertools.combinations(each, count)]

@@ -31,6 +31,7 @@ class Segment:
     after: tuple[Call, ...]
     chain: Chain | None
     near: int  # bytes of rings, workspaces and copies, besides what lives longer
+    rings: int  # the same without workspaces, and without what may lie over an operand
     copied: int  # bytes
     twins: tuple[tuple[Buffer, Buffer], ...]  # near buffers of far ones
 
@@ -46,7 +47,7 @@ class Segments:
         self.tensors, self.calls, self.context = tensors, calls, context
         self.found: dict[tuple[int, int, frozenset[Buffer], bool], Segment | None] = {}
         self.taken: dict[tuple[Buffer, frozenset[Buffer]], bool] = {}  # rings by kernels
-        self.least: dict[tuple[int, int], int] = {}  # bytes of rings and copies of a run by rows
+        self.least: dict[tuple[int, int], int] = {}  # bytes of rings and copies of a run by rows, without workspaces
 
     def get(self, first: int, last: int, far: frozenset[Buffer], by_rows: bool) -> Segment | None:
         """`far`: operands and results that lie in the other memory. None where that cannot be."""
@@ -54,7 +55,7 @@ class Segments:
         if key not in self.found:
             self.found[key] = made = self._by_rows(first, last, far) if by_rows else self._whole(first, far)
             if made is not None and by_rows:
-                self.least[first, last] = min(made.near, self.least.get((first, last), made.near))
+                self.least[first, last] = min(made.rings, self.least.get((first, last), made.rings))
         return self.found[key]
 
     def _whole(self, at: int, far: frozenset[Buffer]) -> Segment | None:
@@ -118,16 +119,18 @@ class Segments:
     def _segment(
         self, maker: _Copies, body: tuple[Item, ...], rows: tuple[RowCall, ...], chain: Chain | None, at: int = 0
     ) -> Segment:
-        held = [buffer.max_bytes for buffer in maker.whole]
+        held, rings = [buffer.max_bytes for buffer in maker.whole], 0
         if chain is not None:
-            held += [*chain.ring_bytes.values(), chain.scratch]
+            held += chain.ring_bytes.values()
+            rings = sum(align_up(size, self.tensors.align) for size in held)
+            held.append(chain.scratch)
         else:  # workspaces, and what exists only inside of a region
             longer = {*self.tensors.alive[at], *self.tensors.made(at, at), *maker.whole}
             others = (CONSTANT, EXTERNAL, STREAM)
             held += [b.max_bytes for b in touched(body) - longer if b.role not in others]
         near = sum(align_up(size, self.tensors.align) for size in held)
         before, after, made = tuple(maker.before), tuple(maker.after), tuple(maker.made)
-        return Segment(before, body, rows, after, chain, near, maker.copied, made)
+        return Segment(before, body, rows, after, chain, near, rings, maker.copied, made)
 
 
 class _Copies:

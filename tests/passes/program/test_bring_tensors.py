@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from mccompile.base.dtypes import f32
 from mccompile.base.errors import CheckFailed, InternalError, WrongUse
+from mccompile.driver import Options
 from mccompile.emit.package import Package
 from mccompile.emit.summary import summary
 from mccompile.emit.traffic import transfers
@@ -77,10 +78,12 @@ def test_results_are_the_same_in_less_and_less_memory(name: str) -> None:
 
 def test_an_input_is_read_once_and_what_fits_stays() -> None:
     found = compiled("tall", 11 << 10)
-    assert transfers(found.plan) == {"away": {"read_bytes": INPUT, "written_bytes": 0, "traffic_bytes": INPUT}}
+    moved = {"read_bytes": INPUT, "written_bytes": 0, "traffic_bytes": INPUT, "traffic_bound_bytes": INPUT}
+    assert transfers(found.plan) == {"away": moved}
     assert sizes(found.plan)[1] == INPUT
     assert json.loads(found.files["report.json"])["pools"][1]["traffic_bytes"] == INPUT
-    assert f"away   {INPUT} bytes; a run reads {INPUT} bytes there and writes 0" in summary(found.plan, 0)
+    line = f"away   {INPUT} bytes; a run reads {INPUT} bytes there and writes 0, the lower bound"
+    assert line in summary(found.plan, 0)
 
 
 def test_where_all_fits_nothing_is_copied() -> None:
@@ -91,7 +94,8 @@ def test_where_all_fits_nothing_is_copied() -> None:
 
 def test_a_result_goes_away_by_rows() -> None:
     found = compiled("tall", 6 << 10)
-    assert transfers(found.plan)["away"] == {"read_bytes": INPUT, "written_bytes": END, "traffic_bytes": INPUT + END}
+    moved = transfers(found.plan)["away"]
+    assert (moved["read_bytes"], moved["written_bytes"], moved["traffic_bytes"]) == (INPUT, END, INPUT + END)
 
 
 def test_far_memory_has_a_limit_as_well() -> None:
@@ -167,5 +171,24 @@ def test_what_does_not_go_together_is_refused(memories: tuple[Pool, ...], more: 
 
 
 def test_options_as_texts() -> None:
-    fast, away = pools(("psram=8M,copied", "tcm=16K,fast"))
-    assert (fast, away) == (Pool("tcm", 16 << 10, 0), Pool("psram", 8 << 20, 1, copied=True))
+    fast, away = pools(("psram=8M,copied,80MB/s", "tcm=16K,fast"))
+    assert (fast, away) == (Pool("tcm", 16 << 10, 0), Pool("psram", 8 << 20, 1, copied=True, rate=80))
+    for wrong in ("tcm=16K,fast,80MB/s", "psram,copied,0MB/s", "psram,80MB/s"):
+        with pytest.raises(ValueError, match="did you mean"):
+            pools((wrong,))
+
+
+def test_time_of_copies_is_told_where_their_rate_is_known() -> None:
+    found = package(network("tall"), mem=(Pool("near", 11 << 10, 0), replace(AWAY, rate=100)))
+    assert transfers(found.plan)["away"]["traffic_us"] == 62  # 61.44, rounded up
+    assert summary(found.plan, 0).count("in 62 us") == 1
+
+
+def test_a_budget_for_fast_memory_is_the_size_of_one_beside_another_that_is_copied() -> None:
+    found = package(network("tall"), budget={"fast": 11 << 10})
+    assert [(arena.pool, arena.limit) for arena in found.plan.arenas] == [("fast", 11 << 10), ("slow", None)]
+    assert sizes(found.plan) == sizes(compiled("tall", 11 << 10).plan)
+    given = Options(mem=(Pool("tcm", None, 0), AWAY), budget={"fast": 4096, "ram": 8192})
+    assert given.mem == (Pool("tcm", 4096, 0), AWAY) and given.budget == {"ram": 8192}
+    with pytest.raises(WrongUse, match="needs one that is fast"):
+        Options(mem=(Pool("sram", None, 1), AWAY), budget={"fast": 4096})
