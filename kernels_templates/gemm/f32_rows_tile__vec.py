@@ -53,6 +53,8 @@ from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.gemm import Gemm
 
 PACKED, AS_IT_IS, TURNED, PACKED_EACH = range(4)  # how the right operand is read
+HELD = 1 << 14  # bytes that the nearest cache surely keeps
+FAR = 1 << 17  # bytes that it surely does not
 NOT_CUT, BY_BATCHES, BY_COLUMNS, BY_ROWS = range(4)  # how the work is cut for several workers
 
 
@@ -74,6 +76,8 @@ class RowsTile(Kernel):
         cases = [_case(f"packed_{m}x{k}x{n}", plain, (m, k), (k, n), constant=True) for m, k, n in sizes]
         cases += [_case(f"direct_{m}x{k}x{n}", plain, (m, k), (k, n)) for m, k, n in sizes]
         cases += [_case(f"turned_{m}x{k}x{n}", plain, (m, k), (k, n), permute=turned) for m, k, n in sizes]
+        flat = ("rows_first", plain, (299, 3), (3, 117))
+        cases += [_case(*flat), _case("rows_first_packed", *flat[1:], constant=True)]
         batches = ((2, 3, 4, 5), (2, 3, 5, 7))
         cases += [
             _case("packed_transposed", plain, (6, 7), (7, 50), permute={0: (1, 0), **turned}, constant=True),
@@ -228,6 +232,13 @@ class _Layout:
         self.views = [self.y, self.a, self.b, *self.extras]
         self.batches = nest(self.y.shape[:-2], self.views, prefix="n")
 
+    @property
+    def rows_first(self) -> bool:
+        """Is the second operand held by the nearest cache, but not the result? Its rows are finished one after the
+        other then; elsewhere columns of tiles are, for which that operand is read once."""
+        held = self.depth * self.columns * 4 <= HELD and self.how != TURNED and self.cut != BY_COLUMNS
+        return held and upper(self.rows) * self.columns * 4 >= FAR
+
     def batch(self, view: View) -> str:
         return self.batches.index(next(number for number, other in enumerate(self.views) if other is view))
 
@@ -243,6 +254,7 @@ class _Layout:
             "scope": [f"{self.dtype.storage_c} *panel", *(loop.counter for loop in self.batches.loops)],
             "groups": [self.group(header, *part) for header, part in zip(headers, groups.parts(), strict=True)],
             "turned": self.how == TURNED,
+            "rows_first": self.rows_first,
             "number": self.dtype.storage_c,
             "zero": "0.0f" if self.dtype is f32 else "0u",
             "depth": self.depth,
