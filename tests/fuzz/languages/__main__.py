@@ -1,0 +1,163 @@
+"""Language models at random: `python -m tests.fuzz.languages --seconds 600 --seed 1 --only decoders,files,tokenizers`
+
+decoders: sizes, types of weights and options at random, compiled, beside their definition in doubles
+files: GGUF files, safetensors, config.json, tokenizer.json with something wrong are read or refused
+tokenizers: compiled ones beside the package tokenizers, on random Unicode
+
+A line for each failure, with the number that makes it again: `--subject 123`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.languages import damage, decoders
+from tests.llm import models
+from tests.tokenizer.built import EXPRESSIONS, Built, of_bytes, of_characters, of_scores, texts
+
+FAMILIES = (*EXPRESSIONS, "llama2", "gemma", "mistral", "scores")
+STRINGS, FILES = 500, 20  # of a subject
+SECONDS = 120  # that one may take
+
+
+class TooSlow(Exception):
+    pass
+
+
+def one_decoder(seed: tuple[int, ...]) -> str:
+    chance = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
+        decoder = decoders.drawn(chance, Path(folder))
+        chosen = decoders.options(chance, shutil.which("tcc") or "cc")
+        found = decoders.differs(decoder, chosen, chance)
+    return f"{found}\n    {chosen}\n    {decoder.text}" if found else ""
+
+
+def some_files(seed: tuple[int, ...]) -> str:
+    chance = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        for number in range(FILES):
+            name, files = _files()[int(chance.integers(len(_files())))]
+            place = Path(scratch, name)
+            chosen = list(files)[int(chance.integers(len(files)))]
+            for file, data in {**files, chosen: damage.damaged(files[chosen], chosen, chance)}.items():
+                path = place / file if name != chosen else place
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(data)
+            found = damage.fault(place, chosen)
+            if found:
+                return f"{chosen}, file {number}: {found}"
+    return ""
+
+
+@cache
+def _files() -> tuple[tuple[str, dict[str, bytes]], ...]:
+    """Small models: their name, and their files with what is in them."""
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        places = [Path(scratch, name) for name in ("llama", "bytes", "gpt", "file.gguf")]
+        models.llama(places[0], "llama2")
+        models.llama(places[1], "llama3")
+        models.gpt2(places[2])
+        tokens = ["<unk>", "<s>", "</s>", *(f"<0x{n:02X}>" for n in range(256)), "\u2581", "a", "b", "ab"]
+        kinds = [2, 3, 3, *[6] * 256, 1, 1, 1, 1]
+        said = {"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": tokens}
+        scores = [float(-n) for n in range(len(tokens))]
+        said |= {"tokenizer.ggml.token_type": kinds, "tokenizer.ggml.scores": scores}
+        models.gguf(places[3], said)
+        found = []
+        for place in places:
+            files = [place] if place.is_file() else sorted(path for path in place.iterdir() if path.is_file())
+            found.append((place.name, {path.name: path.read_bytes() for path in files}))
+        return tuple(found)
+
+
+def some_strings(seed: tuple[int, ...]) -> str:
+    chance = random.Random(str(seed))
+    family = chance.choice(FAMILIES)
+    made, built = _tokenizer(family)
+    for text in [*texts(chance.randrange(1 << 30), STRINGS // 2), *(_unicode(chance) for _ in range(STRINGS // 2))]:
+        wanted = made.encode(text).ids
+        if built.encode(text.encode()) != wanted or built.decode(wanted) != made.decode(wanted):
+            return f"{family}: {text!r} has tokens {built.encode(text.encode())}, not {wanted}"
+    return ""
+
+
+@cache
+def _tokenizer(family: str) -> tuple[Any, Built]:
+    if family == "scores":
+        made = of_scores(True)
+    else:
+        made = of_bytes(family) if family in EXPRESSIONS else of_characters(family)
+    return made, Built(made)
+
+
+def _unicode(chance: random.Random) -> str:
+    """Characters of all planes, those in a text of one or two scripts."""
+    begins = [chance.choice([0, 0x80, 0x300, 0x900, 0xAC00, 0x1F300, chance.randrange(0x110000)]) for _ in range(2)]
+    points = [min(chance.choice(begins) + chance.randrange(160), 0x10FFFF) for _ in range(chance.randrange(24))]
+    return "".join(chr(point) for point in points if not 0xD800 <= point < 0xE000)
+
+
+WAYS: dict[str, Callable[[tuple[int, ...]], str]] = {
+    "decoders": one_decoder,
+    "files": some_files,
+    "tokenizers": some_strings,
+}
+
+
+def verdict(way: str, seed: int, number: int) -> str:
+    """What is wrong with a subject, or nothing."""
+    signal.alarm(SECONDS)
+    try:
+        return WAYS[way]((seed, number))
+    except TooSlow:
+        return f"does not end within {SECONDS} s"
+    finally:
+        signal.alarm(0)
+
+
+def _alarm(number: int, frame: FrameType | None) -> None:
+    raise TooSlow
+
+
+def main() -> int:
+    arguments_of = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments_of.add_argument("--seconds", type=int, default=600)
+    arguments_of.add_argument("--seed", type=int, default=1)
+    known = WAYS if find_spec("tokenizers") else ["decoders"]  # the others make tokenizers with it
+    arguments_of.add_argument("--only", default=",".join(known))
+    arguments_of.add_argument("--subject", type=int, help="only this one")
+    arguments = arguments_of.parse_args()
+    signal.signal(signal.SIGALRM, _alarm)
+    start, ran, faults, number = time.monotonic(), dict.fromkeys(arguments.only.split(","), 0), 0, 0
+    while time.monotonic() - start < arguments.seconds:
+        number = arguments.subject if arguments.subject is not None else number + 1
+        for way in ran:
+            found = verdict(way, arguments.seed, number)
+            ran[way] += 1
+            faults += bool(found)
+            if found:
+                print(f"{way} {number}: {found}", flush=True)
+        if arguments.subject is not None:
+            break
+    each = ", ".join(f"{count} of {way}" for way, count in ran.items())
+    print(f"{each} ({FILES} files, {STRINGS} strings each): {faults} faults in {time.monotonic() - start:.0f} s")
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""The fuzzer of language models finds what is wrong, and a few of its subjects are right."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccompile.importers.decoders import safetensors
+from mccompile.importers.decoders.family import LLAMA_NAMES
+from tests.fuzz.languages import damage, decoders
+from tests.importers.decoders.files import LLAMA, SIZES, folder, named
+from tests.importers.decoders.reference import random_weights
+
+COMPILER = shutil.which("tcc") or "cc"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_decoders_are_right(seed: int, tmp_path: Path) -> None:
+    chance = np.random.default_rng(seed)
+    decoder = decoders.drawn(chance, tmp_path)
+    chosen = {**decoders.options(chance, COMPILER), "target": "generic", "cc": COMPILER}
+    assert not decoders.differs(decoder, chosen, chance)
+
+
+def test_a_wrong_weight_is_seen(tmp_path: Path) -> None:
+    chance = np.random.default_rng(1)
+    decoder = decoders.drawn(chance, tmp_path)
+    chosen = {"target": "generic", "cc": COMPILER, "dims": {"past": (0, 20), "tokens": (1, 4)}}
+    decoder.weights["0.o"] = decoder.weights["0.o"] * np.float32(1.01)
+    assert "differ by" in decoders.differs(decoder, chosen, chance)
+
+
+def test_a_traceback_is_a_fault_and_a_refusal_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = random_weights(SIZES, np.random.default_rng(3))
+    path = folder(tmp_path / "llama", LLAMA, named(weights, LLAMA_NAMES))
+    assert not damage.fault(path)
+    (path / "config.json").write_text("{")
+    assert not damage.fault(path)
+    monkeypatch.setattr(safetensors, "parsed", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in damage.fault(path)
+
+
+def test_files_are_damaged_as_the_seed_says() -> None:
+    data = b'{"a": [1, 2, {"b": "c"}]}'
+    made = [damage.damaged(data, "config.json", np.random.default_rng(seed)) for seed in range(30)]
+    assert made == [damage.damaged(data, "config.json", np.random.default_rng(seed)) for seed in range(30)]
+    assert len(set(made)) > 20 and sum(each != data for each in made) > 25
