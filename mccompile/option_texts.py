@@ -238,15 +238,16 @@ def _flag_of(pool: Pool, number: int) -> str:
 
 
 def _likely_pools(text: str) -> str:
-    """`64K`, `dtcm:64K`, `DTCM=64k`, `dtcm=64K,slow`, `dtcm=64K,fast,sram=256K`: each pool by a flag of its own."""
+    """`64K`, `dtcm:64K`, `DTCM=64KB:0`, `dtcm=64K,slow`, `dtcm=64K,fast,sram=256K`: each pool by a flag of its own."""
     found: list[str] = []
     for word in text.lower().replace(":", "=").split(","):
-        name, equals, size = word.rpartition("=")
+        name, equals, size = word.partition("=")
         if word in ("fast", "copied") and found:
             found[-1] += f",{word}"
-        elif equals or _number(word) is not None:
-            plain = re.sub(r"^[^a-z]+|[^a-z0-9]", "", name) or "sram"
-            found.append(f"--mem {plain}={size if _number(size) is not None else _digits(size) or '64k'}")
+        elif equals or word[:1].isdigit():
+            plain = re.sub(r"^[^a-z]+|[^a-z0-9]", "", name) if equals else ""
+            known = re.match(r"0*[1-9]\d*[km]?", size if equals else word)
+            found.append(f"--mem {plain or 'sram'}={known[0] if known else '64k'}")
     return " ".join(found) or "--mem sram=64K"
 
 

@@ -26,13 +26,14 @@ board mcu chip device platform cpu mcpu arch march mtriple triple soc core machi
 optimize optimise opt optimization optimisation opt-level goal objective optimize-for optimise-for favor = --prefer
 compression compress = --prefer
 lang language bindings = --wrapper
-format project ecosystem template layout-of-files export = --package
+format project ecosystem sdk rtos template layout-of-files export = --package --for
 overwrite yes y f replace clobber no-clobber = --force
 debug log-level log verbosity vv trace = --verbose
 silent no-log = --quiet
 batch batch-size batchsize dims dimension free-dim override-batch = --dim
 input-shape input-shapes shapes inputs-shape override-input-shape = --shape
-ram sram memory memory-limit heap arena-size flash rom stack limit max = --budget
+ram sram memory memory-limit heap arena-size stack limit max = --budget
+flash rom progmem const = --budget array
 pool memories memory-pool region = --mem
 tolerance tol eps epsilon delta rel-tol reltol precision = --rtol --weights-dtype
 abs-tol abstol atol = --atol

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -34,6 +35,7 @@ _FIRST = {  # of what arguments are called in usages
 }
 _USUAL = {
     "--dim": "1",
+    "--loss": "cross_entropy:OUTPUT",
     "--budget": "96K",
     "--quantize": "samples.npz",
     "--data": "samples.npz",
@@ -48,6 +50,7 @@ _USUAL = {
     "--weights-window": "64K",
 }
 
+_NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
 _PERCENT = re.compile(r"(\d+\.?\d*) ?%", re.ASCII)
 
 
@@ -161,6 +164,8 @@ def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
 
         known = (core_of(value) or named_processor(value)) if value and value not in values_of(param) else None
         return f"{flag} {known.target if known else value or 'native'}"
+    if flag == "--dim" and "=" in value:
+        return f"{flag} {value}"
     if flag in _SHAPED:
         what = near(word, values_of(param)) or next((w for w in ours(word) if w in values_of(param)), "ram")
         first = "batch" if word.startswith("batch") else "NAME"
@@ -211,6 +216,9 @@ def _bad(param: click.Parameter, message: str, line: Line) -> Problem:
     what = f"{flag} cannot be {given!r}" if given else f"{flag} cannot be as it is"
     if isinstance(param.type, click.types.FloatParamType) and (percent := _PERCENT.fullmatch(given)):
         return Problem(what, line.path, message, f"did you mean {flag} {float(percent[1]) / 100:g}?")
+    number = _NUMBER.match(given)
+    if number and "not a valid" in message:  # 30dB, 2x
+        return Problem(what, line.path, message, f"did you mean {flag} {number[0]}?")
     low = getattr(param.type, "min", None)
     likely = default if isinstance(default, int | float) and not isinstance(default, bool) else low
     fix = f"did you mean {flag} {likely}?" if likely is not None and likely != low else shown
@@ -229,7 +237,8 @@ def _unreadable(error: click.BadParameter, line: Line) -> Problem:
     fix = _with_names(close or usual, line)
     if not flag:
         return Problem(what, line.path, "", fix)
-    given = line.behind(flag)
+    named = re.match(r"'([^']*)' ", what)  # of several values of this option
+    given = named[1] if named and named[1] in line.arguments else line.behind(flag)
     if flag == "--input" and line.option("--data") is not None and given.endswith((".npz", ".npy")):
         fix = f"samples are given by --data {given}; --input says in which form a program gives them"
     return Problem(f"{flag} cannot be {given!r}" if given else f"{flag} cannot be as it is", line.path, what, fix)
@@ -270,7 +279,11 @@ def refuse_verb(args: Sequence[str], known: Mapping[str, click.Command]) -> None
     word = args[0]
     if not word.replace("-", "").replace("_", "").isalnum() or word.startswith("-") or Path(word).exists():
         return
-    fix = "did you mean --version?" if word == "version" else meant(word, known)
+    output = next((after for flag, after in pairwise(args[1:]) if flag in ("-o", "--output")), "")
+    if Path(output).is_file() and not any(Path(other).is_file() for other in args[1:] if other != output):
+        fix = f"-o names the folder to write, the model comes first: mccompile {shlex.quote(output)} -o {word}"
+    else:
+        fix = "did you mean --version?" if word == "version" else meant(word, known)
     if not fix and any(Path(other).is_file() for other in args[1:2]):
         fix = f"leave out {word}: to compile is what happens without a command"
     if fix:

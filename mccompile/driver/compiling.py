@@ -56,7 +56,7 @@ from ..pipeline import GRAPH_PASSES, PROGRAM_PASSES, chosen
 from ..plan.handed import Quantized
 from ..program.ir import Program
 from ..quantize.quality import quality
-from ..quantize.quantize import quantized
+from ..quantize.quantize import check_floats, quantized
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from .accelerating import accelerated
@@ -134,6 +134,7 @@ def _read(model: Path, options: Options) -> tuple[Graph, Quality | None]:
         return graph, None
     refuse_functions(options.functions, "--quantize")
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        check_floats(graph, options.recipe)
         samples = read_samples(options.quantize, graph)
         made = quantized(graph, samples, options.recipe, Path(scratch), options.dims)
         return load(made.file, made.dims, None, options.bounds), quality(made, samples)

@@ -76,7 +76,7 @@ def replace_files(folder: Path, new: Mapping[str, bytes], force: bool = False) -
 def _listed(folder: Path, force: bool) -> Mapping[str, frozenset[str]]:
     """What an earlier run wrote there: digests by name."""
     if not folder.is_dir():
-        raise _refused(folder, "it is not a folder", "give another one to -o")
+        raise _refused(folder, "it is not a folder", "give another one: -o out")
     there = sorted(path.name for path in folder.iterdir())
     if not there:
         return {}

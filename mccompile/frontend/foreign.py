@@ -41,6 +41,11 @@ _STATE = (
     "model.load_state_dict(torch.load('FILE')); model.eval()\n"
     f"torch.onnx.export(model, (torch.zeros(1, 3, 224, 224),), 'MODEL.onnx'){_OWN_SHAPE}"
 )
+_FROZEN = (
+    "pip install tensorflow tf2onnx\n"
+    "python -m tf2onnx.convert --graphdef FILE --inputs x:0 --outputs y:0 --output MODEL.onnx\n"
+    "# with the names of your own input and output in the place of x:0 and y:0"
+)
 _EXPORT_AGAIN = "export it to ONNX where it was trained"
 
 _SAVED_MODEL = Foreign("part of a TensorFlow SavedModel", "name the folder it lies in: FOLDER")
@@ -72,6 +77,7 @@ _DUMPS = {
     rb"binf": Foreign("a model in XGBoost's old binary format", "load it with XGBoost 2 and save it as .ubj"),
 }
 _SUFFIXES = {
+    ".pb": Foreign("called a frozen graph of TensorFlow", _FROZEN),
     ".pt": _TORCHSCRIPT,
     ".pth": _STATE_DICT,
     ".mlmodel": _CORE_ML,
@@ -135,7 +141,8 @@ def _of_content(data: bytes) -> Foreign | None:
         if re.match(form, data[:_HEAD]):
             return foreign
     if re.match(rb".{7}\0\{\"", data[:_HEAD], re.DOTALL):
-        return Foreign("a file of weights (safetensors), without the network", _EXPORT_AGAIN)
+        loaded = _STATE.replace("torch.load('FILE')", "safetensors.torch.load_file('FILE')")
+        return Foreign("a file of weights (safetensors), without the network", loaded)
     return None
 
 

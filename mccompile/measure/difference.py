@@ -7,6 +7,7 @@ analyze --json` and `mccompile quantize --json` print. Only figures that both si
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,6 +137,7 @@ class Difference:
 
 
 def difference(before: Path, after: Path, data: Path | None = None, runs: int = 3) -> Difference:
+    _refuse_models(before, after)
     one, other = _read(before), _read(after)
     found = of_reports(one, other)
     if not (before.is_dir() and after.is_dir()):
@@ -145,6 +147,23 @@ def difference(before: Path, after: Path, data: Path | None = None, runs: int = 
         return found
     weights = tuple(moved_weights(before, after, one, other))
     return replace(found, results=results(before, after, data, runs), weights=weights)
+
+
+def _is_json(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(64).lstrip().startswith((b"{", b"["))
+
+
+def _refuse_models(*files: Path) -> None:
+    models = [file for file in files if file.suffix != ".json" and file.is_file() and not _is_json(file)]
+    if not models:
+        return
+    folders = [file.with_name(f"out-{file.stem}") if file in models else file for file in files]
+    pairs = [(file, out) for file, out in zip(files, folders, strict=True) if file in models]
+    commands = [["mccompile", str(file), "-o", str(out)] for file, out in pairs]
+    fix = " && ".join(map(shlex.join, [*commands, ["mccompile", "diff", *map(str, folders)]]))
+    why = "folders of C that mccompile wrote are compared, or their reports"
+    raise BadFile(Problem(f"{models[0].name} is no report of mccompile", str(models[0]), why, fix))
 
 
 def since(before: Path, after: Mapping[str, Any]) -> Difference:
@@ -171,12 +190,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         fix = "name an output folder of mccompile, or a report.json"
         raise BadFile(Problem(f"cannot read {file.name}", str(file), error.strerror or str(error), fix)) from None
     except ValueError as error:
-        compiled = f"compile both networks, and name their folders: mccompile {file} -o out-{file.stem}"
-        fix = compiled if file.suffix != ".json" else "name a report.json of mccompile"
-        why = (
-            str(error) if file.suffix == ".json" else "folders of C that mccompile wrote are compared, or their reports"
-        )
-        raise BadFile(Problem(f"{file.name} is not JSON", str(file), why, fix)) from None
+        fix = "name a report.json of mccompile"
+        raise BadFile(Problem(f"{file.name} is not JSON", str(file), str(error), fix)) from None
     if not isinstance(content, dict) or not {"model", "target"} <= content.keys():
         several = isinstance(content, dict) and "models" in content
         why = "it lists several models" if several else "it has no model and target"

@@ -30,7 +30,7 @@ from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
 from ..quantize.guards import check_test_set
 from ..quantize.quality import HEARD
-from ..quantize.quantize import Quantized, quantized
+from ..quantize.quantize import Quantized, check_floats, quantized
 from ..quantize.samples import Feed, Samples, read_samples, right_answers
 from .correctness import build
 from .noise import noise
@@ -131,6 +131,7 @@ def quantize(
         raise WrongUse(Problem("the model is quantized already by this call", "quantize", "samples are data", fix))
     refuse_functions(options.functions, "quantize")
     graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
+    check_floats(graph, recipe)
     samples = read_samples(data, graph) if data else None
     heard = read_samples(test, graph) if test else samples
     if test and samples and heard:

@@ -72,18 +72,23 @@ class Quantized:
     left: tuple[str, ...] = ()  # layers in float
 
 
-def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Path, dims: DimRanges) -> Quantized:
-    """Writes the files into `folder`, and changes the graph; `dims` are those it was loaded with. Raises MccError."""
-    recipe.check()
-    dims = {c_identifier(name): (low, high) for name, (low, high) in dims.items() if low < high}
-    if graph.interface is not None:
-        why = "its inputs and outputs are not only tensors"
-        raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "quantize a part of it"))
+def check_floats(graph: Graph, recipe: Recipe) -> None:
+    """Raises where a network has integers already; before samples are read, which would not fit it."""
     integers = next((node for node in graph.nodes if node.op.name in _QUANTIZED), None)
     if integers is not None and not recipe.weights_only:
         why = f"it is quantized already: {integers.op.name} stands at {' '.join(integers.provenance)}"
         fix = "compile it as it is, or quantize the network of floats that it was made of"
         raise WrongUse(Problem("the model is not quantized again", graph.name, why, fix))
+
+
+def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Path, dims: DimRanges) -> Quantized:
+    """Writes the files into `folder`, and changes the graph; `dims` are those it was loaded with. Raises MccError."""
+    recipe.check()
+    check_floats(graph, recipe)
+    dims = {c_identifier(name): (low, high) for name, (low, high) in dims.items() if low < high}
+    if graph.interface is not None:
+        why = "its inputs and outputs are not only tensors"
+        raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "quantize a part of it"))
     if recipe.needs_samples and samples is None:
         fix = "add --weights-only 8 (or --dynamic, or samples: --data samples.npz)"
         why = "ranges of activations are taken from what the network computes of samples"

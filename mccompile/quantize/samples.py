@@ -119,7 +119,9 @@ def _labels(path: Path, labels: np.ndarray) -> np.ndarray:
     found = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if found.ndim != 1 or found.dtype.kind not in "iu":
         why = f"they are {labels.dtype} of the shape {list(labels.shape)}"
-        raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, "leave them out"))
+        rest = f"a = dict(numpy.load('{path}')); [a.pop(name, None) for name in {LABELS}]; numpy.savez('{path}', **a)"
+        fix = f'leave them out: python -c "import numpy; {rest}"'
+        raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, fix))
     return found
 
 

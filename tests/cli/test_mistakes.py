@@ -66,6 +66,11 @@ TABLE = """
 2 | conv.onnx -o out --weights-dtype fp16 | cannot be 'fp16' | did you mean --weights-dtype f16?
 2 | conv.onnx -o out --calibrate min-max | cannot be 'min-max' | did you mean --calibrate minmax?
 2 | conv.onnx -o out --blob arry | cannot be 'arry' | did you mean --blob array?
+2 | conv.onnx -o out --mem dtcm=64KB:0,sram | small letters | did you mean --mem dtcm=64k?
+2 | conv.onnx -o out --input x:nhwc | has no = | did you mean --input x=nhwc?
+2 | conv.onnx -o out --input xx=nhwc | the model has 'x' | did you mean x?
+2 | conv.onnx -o out --blob flash | --blob cannot be 'flash' | did you mean --blob array?
+2 | conv.onnx -o out --recompute 2x | not a valid | did you mean --recompute 2?
 2 | conv.onnx -o out --mem DTCM=64k | small letters | did you mean --mem dtcm=64k?
 2 | conv.onnx -o out --threads 0 | cannot be 0 threads | did you mean --threads 1?
 2 | conv.onnx -o out --threads two | not a valid integer | did you mean --threads 1?
@@ -242,3 +247,21 @@ def test_the_packages_of_a_missing_tool_bring_it(
 
 def test_there_are_forty() -> None:
     assert len({mistake.command for mistake in MISTAKES}) >= 40
+
+
+@pytest.mark.parametrize(
+    ("command", "fix"),
+    [
+        ("conv.onnx -o out --input x=1x1x8x8", "did you mean --shape x=1,1,8,8?"),
+        ("firmware -o conv.onnx", "mccompile conv.onnx -o firmware"),
+        ("diff conv.onnx models/net.onnx", "-o models/out-net && mccompile diff out-conv models/out-net"),
+        ("conv.onnx -o out --dims batch=1", "did you mean --dim batch=1?"),
+        ("conv.onnx -o out --budget ram=64K --budget time=9", "did you mean --budget instructions="),
+    ],
+)
+def test_the_fix_says_what_was_meant(
+    command: str, fix: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(files)
+    assert cli.run(shlex.split(command)) != 0
+    assert fix in capsys.readouterr().err

@@ -7,6 +7,7 @@ Numbers of a form are constants of the model like any other: they lie in the blo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -120,6 +121,10 @@ def parse_output(text: str) -> tuple[str, OutputForm]:
 
 def _split(text: str, option: str) -> tuple[str, list[str]]:
     name, equals, words = text.partition("=")
+    if re.fullmatch(r"\d+([x,]\d+)+", words):
+        raise ValueError(f"{words!r} is a shape; did you mean --shape {name}={words.replace('x', ',')}?")
+    if not equals and ":" in text:
+        raise ValueError(f"{text!r} has no =; did you mean --{option} {text.replace(':', '=', 1)}?")
     if not name or not equals or not words:
         given = words or name if name != text or "." not in text else "u8"
         raise ValueError(f"{text!r} is not NAME=FORM,FORM,...; did you mean --{option} {option.upper()}={given}?")

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from ...base.errors import Problem, WrongUse
 from ...base.names import new_name
+from ...base.near import meant
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Value, is_input
 from ...ops.api import Operator
@@ -41,7 +42,10 @@ def turned(
     inside = {*graph.states, *graph.states.values(), *graph.initial}  # nobody hands these over
     for name in sorted(set(asked or ()) - set(found)):
         why = "it is handed out as it comes in" if name in through else "it is no image"
-        raise WrongUse(Problem(f"{name!r} cannot be channels-last", graph.name, why))
+        fix = "leave out nhwc of it"
+        if name not in (there := [value.name for value in (*graph.inputs, *graph.outputs)]):
+            why, fix = f"the model has {', '.join(map(repr, there))}", meant(name, there) or f"did you mean {there[0]}?"
+        raise WrongUse(Problem(f"{name!r} cannot be channels-last", graph.name, why, fix))
     wanted = [name for name in found if name not in inside and (asked is None or name in asked)]
     return {name: last_order(found[name].type.rank) for name in wanted}
 
