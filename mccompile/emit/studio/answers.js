@@ -13,11 +13,14 @@ const big = text => el("b", { class: "big", text });
 const soft = (...parts) => el("p", { class: "soft" }, parts);
 
 function largest(build, b) {
-  const order = build.buffers.map((_, n) => n).sort((p, q) => span(build.buffers[q]) - span(build.buffers[p]));
+  const all = build.buffers.map((_, n) => n).sort((p, q) => span(build.buffers[q]) - span(build.buffers[p]));
+  const order = all.filter(n => build.buffers[n].role !== "workspace"), top = all[0];
   if (!order.length) return card("Largest tensor", {}, soft("None: nothing lies in the arena."));
   const n = order[0], buffer = build.buffers[n];
   return card("Largest tensor", pick("buffer", b, n), big(bytes(span(buffer))), el("p", { class: "name", title: buffer.name, text: buffer.label }),
-    soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena, ${lifeText(build, buffer)}`));
+    soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena, ${lifeText(build, buffer)}`,
+      top !== n && span(build.buffers[top]) > span(buffer) && [". A workspace is larger: ", link("buffer", b, top,
+        `${build.buffers[top].label}, ${bytes(span(build.buffers[top]))}`, build.buffers[top].name)]));
 
   function span(each) { return each.high - each.low; }
 }
@@ -65,18 +68,18 @@ function worst() {
   }
   const before = each => {
     const known = each.step.after.map(k => builds[each.b].steps[k].signal_to_noise);
-    return known.length && known.every(value => value !== undefined) ?
-      Math.min(...known.map(value => value === "exact" ? 99 : value)) : undefined;
+    return known.every(value => typeof value !== "number") ? 99 : Math.min(...known.filter(value => typeof value === "number"));
   };
-  const steps = found.map(each => ({ ...each, from: before(each) })).filter(each => each.from !== undefined);
-  const loss = each => each.from - each.value;
-  const most = steps.length ? steps.reduce((p, q) => loss(q) > loss(p) ? q : p) : found.reduce((p, q) => q.value < p.value ? q : p);
+  // what a step adds of noise, of the signal: decibels alone would say that little on top of nothing is much
+  const steps = found.map(each => ({ ...each, from: before(each) }));
+  const loss = each => each.from - each.value, added = each => 10 ** (-each.value / 10) - 10 ** (-each.from / 10);
+  const most = steps.reduce((p, q) => added(q) > added(p) ? q : p);
   const last = found.filter(each => each.b === most.b).pop();
-  const whence = most.from === undefined ? "" : `${most.from === 99 ? "exact" : decibels(most.from)} before it, `;
+  const whence = most.from === 99 ? "nothing is lost before it, " : `${decibels(most.from)} before it, `;
   return card("Where accuracy is lost", pick("step", most.b, most.n),
-    big(most.from === undefined || most.from === 99 ? decibels(most.value) : `−${loss(most).toFixed(1)} dB`),
+    big(most.from === 99 ? decibels(most.value) : `−${loss(most).toFixed(1)} dB`),
     el("p", { class: "name", title: most.step.nodes.join("\n") }, builds.length > 1 && chip(most.b), stepTitle(most.step, most.n)),
-    soft(`${whence}${decibels(most.value)} behind it; ${decibels(last.value)} at the end, against float.`));
+    soft(`${whence}${decibels(most.value)} behind it; ${decibels(last.value)} at the end, against float, on ${data.heard || "samples"}.`));
 }
 
 function changed() {
