@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from ..emit.alike_functions import share_alike
 from ..emit.module import as_module
 from ..emit.package import Package, package
 from ..emit.prefix import c_prefix
+from ..emit.row_costs import costs_of_rows
 from ..emit.single_file import single_file
 from ..fitting import Attempt, Changes, Point, fitting, frontier, refused
 from ..frontend.load import load, name_of
@@ -78,7 +80,8 @@ def compile(  # noqa: A001 - what mccompile does
 
 def settled(model: Path, options: Options) -> Options:
     """Options without a search for a plan, that lead to the same code."""
-    if not options.budget and options.recompute == 1:
+    searched = options.budget or options.recompute > 1 or options.resolved_target().machine.weight_byte
+    if not searched:
         return options
     found = _fitting(model, options)
     return replace(options, board="", budget={}, recompute=1.0, strips=found.package.plan.strips, **found.changes)
@@ -113,12 +116,30 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
 def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None) -> Point:
     attempt = _attempt(model, options, facts)
     point, fits = fitting(attempt, options.prefer, options.budget)
+    if fits and _may_pay(options, point):
+        point = min(point, Point(_WHOLE, attempt(_WHOLE)), key=partial(_weighed, options))
     if not fits:
         now = replace(options, **point.changes)
         further = [(words, c) for words, c in _FRUGAL if c.get("recompute", now.recompute + 1) > now.recompute]
         frugal = [(words, c) for words, c in further if replace(now, **c) != now]
         refused(point, options.budget, frugal, attempt, options.other_boards if options.board else None)
     return point
+
+
+# Without rows, weights are read once.
+_WHOLE: Changes = {"rows": RowByRow.OFF}
+
+
+def _may_pay(options: Options, point: Point) -> bool:
+    """Does reading weights again for each row take time, and may time count more than memory?"""
+    target = options.resolved_target()
+    rows = bool(costs_of_rows(point.package.plan))
+    return rows and not options.budget and bool(target.machine.weight_byte and options.memory(target).worth)
+
+
+def _weighed(options: Options, point: Point) -> float:
+    """What is to be small: time, and as much of the arena as that is worth."""
+    return point.time * float(point.ram) ** options.memory(options.resolved_target()).worth
 
 
 def read(model: Path, options: Options) -> Graph:

@@ -10,7 +10,7 @@ from ...base.dims import upper
 from ...kernels.api import Cost
 from ...kernels.registry import Registry
 from ...plan.ir import Plan
-from ...program.ir import Call, Item, Loop, Program, Rows, View, bodies
+from ...program.ir import CONSTANT, Call, Item, Loop, Program, Rows, View, bodies
 from ...targets.api import Target
 from ..api import Context
 
@@ -69,4 +69,12 @@ def _sum(runs: Sequence[Run], registry: Registry, target: Target, value: Callabl
     found = 0.0
     for call, times, pieces in runs:
         found += times * (value(registry.cost(registry[call.kernel], call, target)) + target.machine.row * pieces)
+        if target.machine.weight_byte:
+            found += times * target.machine.weight_byte * _weights(call) * max(1, pieces)
     return found
+
+
+def _weights(call: Call) -> int:
+    """Bytes of constants that a call reads."""
+    buffers = {id(view.buffer): view.buffer for view in call.ins if view.buffer.role == CONSTANT}
+    return sum(buffer.type.max_bytes for buffer in buffers.values())
