@@ -1,9 +1,9 @@
-"""Does a network of microWakeWord wake on its word? Spoken by synthesizers, pushed to an emulated board over its UART.
+"""Does a network of microWakeWord wake on its word? Spoken by synthesizers, pushed to an emulated board.
 
     python -m benchmarks.wake_word okay_nabu.tflite --say "okay nabu" --say "turn on the lights"
 
-Needs `flite` or `espeak-ng`. The board is built by `deploy`, with microWakeWord's front end in the same push, and goes
-on from push to push; the same code runs beside it on this machine, and both have to say the same. The
+Needs `flite` or `espeak-ng`. microWakeWord's front end is in the same push, and states go on from push to push; the
+same code runs on this machine and on the board's emulated core, and both have to say the same. The
 figure is what microWakeWord compares with its cutoff: the highest mean of five scores that follow each other.
 """
 
@@ -16,19 +16,19 @@ import subprocess
 import tempfile
 import wave
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import onnx
 
-from benchmarks.mlperf_tiny import emulated
 from mccompile.cli import run
 from mccompile.measure.board import runnable
 from mccompile.measure.runs import Runs
+from mccompile.targets.api import load
+from mccompile.targets.boards.catalogue import find
+from mccompile.toolchain.emulate import Emulated
 from mccompile.toolchain.run import Model
-from mccompile.toolchain.serial_line import Port
-from mccompile.toolchain.served import Served
 from mccompile.toolchain.tools import missing
 
 RATE, HOP, WINDOW = 16000, 160, 5
@@ -74,16 +74,14 @@ def at_rate(samples: np.ndarray, rate: int) -> np.ndarray:
     return np.asarray((weights * np.pad(samples, half)[np.clip(near + half, 0, len(samples) + 2 * half - 1)]).sum(1))
 
 
-def deployed(network: Path, board: str, folder: Path) -> tuple[Path, Path]:
-    """A project that runs the network on samples, behind its front end; and the same code as a folder of its own."""
-    features, project, out = folder / "features.onnx", folder / "project", folder / "out"
+def compiled(network: Path, board: str, folder: Path) -> Path:
+    """The network on samples, behind its front end."""
+    features, out = folder / "features.onnx", folder / "out"
     _run("frontend", "-o", features, "--for", network, "--style", "microfrontend", "--hop", HOP)
     frames = onnx.load(features).graph.output[0].type.tensor_type.shape.dim[1].dim_value
-    options = ["--name", "wake", "--prepend", features, "--stream", f"samples=1,hop={frames * HOP},edge=warm"]
-    options += ["--board", board]
-    _run("deploy", network, "--for", "cmake", "-o", project, *options)
-    _run("compile", network, "-o", out, *options)
-    return project, out
+    options = ["--prepend", features, "--stream", f"samples=1,hop={frames * HOP},edge=warm"]
+    _run("compile", network, "-o", out, "--board", board, *options)
+    return out
 
 
 def _run(*words: object) -> None:
@@ -92,7 +90,7 @@ def _run(*words: object) -> None:
             raise SystemExit(f"mccompile {words[0]} failed")
 
 
-def scores(model: Model | Served, samples: np.ndarray) -> np.ndarray:
+def scores(model: Model | Emulated, samples: np.ndarray) -> np.ndarray:
     """Of each push, from 0 to 1."""
     (given,), (made,) = model.report.inputs, model.report.outputs
     runs, hop = Runs(model), given.static_shape[-1]
@@ -101,26 +99,21 @@ def scores(model: Model | Served, samples: np.ndarray) -> np.ndarray:
 
 
 @contextmanager
-def running(network: Path, board: str, emulate: bool) -> Iterator[list[Model | Served]]:
-    """The board's code on this machine, and on the emulated board."""
-    with tempfile.TemporaryDirectory() as scratch, ExitStack() as ending:
-        project, out = deployed(network, board, Path(scratch))
+def running(network: Path, board: str, emulate: bool) -> Iterator[list[Model | Emulated]]:
+    """The board's code on this machine, and on its emulated core."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = compiled(network, board, Path(scratch))
         here, why = runnable(out, json.loads((out / "report.json").read_text(encoding="utf-8")))
         if not isinstance(here, Model):
             raise SystemExit(f"the same code does not run here: {why}")
-        models: list[Model | Served] = [here]
-        if emulate:
-            there = Served.open(out, Port(ending.enter_context(emulated(project))))
-            ending.callback(there.close)
-            models.append(there)
-        yield models
+        yield [here, *([Emulated.build(out, load(find(board).core.target))] if emulate else [])]
 
 
-def heard(models: Sequence[Model | Served], samples: np.ndarray) -> float:
+def heard(models: Sequence[Model | Emulated], samples: np.ndarray) -> float:
     """The highest mean of scores that follow each other, which all of them say."""
     first, *others = (scores(model, samples) for model in models)
     if any(not np.array_equal(first, other) for other in others):
-        raise SystemExit("the board says something else than its code does on this machine")
+        raise SystemExit("the emulated core says something else than the same code does on this machine")
     return float(np.convolve(first, np.ones(WINDOW) / WINDOW, "valid").max())
 
 

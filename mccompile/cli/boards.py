@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..base.errors import Problem, WrongUse
+from ..base.errors import WrongUse
 from .commands import commands
 from .options import json_flag
 from .told import tell
@@ -31,9 +31,7 @@ def boards(word: str, as_json: bool) -> None:
 
     found = catalogue.search(word) if word else list(catalogue.boards().values())
     if not found:
-        why = f"none of {len(catalogue.boards())} boards and chips is called so, nor is one like it"
-        fix = "give a part of the chip's name, such as `mccompile boards stm32f4`"
-        raise WrongUse(Problem(f"no board is found by {word!r}", "mccompile boards", why, fix))
+        raise WrongUse(catalogue.unknown(word, "mccompile boards"))
     if as_json:
         tell("boards", {"boards": [_as_dict(board) for board in found]})
         return

@@ -27,7 +27,7 @@ from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.meanings import ours
 from mccompile.base.near import meant
 
-from .boards.catalogue import instead_of_target, listed, nearest_to_target
+from .boards.catalogue import instead_of_target, listed, nearest_to_target, unwritten
 from .machine import USUAL, Machine, machine_in, read_machine
 from .processors import named_processor
 
@@ -182,6 +182,9 @@ def _unknown(name: str) -> Problem:
     known = named_processor(name)
     if "targets" in ours(name):
         return Problem(f"unknown target {name!r}", "--target", "it is no name of one", "`mccompile targets` lists them")
+    strange = unwritten(name)
+    if strange is not None:
+        return Problem(f"no code is written for {name}", "--target", f"{strange.what}: {strange.why}", strange.instead)
     is_core = known is not None and name.lower() in known.target  # `m33`, which boards have too
     boards = "" if is_core else board or listed(name)
     known = None if boards else known

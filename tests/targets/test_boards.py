@@ -143,6 +143,51 @@ def test_names_that_people_type_lead_somewhere(name: str) -> None:
         assert "--board" in fix or "--target" in fix or f"`mccompile boards {name}`" in fix, fix
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("TMS320F28379D", "its bytes have 16 bits"),
+        ("CC2530", "an 8051"),
+        ("PIC18F47Q10", "a PIC of 8 bits"),
+        ("XC7A35T", "an FPGA without a processor"),
+        ("nRF7002-DK", "a radio beside a processor"),
+    ],
+)
+def test_chips_for_which_nothing_is_written_say_why_and_what_instead(name: str, told: str) -> None:
+    for asked in (catalogue.find, api.load):
+        with pytest.raises(WrongUse) as raised:
+            asked(name)
+        problem = raised.value.problems[0]
+        assert told in problem.why and ("--target" in problem.fix or "--board" in problem.fix)
+
+
+@pytest.mark.parametrize(
+    ("name", "core"),
+    [
+        ("CC2538", "Cortex-M3"),  # other CC253x are 8051s
+        ("LP-MSPM0G3507", "Cortex-M0+"),  # a kit
+        ("CY8C4247", "Cortex-M0"),  # no PSoC 6
+        ("R5F565N", "RX"),  # no Cortex-R
+        ("RA4W1", "Cortex-M4F"),  # most RA4 have a Cortex-M33
+        ("AT32F415", "Cortex-M4 without FPU"),
+        ("EFM32GG990", "Cortex-M3"),
+        ("K230", "RISC-V of 64 bits with vectors"),
+        ("PIC32CX1025SG41", "Cortex-M4F"),
+        ("HT32F52352", "Cortex-M0+"),
+    ],
+)
+def test_a_family_without_boards_has_its_core(name: str, core: str) -> None:
+    found = catalogue.core_of(name)
+    assert found is not None and found.name == core
+
+
+def test_no_family_stands_in_two_places() -> None:
+    first, others = catalogue._read("families"), catalogue._read("other_families")
+    starts = [*first, *(start for each in others.values() for start in each)]
+    starts += [start for each in catalogue._read("no_families").values() for start in each["starts"]]
+    assert sorted(starts) == sorted(set(starts))
+
+
 def test_a_board_is_a_target_and_limits() -> None:
     options = Options(board="nucleo_f446re", budget={"ram": 1000})
     assert (options.target, options.budget) == ("cortex-m4", {"ram": 1000, "weights": 512 << 10})

@@ -2,8 +2,8 @@
 
 Invariant: every fact stands in a TOML file of this folder, which names its source; a name leads to one board, or the
 boards that it could mean have the same core and memories, or it is refused with those that it could mean. A chip
-belongs to the family whose name it begins with (`families.toml`), and a family has a core (`cores.toml`), which says
-for which target code is written.
+belongs to the family whose name it begins with (`families.toml`, `other_families.toml`), and a family has a core
+(`cores.toml`), which says for which target code is written; or it stands in `no_families.toml`, which says why not.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from mccompile.base.errors import Problem, WrongUse
 from mccompile.targets.processors import named_processor
 
 _FOLDER = Path(__file__).resolve().parent
-_NO_BOARDS = ("cores", "families")
+_NO_BOARDS = ("cores", "families", "other_families", "no_families")
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
 _CHIP, _STM32_PART = 8, 11  # letters that tell a chip from others; what follows those of an STM32 is its package
 _SHORT = re.compile(r"[a-z]{1,3}\d[a-z\d]{0,2}([a-z][a-z\d]([a-z]\d(tr)?)?)?")  # what follows `stm32`
 _MAKER = 4  # letters that chips of one maker have in common
+_KIT = re.compile(r"^(lp|launchxl|frdm|evk|ek|nucleo|kit|cy8ckit|cy8cproto|evb|numaker)(?=[a-z]+\d)")
 _OWN = ("nucleo", "disco", "ek_", "frdm", "lpcxpresso")  # how boards of the makers of chips are called
+_NAMELESS = "`mccompile boards WORD` looks for one; of any other chip name the core, such as --target cortex-m33"
 _SHOWN = 4  # boards that a message names
 _FEW = 3  # boards that are named instead of the command that lists them
 _WORD = 3  # letters that are looked for inside of names
@@ -89,7 +91,27 @@ def cores() -> dict[str, Core]:
 @cache
 def families() -> dict[str, Core]:
     """The core of each family of chips, by how the names of its chips begin."""
-    return {start: cores()[core] for start, core in _read("families").items()}
+    by_core = {start: core for core, starts in _read("other_families").items() for start in starts}
+    return {start: cores()[core] for start, core in (_read("families") | by_core).items()}
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """Chips for which no code is written."""
+
+    what: str
+    why: str
+    instead: str
+    starts: tuple[str, ...]
+
+
+def unwritten(name: str) -> Unwritten | None:
+    """What keeps code from chips that begin like that; None where nothing does."""
+    if core_of(name) is not None:
+        return None
+    letters = _letters(name)
+    known = (Unwritten(**table) for table in _read("no_families").values())
+    return next((each for each in known if letters.startswith(tuple(each.starts))), None)
 
 
 @cache
@@ -101,19 +123,20 @@ def boards() -> dict[str, Board]:
 
 
 def family(chip: str) -> tuple[str, Core] | None:
-    """The family that a chip belongs to, or that is called so."""
+    """The family that a chip belongs to, or that is called so; of a kit that of its chip."""
     letters = _chip_letters(chip)
     starts = [start for start in families() if letters.startswith(start)]
     longer = [start for start in families() if len(letters) > _WORD and start.startswith(letters)]
     start = max(starts, key=len, default=longer[0] if len(longer) == 1 else "")
-    return (start, families()[start]) if start else None
+    on_kit = _KIT.sub("", letters)
+    return (start, families()[start]) if start else family(on_kit) if on_kit != letters else None
 
 
 def find(name: str) -> Board:
     """The board or chip of that name."""
     found = _meant(name)
     if not found:
-        raise _unknown(name)
+        raise WrongUse(unknown(name))
     told_apart = {board.memories: board for board in reversed(found)}
     if len(told_apart) > 1:
         several = list(reversed(told_apart.values()))
@@ -126,8 +149,9 @@ def find(name: str) -> Board:
 
 
 def search(word: str) -> list[Board]:
-    """Those whose names, chip or core hold that word; the nearest ones where none does."""
-    return _holding(word) or _near(word)
+    """Those whose names, chip or core hold that word; the nearest ones where none does, but for what is known."""
+    known = family(word) or unwritten(word)
+    return _holding(word) or ([] if known else _near(word))
 
 
 def core_of(name: str) -> Core | None:
@@ -214,24 +238,26 @@ def shown(size: int) -> str:
     return f"{size // _UNITS[unit]}{unit}" if unit else str(size)
 
 
-def _unknown(name: str) -> WrongUse:
-    known = family(name)
+def unknown(name: str, where: str = "--board") -> Problem:
+    known, strange = family(name), unwritten(name)
+    if strange is not None:
+        return Problem(f"no code is written for {name}", where, f"{strange.what}: {strange.why}", strange.instead)
     if known is not None:
         start, core = known
         why = f"the catalogue has no such board or chip; {start} is a family with {core.name}"
         some = ", ".join(board.key for board in _of_family(name)[:_SHOWN])
         fix = f"its boards are {some} (`mccompile boards {start}`)" if some else ""
         alone = f"without one: --target {core.target} --budget ram=96K"
-        return WrongUse(Problem(f"unknown board {name!r}", "--board", why, "; ".join(filter(None, (fix, alone)))))
+        return Problem(f"unknown board {name!r}", where, why, "; ".join(filter(None, (fix, alone))))
     processor = named_processor(name)
     if processor is not None and (processor.target == name or not listed(name)):
         why = f"{name}: {processor.what}; boards and chips have names of their own"
         fix = f"did you mean --target {processor.target}?"
-        return WrongUse(Problem(f"unknown board {name!r}", "--board", why, fix))
+        return Problem(f"unknown board {name!r}", where, why, fix)
     near = [board.key for board in _near(name)]
     why = f"none of {len(boards())} boards and chips is called so"
-    fix = f"did you mean --board {' or --board '.join(near)}?" if near else "`mccompile boards WORD` looks for one"
-    return WrongUse(Problem(f"unknown board {name!r}", "--board", why, listed(name) or fix))
+    fix = f"did you mean --board {' or --board '.join(near)}?" if near else _NAMELESS
+    return Problem(f"unknown board {name!r}", where, why, listed(name) or fix)
 
 
 def _near(name: str) -> list[Board]:
@@ -243,7 +269,7 @@ def _near(name: str) -> list[Board]:
 def _letters(name: str) -> str:
     """A name without what people write in different ways."""
     letters = re.sub(r"[^a-z0-9]", "", name.lower())
-    return letters.removeprefix("at") if re.match(r"atsam[cdelrsv]", letters) else letters
+    return letters.removeprefix("at") if letters.startswith("atsam") else letters
 
 
 def _chip_letters(name: str) -> str:
