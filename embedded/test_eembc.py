@@ -15,7 +15,7 @@ from onnx import ModelProto
 from benchmarks.mlperf_tiny import emulated, measured
 from mccompile.cli import run
 from mccompile.measure.eembc import BENCHMARKS
-from mccompile.measure.mlperf_runner import Board, BoardError, session
+from mccompile.measure.mlperf_runner import Board, BoardError, Detections, detections, session
 from mccompile.toolchain.serial_line import Port
 from mccompile.toolchain.tools import missing
 from tests.passes.stream.pushed import floats, model
@@ -152,6 +152,38 @@ def test_a_session_of_the_larger_resnet(tmp_path: Path) -> None:
     found = measured("ic02", tmp_path / "resnet.onnx", "nucleo_l4r5zi", 1, 1, tmp_path)
     assert (found["model"], found["accuracy"]) == ("ic02", 1.0)
     assert 20_000 < float(found["microseconds"]) < 30_000
+
+
+STREAM = model(  # of samples, as a front end and a network in one
+    "(int16[1,1,20] x) => (int8[1,3] y) { r = Cast<to=1>(x) c = Conv(r, w) f = Flatten(c)"
+    " y = QuantizeLinear(f, so, zo) }",
+    w=floats(3, 1, 20) / 4, so=np.array(8, np.float32), zo=np.array(-5, np.int8),
+)  # fmt: skip
+
+
+def test_a_stream_is_heard_between_start_and_stop(tmp_path: Path) -> None:
+    """Samples of a push come over the line, where the runner's interface board would play them."""
+    onnx.save(STREAM, tmp_path / "m.onnx")
+    out, x = tmp_path / "out", np.random.default_rng(3).integers(-300, 300, 80).astype(np.int16)
+    assert run([str(tmp_path / "m.onnx"), "-o", str(out), "--target", "cortex-m4", "--stream", "x=2,hop=8"]) == 0
+    assert run(["serve", str(out), "--mlperf-tiny", "sww"]) == 0
+    session = onnxruntime.InferenceSession(STREAM.SerializeToString())
+    windows = [x[end - 20 : end].reshape(1, 1, 20) for end in range(24, 81, 8)]
+    wanted = [int(session.run(None, {"x": window})[0][0, 0]) for window in windows]
+    with served(firmware(out, tmp_path, flags=["-Werror", "-Wall"], entry="eembc")) as port:
+        line = Port(port).open()
+        board = Board(line)
+        assert board.ask("stop") == ["It does not listen."]
+        for _ in range(2):  # a start forgets what was before
+            found = board.listen([part.tobytes() for part in x.reshape(-1, 8)])
+            assert len(found) == 10 and np.abs(np.subtract(found[2:], wanted)).max() <= 1
+        assert board.named() == ("mccompile", "sww01")
+        line.close()
+
+
+def test_detections_are_counted_as_the_runner_does() -> None:
+    scores = [116 if at in (9, 12, 30, 31, 45) else 115 for at in range(60)]
+    assert detections(scores, 0.1, [(0.8, 0.9), (2.0, 2.05)]) == Detections(hits=1, missed=1, false=2)
 
 
 def test_models_of_another_form_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

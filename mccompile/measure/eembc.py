@@ -38,6 +38,8 @@ BENCHMARKS = {
     "sww": Benchmark("sww01", "integers"),
 }
 
+_LISTENER = "sww01"  # which may run on a stream of samples
+
 _HEADER = """/* NAME_eembc.h: answers the runner of MLPerf Tiny, as the model @MODEL@. */
 #ifndef GUARD_EEMBC_H
 #define GUARD_EEMBC_H
@@ -72,13 +74,13 @@ static MCC_ALIGNED(GUARD_ARENA_ALIGN) uint8_t arena[GUARD_ARENA_BYTES];
 static NAME_model model;
 static mcc_eembc board;
 static MCC_ALIGNED(8) uint8_t buffer[@SENT@];
-
+@STREAM@
 static mcc_status infer(const uint8_t *bytes, uint32_t count)
 {
     @TYPE@ *const to = NAME_input_@SYMBOL@(&model);
     if (count != sizeof buffer) return MCC_ERR_SIZE;
 @LOAD@
-    return NAME_run(&model);
+    return @RUN@;
 }
 
 static float real(uint32_t at) { return @REAL@; }
@@ -95,7 +97,7 @@ mcc_status NAME_eembc(int (*read)(void *stream), void (*write)(void *stream, con
     board.infer = infer;
     board.result_count = @COUNT@;
     board.result = @GIVES@;
-    board.write = write;
+@LISTENS@    board.write = write;
     board.microseconds = microseconds;
     board.pin = pin;
     board.stream = stream;
@@ -128,6 +130,27 @@ static float distance(uint32_t at)
 """
 
 
+_STREAM = """
+/* Of a push: the first score of the last ones. */
+static int8_t activations[@HEARD@];
+
+static mcc_status push(void)
+{
+    const mcc_status status = NAME_push(&model);
+    return status == MCC_MORE ? MCC_OK : status; /* as long as it warms up */
+}
+
+static mcc_status forget(void) { return NAME_reset(&model); }
+static int32_t stored(uint32_t at) { return NAME_output_@MADE@(&model)[at]; }
+"""
+_LISTENS = """    board.forget = forget;
+    board.stored = stored;
+    board.activations = activations;
+    board.most = (uint32_t)sizeof activations;
+"""
+_HEARD = 4096  # pushes; 2 minutes of the streaming wake word
+
+
 def with_scales(content: Mapping[str, Any]) -> frozenset[str]:
     """Inputs and outputs of which a model's header has a scale, by its report: one for all elements."""
     found = [entry for entry in (*content["inputs"], *content["outputs"]) if entry.get("quantized")]
@@ -150,6 +173,11 @@ def eembc_files(report: Report, benchmark: str, quantized: frozenset[str]) -> di
         "LOAD": _load(asked, given),
         "REAL": real,
         "GIVES": "distance" if asked.rebuilds else "real",
+        "RUN": "push()" if report.warm_up else "NAME_run(&model)",
+        "STREAM": _STREAM if report.warm_up else "",
+        "LISTENS": _LISTENS if report.warm_up else "",
+        "HEARD": f"{_HEARD}",
+        "MADE": made.symbol,
         "COUNT": "1u" if asked.rebuilds else "@OUT@_COUNT",
         "SENT": f"{_bytes_sent(asked, given)}u",
         "TYPE": given.dtype.storage_c,
@@ -170,7 +198,7 @@ def eembc_files(report: Report, benchmark: str, quantized: frozenset[str]) -> di
 
 
 def _bytes_sent(asked: Benchmark, given: Tensor) -> int:
-    return given.nbytes // (given.dtype.bits // 8) * (4 if asked.sends == "floats" else 1)
+    return given.nbytes // (given.dtype.bits // 8) * 4 if asked.sends == "floats" else given.nbytes
 
 
 def _load(asked: Benchmark, given: Tensor) -> str:
@@ -185,12 +213,15 @@ def _load(asked: Benchmark, given: Tensor) -> str:
 
 def _refuse(report: Report, asked: Benchmark, quantized: frozenset[str]) -> None:
     tensors = (*report.inputs, *report.outputs)
-    bytes_only = [tensor for tensor in report.inputs if str(tensor.dtype) not in ("i8", "u8")]
+    listens = bool(report.warm_up) and asked.model == _LISTENER
+    samples = ("i16",) if listens else ()
+    bytes_only = [tensor for tensor in report.inputs if str(tensor.dtype) not in ("i8", "u8", *samples)]
     reasons = {
         "it has not one input and one output": len(report.inputs) != 1 or len(report.outputs) != 1,
         "it is a module": bool(report.module),
         "it has several arenas": len(report.arenas) > 1,
-        "it keeps state between runs": bool(report.states or report.state_bytes),
+        "it keeps state between runs": bool(report.states or report.state_bytes) and not listens,
+        "its scores are no bytes": listens and any(str(t.dtype) not in ("i8", "u8") for t in report.outputs),
         "it learns": bool(report.phases),
         "sizes are known only at run time": not all(tensor.is_static for tensor in tensors),
         "its input or output lies outside the arena": any(tensor.room for tensor in tensors),
@@ -200,7 +231,9 @@ def _refuse(report: Report, asked: Benchmark, quantized: frozenset[str]) -> None
             for tensor in (report.outputs if asked.sends != "floats" else tensors)
         ),
         "it gives neither floats nor bytes": any(str(t.dtype) not in ("f32", "i8", "u8") for t in report.outputs),
-        "its input is neither floats nor bytes": any(str(t.dtype) not in ("f32", "i8", "u8") for t in report.inputs),
+        "its input is neither floats nor bytes": any(
+            str(tensor.dtype) not in ("f32", "i8", "u8", *samples) for tensor in report.inputs
+        ),
         "its output has not the size of its input": asked.rebuilds
         and [t.shape[1:] for t in report.inputs] != [t.shape[1:] for t in report.outputs],
     }

@@ -20,6 +20,7 @@ from .eembc import Benchmark
 
 PIECE = 31  # bytes of a command `db`
 PATIENCE = 60.0  # seconds that a board may be silent
+DETECTED, LATE = 115, 1.0  # of the first score as int8; seconds
 _READY = "m-ready"
 
 
@@ -89,6 +90,18 @@ class Board:
         return Inference(scores, spent)
 
 
+    def listen(self, pushes: Sequence[bytes]) -> list[int]:
+        """What the board says of each push of samples, from a start to a stop; the runner's interface board plays
+        them where this sends them."""
+        self.ask("stop")
+        self.ask("start")
+        for samples in pushes:
+            self.load(samples)
+            _said("m-activations-", self.ask("extract_uart_stream"))
+        told = re.search(r"target activations:\s*\[(.*)\]", " ".join(self.ask("stop")))
+        return [int(each) for each in told[1].split(",")] if told else []
+
+
 def _said(before: str, lines: Sequence[str]) -> str:
     found = [match[1] for line in lines if (match := re.fullmatch(rf"{re.escape(before)}\[(.*)\]", line))]
     if len(found) != 1:
@@ -120,6 +133,26 @@ def accuracy(scores: Sequence[Sequence[float]], labels: Sequence[int]) -> float:
     values, odd = np.array(scores)[:, 0], np.array(labels, bool)
     above = values[odd][:, None] - values[~odd][None, :]
     return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+@dataclass(frozen=True)
+class Detections:
+    hits: int
+    missed: int
+    false: int
+
+
+def detections(activations: Sequence[int], seconds: float, words: Sequence[tuple[float, float]]) -> Detections:
+    """As the runner counts them: a word is heard up to a second behind its end, and what is heard elsewhere counts once
+    a second. `seconds`: of a push; `words`: when they begin and end."""
+    times = [seconds * (at + 1) for at, score in enumerate(activations) if score > DETECTED]
+    hit = [any(begin <= when <= end + LATE for when in times) for begin, end in words]
+    elsewhere = [when for when in times if not any(begin <= when <= end + LATE for begin, end in words)]
+    last, false = -np.inf, 0
+    for when in elsewhere:
+        if when > last + LATE:
+            last, false = when, false + 1
+    return Detections(sum(hit), len(hit) - sum(hit), false)
 
 
 def session(

@@ -2,6 +2,7 @@
  * runs that are timed, results. A command ends with %, an answer with m-ready.
  *
  *     name  profile  timestamp  help  db load N  db HEX  db print  infer N [W]  results
+ *     start  stop  extract_uart_stream (of a network that runs on a stream: samples of a push come by db)
  *
  * Performance is measured by the program's clock, energy by a pin that falls where a clock would be read.
  *
@@ -32,6 +33,13 @@ typedef struct mcc_eembc {
     uint32_t (*microseconds)(void *stream);
     void (*pin)(void *stream, int level); /* for energy: holds 0 for a microsecond or more; NULL: performance */
     void *stream;
+    /* Of a network that runs on a stream of samples, else NULL: what forgets those so far; a score as it is stored;
+     * and where the first one of each push goes between start and stop, as long as there is room. */
+    mcc_status (*forget)(void);
+    int32_t (*stored)(uint32_t at);
+    int8_t *activations;
+    uint32_t most, heard; /* of them */
+    int listens;
     uint32_t wanted, filled; /* bytes of the buffer */
     uint32_t length;         /* of the command so far */
     char command[MCC_EEMBC_COMMAND + 1u];
@@ -239,6 +247,60 @@ MCC_INLINE void mcc_eembc_buffer(mcc_eembc *e, char *rest)
     }
 }
 
+MCC_INLINE void mcc_eembc_integer(mcc_eembc *e, int32_t value)
+{
+    if (value < 0) mcc_eembc_put(e, "-");
+    mcc_eembc_number(e, value < 0 ? 0u - (uint32_t)value : (uint32_t)value, 1u);
+}
+
+MCC_INLINE void mcc_eembc_start(mcc_eembc *e)
+{
+    if (e->listens) {
+        mcc_eembc_put(e, "It listens already.\r\n");
+    } else if (e->forget() != MCC_OK) {
+        mcc_eembc_put(e, "e-[The stream cannot begin]\r\n");
+    } else {
+        e->listens = 1;
+        e->heard = 0u;
+        mcc_eembc_put(e, "Listening.\r\n");
+        mcc_eembc_timestamp(e);
+    }
+}
+
+/* The runner takes what stands in brackets behind the words. */
+MCC_INLINE void mcc_eembc_stop(mcc_eembc *e)
+{
+    uint32_t i;
+    if (!e->listens) {
+        mcc_eembc_put(e, "It does not listen.\r\n");
+        return;
+    }
+    e->listens = 0;
+    mcc_eembc_timestamp(e);
+    mcc_eembc_put(e, "Streaming stopped.\r\n");
+    if (e->heard == 0u) return;
+    mcc_eembc_put(e, "target activations: \r\n[");
+    for (i = 0u; i < e->heard; ++i) {
+        if (i != 0u) mcc_eembc_put(e, i % 16u == 0u ? ",\r\n" : ",");
+        mcc_eembc_integer(e, e->activations[i]);
+    }
+    mcc_eembc_put(e, "]\r\n");
+}
+
+/* A push, whose samples are in the buffer. */
+MCC_INLINE void mcc_eembc_push(mcc_eembc *e)
+{
+    uint32_t i;
+    if (!mcc_eembc_runs(e, 1u)) return;
+    if (e->listens && e->heard < e->most) e->activations[e->heard++] = (int8_t)e->stored(0u);
+    mcc_eembc_put(e, "m-activations-[");
+    for (i = 0u; i < e->result_count; ++i) {
+        if (i != 0u) mcc_eembc_put(e, ", ");
+        mcc_eembc_integer(e, e->stored(i));
+    }
+    mcc_eembc_put(e, "]\r\n");
+}
+
 MCC_INLINE void mcc_eembc_act(mcc_eembc *e)
 {
     char *rest = e->command;
@@ -262,6 +324,12 @@ MCC_INLINE void mcc_eembc_act(mcc_eembc *e)
         mcc_eembc_infer(e, rest);
     } else if (strcmp(word, "results") == 0) {
         mcc_eembc_results(e);
+    } else if (e->forget != NULL && strcmp(word, "start") == 0) {
+        mcc_eembc_start(e);
+    } else if (e->forget != NULL && strcmp(word, "stop") == 0) {
+        mcc_eembc_stop(e);
+    } else if (e->forget != NULL && strcmp(word, "extract_uart_stream") == 0) {
+        mcc_eembc_push(e);
     } else {
         mcc_eembc_put(e, "e-[Unknown command: ");
         mcc_eembc_put(e, word);
