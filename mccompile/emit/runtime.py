@@ -13,7 +13,7 @@ from pathlib import Path
 from ..base.discovery import data_folder
 
 VERSION = 1  # MCC_RUNTIME_VERSION of mcc.h
-WORKERS = ("mcc_pool.h", "mcc_openmp.h")  # for models that workers share
+WORKERS = ("mcc_pool.h", "mcc_openmp.h", "mcc_cores.h")  # for models that workers share
 _LINE, _END = '#include "', '"'
 
 

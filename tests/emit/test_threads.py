@@ -20,12 +20,22 @@ from mccompile.toolchain.run import Model
 from tests.emit.test_generated_c import STRICT
 from tests.small_models import floats, model, node, save
 
-RUNTIME = ("runtime/mcc_pool.h", "runtime/mcc_openmp.h")
+RUNTIME = ("runtime/mcc_pool.h", "runtime/mcc_openmp.h", "runtime/mcc_cores.h")
 PROGRAM = """
 #include <stdio.h>
 #include <string.h>
 #include "shared.h"
 #include "mcc_pool.h"
+#include "mcc_cores.h"
+
+static mcc_cores both;
+
+static void *second_core(void *unused)
+{
+    (void)unused;
+    mcc_cores_work(&both);
+    return NULL;
+}
 
 static MCC_ALIGNED(SHARED_ARENA_ALIGN) uint8_t arena[SHARED_ARENA_BYTES];
 static float alone[SHARED_OUTPUT_Y_COUNT];
@@ -45,6 +55,7 @@ static int differs(shared_model *m)
 int main(void)
 {
     mcc_pool pool;
+    pthread_t core;
     shared_model m;
     if (shared_init(&m, arena, sizeof arena, shared_weights, shared_weights_bytes) != MCC_OK) return 1;
     (void)differs(&m);
@@ -55,7 +66,13 @@ int main(void)
         if (differs(&m)) return 4;
     }
     mcc_pool_stop(&pool);
-    return 0;
+    if (pthread_create(&core, NULL, second_core, NULL) != 0) return 5;
+    if (shared_set_parallel(&m, mcc_cores_for, &both) != MCC_OK) return 6;
+    for (int run = 0; run < 20; run++) {
+        if (differs(&m)) return 7;
+    }
+    mcc_cores_stop(&both);
+    return pthread_join(core, NULL);
 }
 """
 

@@ -1,0 +1,91 @@
+"""Two cores of a board without an operating system share the steps of a model: two Cortex-M33 that run code for M0+,
+which has no instructions but loads and stores for that."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mccompile.driver import Options, compile
+from mccompile.targets import api
+from mccompile.toolchain import emulate
+from mccompile.toolchain.boards import BOARDS, linker_script
+from mccompile.toolchain.tools import missing
+from tests.small_models import save
+from tests.small_quantized import convolutions
+
+pytestmark = pytest.mark.skipif(bool(missing(["arm-none-eabi-gcc", "qemu-system-arm"])), reason="needs a board")
+PROGRAM = """
+#include <string.h>
+#include "board.h"
+#include "cores.h"
+#include "mcc_cores.h"
+
+#define INITSVTOR1 (*(volatile uint32_t *)0x50021114) /* where the second core's vectors are */
+#define CPUWAIT (*(volatile uint32_t *)0x50021118)    /* which cores wait */
+
+static MCC_ALIGNED(CORES_ARENA_ALIGN) uint8_t arena[CORES_ARENA_BYTES];
+static int8_t alone[CORES_OUTPUT_Y_COUNT];
+static cores_model m;
+static mcc_cores both;
+static uint64_t stack[512];
+static volatile uint32_t started;
+
+static void second(void)
+{
+    started = 1u;
+    mcc_cores_work(&both);
+    for (;;) {
+    }
+}
+
+static const struct {
+    void *stack;
+    void (*reset)(void);
+} vectors MCC_ALIGNED(512) = {stack + 512, second};
+
+static int differs(void)
+{
+    for (size_t i = 0; i < CORES_INPUT_X_COUNT; i++) cores_input_x(&m)[i] = (int8_t)(i * 7u);
+    return cores_run(&m) != MCC_OK || memcmp(alone, cores_output_y(&m), sizeof alone) != 0;
+}
+
+int main(void)
+{
+    if (cores_init(&m, arena, sizeof arena, cores_weights, cores_weights_bytes) != MCC_OK) return 1;
+    (void)differs();
+    memcpy(alone, cores_output_y(&m), sizeof alone);
+    if (differs()) return 2;
+    INITSVTOR1 = (uint32_t)(uintptr_t)&vectors;
+    CPUWAIT = 0u;
+    while (!started) {
+    }
+    if (cores_set_parallel(&m, mcc_cores_for, &both) != MCC_OK) return 3;
+    for (int run = 0; run < 3; run++) {
+        if (differs()) return 4;
+    }
+    if (both.done == 0u || both.done != both.asked) return 5;
+    mcc_cores_stop(&both);
+    return 0;
+}
+"""
+
+
+def test_a_second_core_shares_steps(tmp_path: Path) -> None:
+    made = save(convolutions(24, [(8, 3, 1), (0, 3, 1), (16, 1, 1), (16, 3, 2)]), tmp_path)
+    package = compile(made, Options(target="cortex-m0", prefer="time", threads=2, name="cores"))
+    assert sum(step.shared is not None for step in package.plan.steps()) > 1
+    package.write(tmp_path / "out")
+    (tmp_path / "program.c").write_text(PROGRAM)
+    (tmp_path / "board.ld").write_text(linker_script(BOARDS["mps2-an505"], "cores_weights.o"))  # an521's are the same
+    board, sources = Path(emulate.__file__).parent / "board", sorted((tmp_path / "out").glob("cores*.c"))
+    flags = [*api.load("cortex-m0").cflags, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror"]
+    folders = [f"-I{folder}" for folder in (tmp_path / "out", tmp_path / "out" / "runtime", board)]
+    linking = ["-nostartfiles", "--specs=nano.specs", "-T", str(tmp_path / "board.ld"), "-o", str(tmp_path / "program")]
+    files = [str(tmp_path / "program.c"), str(board / "bare.c"), *map(str, sources)]
+    subprocess.run(["arm-none-eabi-gcc", *flags, *folders, *files, *linking], check=True)
+    machine = ["qemu-system-arm", "-M", "mps2-an521", "-display", "none", "-semihosting", "-kernel"]
+    done = subprocess.run([*machine, str(tmp_path / "program")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
