@@ -6,6 +6,7 @@ missing=
 need() { command -v "$1" >/dev/null || missing="$missing $2"; }
 need gcc "gcc libc6-dev"
 need cppcheck "cppcheck"
+need frama-c "frama-c-base"
 need cmake "cmake"
 need cargo "cargo"
 need /usr/bin/rustc "cargo rustc"

@@ -19,7 +19,9 @@ from ..emit.files import Files
 from ..emit.folder import MARK, with_report
 from ..emit.package import Package
 from ..frontend.listed import Listed
+from ..targets.api import Target
 from . import check_calls, check_memory, check_owners, check_ranges, check_stack, check_trace
+from .eva import eva
 from .memory import memory_certificate
 from .page import page
 from .ranges import ranges_certificate
@@ -38,14 +40,16 @@ def evidence(
     command: str,
     nodes: Sequence[Listed],
     stack: Mapping[str, Any] | str,
+    target: Target,
 ) -> Files:
     """All files. `contents`: of the model's file; `command`: that makes the folder again. `nodes`:
-    of the file. `stack`: its certificate, or why there is none."""
+    of the file. `stack`: its certificate, or why there is none. `target`: what the package is for."""
     digest = hashlib.sha256(contents).hexdigest()
     code = {path: package.files[path] for path in package.files}
     memory = checked(package)
     traced = checked_trace(package, nodes, memory)
     ranges = checked_ranges(package, memory)
+    driver = eva(package, target)
     bill = sbom(package.plan.prefix, code, model, digest)
     about = {
         "mccompile": __version__,
@@ -54,13 +58,15 @@ def evidence(
         "identity": package.identity.hex(),
         "command": command,
         "options": json.loads(code[MARK]).get("options", {}),
-        "not_run": not_run() | ({"stack": stack} if isinstance(stack, str) else {}),
+        "not_run": not_run() | {name: why for name, why in (("stack", stack), ("eva", driver)) if isinstance(why, str)},
+        **({} if isinstance(driver, str) else {"eva": driver[1]}),
     }
     texts = {
         "memory.json": _json(memory),
         "trace.json": _json(traced),
         "ranges.json": _json(ranges),
         **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack))}),
+        **({} if isinstance(driver, str) else {"eva.c": driver[0], "run_eva.py": _own("run_eva.py")}),
         "sbom.spdx.json": _json(bill),
         "evidence.json": _json(about),
         **{f"schemas/{name}": _own(f"schemas/{name}") for name in SCHEMAS},

@@ -24,6 +24,7 @@ _PACKAGES = {
     "qemu-arm": "qemu-user",
     "qemu-riscv64": "qemu-user",
     "node": "nodejs",
+    "frama-c": "frama-c-base",
     "gcc": "gcc",
     "cc": "gcc libc6-dev",
 }

@@ -29,6 +29,12 @@
 #else
 #define MCC_FLOAT_KNOWN(b) 0
 #endif
+/* Not NaN, where a comparison says so already: Frama-C wants to be told. */
+#ifdef __FRAMAC__
+#define MCC_FLOAT_NUMBER(x) ((x) == (x))
+#else
+#define MCC_FLOAT_NUMBER(x) 1
+#endif
 #define MCC_FLOAT_CHOICE(NAME, type, BEFORE, NOT_BEFORE)                                                               \
     MCC_INLINE type NAME(type a, type b)                                                                               \
     {                                                                                                                  \
@@ -54,7 +60,7 @@
         const type size = fabs##f(x);                                                                                  \
         integer near;                                                                                                  \
         type rest;                                                                                                     \
-        if (!(size < whole)) return x;                                                                                 \
+        if (!(MCC_FLOAT_NUMBER(size) && size < whole)) return x;                                                       \
         near = (integer)size;                                                                                          \
         rest = size - (type)near;                                                                                      \
         near += (integer)(rest > (type)0.5 || (!(rest < (type)0.5) && (near & 1) != 0));                               \
@@ -74,11 +80,11 @@ MCC_FLOAT(f64, double, , int64_t, 4503599627370496.0)
 #define MCC_FLOAT_TO_WORD(T, type, bits, half, full)                                                                   \
     MCC_INLINE int##bits##_t mcc_##T##_to_i##bits(type x)                                                              \
     {                                                                                                                  \
-        return x >= -(half) && x < (half) ? (int##bits##_t)x : INT##bits##_MIN;                                        \
+        return MCC_FLOAT_NUMBER(x) && x >= -(half) && x < (half) ? (int##bits##_t)x : INT##bits##_MIN;                 \
     }                                                                                                                  \
     MCC_INLINE uint##bits##_t mcc_##T##_to_u##bits(type x)                                                             \
     {                                                                                                                  \
-        if (x >= (half)) return x < (full) ? (uint##bits##_t)x : 0u;                                                   \
+        if (x >= (half)) return MCC_FLOAT_NUMBER(x) && x < (full) ? (uint##bits##_t)x : 0u;                            \
         return (uint##bits##_t)mcc_##T##_to_i##bits(x);                                                                \
     }
 
@@ -95,6 +101,7 @@ MCC_FLOAT_TO_INT(f64, double, )
 
 #undef MCC_FLOAT_CHOICE
 #undef MCC_FLOAT_KNOWN
+#undef MCC_FLOAT_NUMBER
 #undef MCC_FLOAT
 #undef MCC_FLOAT_TO_WORD
 #undef MCC_FLOAT_TO_INT

@@ -112,6 +112,7 @@ MCC_INLINE uint32_t mcc_crc32(uint32_t crc, const uint8_t *p, size_t count)
  * where 512 bytes of tables do not matter. Line k of these is what half a byte comes to after k more of zero. */
 MCC_INLINE uint32_t mcc_crc32_of_many(uint32_t crc, const uint8_t *p, size_t count)
 {
+    size_t whole = 0; /* of words */
 #if defined(MCC_CRC_TABLE) && !defined(MCC_CRC32)
     static const uint32_t table[256] = {
         0x00000000u, 0x77073096u, 0xEE0E612Cu, 0x990951BAu, 0x076DC419u, 0x706AF48Fu, 0xE963A535u, 0x9E6495A3u,
@@ -147,9 +148,10 @@ MCC_INLINE uint32_t mcc_crc32_of_many(uint32_t crc, const uint8_t *p, size_t cou
         0xBDBDF21Cu, 0xCABAC28Au, 0x53B39330u, 0x24B4A3A6u, 0xBAD03605u, 0xCDD70693u, 0x54DE5729u, 0x23D967BFu,
         0xB3667A2Eu, 0xC4614AB8u, 0x5D681B02u, 0x2A6F2B94u, 0xB40BBE37u, 0xC30C8EA1u, 0x5A05DF1Bu, 0x2D02EF8Du,
     };
+    whole = count / 4u * 4u;
     crc = ~crc;
-    for (; count >= 4u; count -= 4u, p += 4) {
-        crc ^= mcc_read_u32(p);
+    for (size_t i = 0; i < whole; i += 4u) {
+        crc ^= mcc_read_u32(&p[i]);
         crc = crc >> 8 ^ table[crc & 255u];
         crc = crc >> 8 ^ table[crc & 255u];
         crc = crc >> 8 ^ table[crc & 255u];
@@ -175,16 +177,17 @@ MCC_INLINE uint32_t mcc_crc32_of_many(uint32_t crc, const uint8_t *p, size_t cou
         {0x00000000u, 0xB8BC6765u, 0xAA09C88Bu, 0x12B5AFEEu, 0x8F629757u, 0x37DEF032u, 0x256B5FDCu, 0x9DD738B9u,
          0xC5B428EFu, 0x7D084F8Au, 0x6FBDE064u, 0xD7018701u, 0x4AD6BFB8u, 0xF26AD8DDu, 0xE0DF7733u, 0x58631056u},
     };
+    whole = count / 4u * 4u;
     crc = ~crc;
-    for (; count >= 4u; count -= 4u, p += 4) {
-        const uint32_t word = crc ^ mcc_read_u32(p);
+    for (size_t i = 0; i < whole; i += 4u) {
+        const uint32_t word = crc ^ mcc_read_u32(&p[i]);
         crc = table[7][word & 15u] ^ table[6][word >> 4 & 15u] ^ table[5][word >> 8 & 15u] ^
               table[4][word >> 12 & 15u] ^ table[3][word >> 16 & 15u] ^ table[2][word >> 20 & 15u] ^
               table[1][word >> 24 & 15u] ^ table[0][word >> 28];
     }
     crc = ~crc;
 #endif
-    return mcc_crc32(crc, p, count);
+    return mcc_crc32(crc, &p[whole], count - whole);
 }
 
 /* Checks a blob of `bytes` bytes from its first to its last, and sets `*data` to its data section. `identity` is that

@@ -1,0 +1,29 @@
+"""The program that Frama-C/Eva looks at, for `run_eva.py`: one that knows nothing of its inputs and states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..base.dtypes import string
+from ..emit.blob import Carrier
+from ..emit.model import model_context
+from ..emit.package import Package
+from ..emit.render import render_c
+from ..targets.api import Target
+
+_DRIVER = Path(__file__).parent / "eva.c.j2"
+
+
+def eva(package: Package, target: Target) -> tuple[str, Mapping[str, str]] | str:
+    """Its C and what `run_eva.py` has to know, or why there is none."""
+    plan = package.plan
+    if target.vector_bytes:
+        return f"Frama-C knows nothing of the vectors of {target.name}"
+    if f"{plan.prefix}_weights.c" not in package.files:
+        return "the weights are no part of the C"
+    if any(tensor.type.dtype is string for tensor in (*plan.inputs, *(state.tensor for state in plan.states))):
+        return "strings are addresses, which cannot be unknown"
+    context = model_context(plan, package.identity, package.weights_align, package.weights_bytes, Carrier.ARRAY)
+    machine = "gcc_x86_32" if target.pointer_bytes == 4 else "gcc_x86_64"  # sizes of types are what C knows of it
+    return render_c(_DRIVER, context).text, {"prefix": plan.prefix, "machine": machine}

@@ -1,0 +1,153 @@
+"""Runs Frama-C/Eva over the code of a folder of evidence: `python run_eva.py [FOLDER]`. Needs frama-c.
+
+Eva interprets C with sets of values: what it raises no alarm for happens in no run. `eva.c` is the program that it
+looks at. A copy of the code gets annotations `//@ loop unroll`, comments to a C compiler, at loops by whose turn
+something is decided: their turns are told apart, those of all other loops are taken together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+# Functions of numbers in C's library of which Frama-C has no contract: it takes them to read and write nothing else.
+_PURE = re.compile(r"(?:a?(?:cos|sin|tan)h?|erfc?|expm1|exp2|log1p|cbrt|copysign)f?")
+TURNS = 10000  # more than a loop that steers has
+_LOOP = re.compile(r"^([ \t]*)(for|while) (?=\()", re.M)
+_SUBSCRIPT = re.compile(r"\[[^][]*\]")
+_CHANGED = re.compile(r"(?<![\w.>\]])(\w+) (?:[-+*/]|<<|>>)?=(?!=)|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
+_DERIVED = re.compile(r"\s*(?:const )?(?:mcc_index|size_t|int|u?int32_t) (\w+) = (.*)", re.S)
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+_CONDITION = re.compile(r"\s*(?:else )?(?:if|while|for) (\(.*)", re.S)
+_CHOICE = re.compile(r"([^=,?:]*[^=,?:\s])\s*\?")
+
+
+def bracketed(text: str, at: int, begin: str, end: str) -> int:
+    """Behind what closes the bracket at `at`."""
+    depth = 0
+    while True:
+        depth += (text[at] == begin) - (text[at] == end)
+        at += 1
+        if depth == 0:
+            return at
+
+
+def loops(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """Where each begins, its indentation, what stands in its parentheses, and its body."""
+    for found in _LOOP.finditer(text):
+        if text[found.end() :].partition("\n")[0].endswith("\\"):
+            continue  # in a macro there are no annotations
+        begin = found.end()
+        end = bracketed(text, begin, "(", ")")
+        body = end + len(text[end:]) - len(text[end:].lstrip())
+        last = bracketed(text, body, "{", "}") if text[body] == "{" else text.index(";", body) + 1
+        yield found.start(), found[1], text[begin + 1 : end - 1], text[body:last]
+
+
+def steers(head: str, body: str) -> bool:
+    """Does a turn decide by its number what is done? A `while` counts by what its body makes of it."""
+    parts = head.split(";")
+    if len(parts) != 3:
+        return True
+    moved = {name for names in _CHANGED.findall(f"{parts[0]};{parts[2]}") for name in names if name}
+    if not parts[2].strip():
+        return True
+    statements = [_without_subscripts(each) for each in re.split(r"[;{}]", body)]
+    for _ in statements:
+        derived = {found[1] for found in map(_DERIVED.match, statements) if found and _names(found[2]) & moved}
+        if derived <= moved:
+            break
+        moved |= derived
+    return any(_names(text) & moved for each in statements for text in _conditions(each))
+
+
+def _conditions(statement: str) -> Iterator[str]:
+    """What a statement decides by."""
+    if found := _CONDITION.match(statement):
+        yield found[1]
+    if " = " not in statement and re.search(r" (?:<|<=|>|>=|!=) ", statement):
+        yield statement  # the second part of a `for`
+    yield from (found[1] for found in _CHOICE.finditer(statement))
+    yield from re.findall(r"(\w+)\)? %", statement)
+
+
+def _names(text: str) -> set[str]:
+    return set(_NAMES.findall(text))
+
+
+def _without_subscripts(text: str) -> str:
+    while (less := _SUBSCRIPT.sub("", text)) != text:
+        text = less
+    return text
+
+
+def annotated(text: str) -> str:
+    """The same C, and annotations."""
+    found, done = [], 0
+    for at, indent, head, body in loops(text):
+        if steers(head, body):
+            found += [text[done:at], f"{indent}//@ loop unroll {TURNS};\n"]
+            done = at
+    return "".join(found) + text[done:]
+
+
+def command(code: Path, machine: str, prefix: str) -> list[str]:
+    """Run in a folder with `eva.c` and the code. NaN and infinity are values like any other, and no alarm."""
+    sources = sorted(path.name for path in code.glob(f"{prefix}*.c") if not path.name.endswith("_main.c"))
+    opening = ",".join(f"{name}:{TURNS}" for name in (f"{prefix}_init", "mcc_blob_open", "mcc_check_arena", "main"))
+    return [
+        *("frama-c", "-machdep", machine, "-cpp-extra-args=-I. -Iruntime -DMCC_DSP_PORTABLE", "eva.c", *sources),
+        *("-kernel-warn-key", "*=inactive,annot:missing-spec=active", "-eva-warn-key", "*=feedback,alarm=active"),
+        *("-eva", "-eva-no-results", "-eva-no-print", "-warn-special-float", "none", "-eva-split-return", "full"),
+        *("-eva-slevel-function", opening),
+    ]
+
+
+def run(folder: Path) -> tuple[list[str], str]:
+    """What Eva raises, and how it sums up."""
+    about = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["eva"]
+    with tempfile.TemporaryDirectory() as temporary:
+        code = Path(temporary, "code")
+        shutil.copytree(folder / "code", code)
+        shutil.copy(folder / "eva.c", code)
+        for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):
+            if not path.name.endswith("_weights.c") and path.name not in ("main.c", "mcc_init.h"):
+                path.write_text(annotated(path.read_text(encoding="utf-8")), encoding="utf-8")
+        words, where = command(code, about["machine"], about["prefix"]), {**os.environ, "PWD": str(code)}
+        done = subprocess.run(words, cwd=code, env=where, capture_output=True, text=True, check=False)
+    if done.returncode or "ANALYSIS SUMMARY" not in done.stdout:
+        return [f"frama-c failed: {(done.stdout + done.stderr)[-2000:]}"], ""
+    unknown = set(re.findall(r"Neither code nor specification for function (\w+)", done.stdout))
+    if strange := [name for name in sorted(unknown) if not _PURE.fullmatch(name)]:
+        return [f"nothing is known of {', '.join(strange)}"], ""
+    alarms = re.findall(r"^\[eva:alarm\] ([^\n]*(?:\n  [^\n]*)*)", done.stdout, re.M)
+    left = re.search(r"^  (\d+) alarms? generated", done.stdout, re.M)
+    covered = re.search(r"\d+ statements reached \(out of \d+\): \d+% coverage", done.stdout)
+    told = [re.sub(r"\s+", " ", alarm) for alarm in alarms]
+    if (int(left[1]) if left else 0) != len(set(told)) and not told:
+        told = [f"{left[1] if left else 0} alarms that are not shown"]
+    if "Frama_C_show_each_done" not in done.stdout:
+        told.append("no run comes to its end")
+    return told, covered[0] if covered else ""
+
+
+def main(folder: Path) -> int:
+    if not shutil.which("frama-c"):
+        print("eva: not run, frama-c is not here (apt-get install frama-c-base)")
+        return 2
+    alarms, covered = run(folder)
+    for alarm in alarms:
+        print(f"eva: {alarm}")
+    print(f"eva: {len(alarms)} alarms, {covered}, {sum(os.times()[2:4]):.0f} s")
+    return int(bool(alarms))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent))

@@ -1,0 +1,96 @@
+"""What Frama-C/Eva says of generated code: nothing, but where the code is broken."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from onnx import ModelProto
+
+from embedded.models import classifier, depthwise, normalized, quantized, recurrent
+from mccompile import cli
+from mccompile.evidence import run_eva
+from mccompile.toolchain.tools import missing
+from tests import small_models
+
+needs_frama_c = pytest.mark.skipif(bool(missing(["frama-c"])), reason="needs frama-c")
+
+
+def folder_of(made: ModelProto, where: Path, target: str = "generic") -> Path:
+    model = small_models.save(made, where)
+    assert cli.run(["evidence", str(model), "-o", str(where / "out"), "--target", target]) == 0
+    return where / "out"
+
+
+def said(folder: Path) -> tuple[int, str]:
+    command = [sys.executable, "-I", str(folder / "run_eva.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+@needs_frama_c
+@pytest.mark.parametrize("made", [small_models.conv, depthwise, classifier, normalized, recurrent, quantized])
+def test_generated_code_raises_no_alarm(made: Callable[[], ModelProto], tmp_path: Path) -> None:
+    code, text = said(folder_of(made(), tmp_path))
+    assert code == 0 and "eva: 0 alarms" in text and "100% coverage" in text, text
+
+
+@needs_frama_c
+@pytest.mark.parametrize(
+    ("file", "good", "bad"),
+    [
+        ("neg_kernels.c", "i0 < 16", "i0 <= 16"),
+        ("neg_kernels.c", "-e0[i0]", "-e0[i0 - 1]"),
+        ("neg.c", "A(float, NEG_AT_Y)", "A(float, NEG_AT_Y + 4)"),
+    ],
+)
+def test_an_access_off_by_one_raises_an_alarm(file: str, good: str, bad: str, tmp_path: Path) -> None:
+    nodes = [small_models.node("Neg", "x", "y")]
+    folder = folder_of(small_models.model("neg", nodes, [("x", [16])], [("y", [16])]), tmp_path)
+    text = (folder / "code" / file).read_text()
+    assert good in text
+    (folder / "code" / file).write_text(text.replace(good, bad))
+    code, text = said(folder)
+    assert code == 1 and "neg_kernels.c" in text and "assert" in text, text
+
+
+@needs_frama_c
+def test_a_run_that_never_ends_well_proves_nothing(tmp_path: Path) -> None:
+    folder = folder_of(small_models.mlp(), tmp_path)
+    source = folder / "code" / "mlp.c"
+    source.write_text(source.read_text().replace("if (m->ready != READY)", "if (m->ready == READY)"))
+    code, text = said(folder)
+    assert code == 1 and "no run comes to its end" in text
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "steer"),
+    [
+        ("mcc_index c = 0; c < 16; ++c", "{ sum += x[c] * w[c * 3]; }", False),
+        ("mcc_index c = 0; c < 16; ++c", "{ y[c] = x[c] > 0 ? x[c] : 0; }", False),
+        ("mcc_index p = 0; p < 16; ++p", "{ const mcc_index at = p - 1; if (at < 0) { y[0] = 0; } }", True),
+        ("mcc_index p = 0; p < 16; ++p", "{ const mcc_index first = p < 1 ? 1 : 0; y[first] = 0; }", True),
+        ("mcc_index p = 0; p < 16; ++p", "{ for (mcc_index k = p; k < 9; ++k) y[k] = 0; }", True),
+        ("mcc_index p = 0; p < 16; ++p", "{ for (mcc_index k = 0; k < p; ++k) y[k] = 0; }", True),
+        ("made < wanted", "{ made += 2; }", True),
+    ],
+)
+def test_loops_that_steer_are_told_apart(head: str, body: str, steer: bool) -> None:
+    assert run_eva.steers(head, body) == steer
+
+
+def test_annotations_are_all_that_is_added(tmp_path: Path) -> None:
+    code = folder_of(small_models.conv(), tmp_path, "cortex-m4") / "code"
+    for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):
+        text = path.read_text()
+        added = run_eva.annotated(text)
+        assert re.sub(r"^ *//@ loop unroll \d+;\n", "", added, flags=re.M) == text
+
+
+def test_vectors_have_no_program(tmp_path: Path) -> None:
+    folder = folder_of(small_models.mlp(), tmp_path, "cortex-m55")
+    assert not (folder / "eva.c").exists() and "vectors of cortex-m55" in (folder / "evidence.json").read_text()
