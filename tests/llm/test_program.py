@@ -61,6 +61,10 @@ def test_a_folder_of_a_gpt2_does_token_by_token(tmp_path: Path) -> None:
     code = built(tmp_path / "tiny", tmp_path / "out", {"past": (0, 40), "tokens": (1, 1)})
     wanted = models.continued(made.encode(_PROMPT).ids, weights, 12, groups=4, turns=False)
     assert said(code, "-n", "12", _PROMPT) == _PROMPT + shown(made, wanted)
+    room = "there is room for 41 tokens, and --dim past=0..N makes room for N + 1\n"
+    done = subprocess.run([code, "-n", "99", _PROMPT], capture_output=True, check=True)
+    assert done.stderr.decode() == f"the text ends: {room}"
+    assert said(code, _PROMPT * 9, status=1) == f"the prompt is too long: {room}".rstrip()
 
 
 def test_a_gpt2_has_no_room_behind_its_positions(tmp_path: Path) -> None:
