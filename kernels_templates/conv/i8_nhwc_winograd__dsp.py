@@ -73,6 +73,10 @@ class Winograd(PatchConv):
         cycles = tiles * each * PER_INSTRUCTION * target.machine.short_mac
         return Cost(cycles, code=1000, blob=(2 * ELEMENTS - 9) * inputs * outs)
 
+    def units(self, call: Call) -> Sequence[int]:
+        """Four tiles each."""
+        return (1,) * -(-_tiles(call.outs[0]) // 4) if call.outs[0].shape[0] == 1 else ()
+
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, (outs, inputs) = rescaling_of(call), map(static, call.ins[1].shape[:2])
         turned = transformed_integers(viewed(call.ins[1], constants[1]))
@@ -102,6 +106,8 @@ class Winograd(PatchConv):
             "table_rows": len(found.tables),
             "zero": kind.x_zero,
             "several": x.shape[0] != 1,
+            "first": "begin * 4" if call.workers > 1 else "0",
+            "end": " && group < end * 4" if call.workers > 1 else "",
             "odd_height": height % 2 == 1,
             "odd_width": width % 2 == 1,
         }
