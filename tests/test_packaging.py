@@ -13,10 +13,14 @@ from pathlib import Path
 import pytest
 
 import mccompile
+from distribution import image
+from mccompile.targets import api as targets
+from mccompile.toolchain.tools import packages
 
 TOP = Path(__file__).resolve().parent.parent
 FIELDS = ("Author", "Classifier", "License-Expression", "Requires-Python")
-PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+_FILE = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, BUILD = _FILE["project"], _FILE["build-system"]
 
 
 def test_the_dependencies_are_exactly_five() -> None:
@@ -26,6 +30,31 @@ def test_the_dependencies_are_exactly_five() -> None:
 
 def test_the_command_is_the_cli() -> None:
     assert PROJECT["scripts"] == {"mccompile": "mccompile.cli:main"}
+
+
+def test_the_conda_recipe_repeats_the_project() -> None:
+    recipe = (TOP / "distribution" / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    run = re.search(r"  run:\n((?:    - .*\n)+)", recipe)
+    assert run is not None
+    wanted = [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
+    assert run[1].split("\n")[:-1] == [f"    - {each.replace('>=', ' >=')}" for each in wanted]
+    host = re.search(r"    - hatchling (\S+)", recipe)
+    assert host is not None and f"hatchling{host[1]}" in BUILD["requires"]
+    for name, value in PROJECT["scripts"].items():
+        assert f"    - {name} = {value}\n" in recipe
+    assert f'{{% set version = "{mccompile.__version__}" %}}' in recipe
+    assert f'summary: "{PROJECT["description"]}"' in recipe and f"license: {PROJECT['license']}\n" in recipe
+
+
+def test_the_image_installs_what_there_is() -> None:
+    lines = [*image.lines(image.FILE.read_text(encoding="utf-8"))]
+    assert [line.instruction for line in lines] == ["FROM", "RUN", "COPY", "RUN", "WORKDIR", "ENTRYPOINT", "CMD"]
+    (base,) = re.findall(r"^python:(3\.\d+)-", lines[0].rest)
+    assert [int(n) for n in base.split(".")] >= [int(n) for n in PROJECT["requires-python"].lstrip(">=").split(".")]
+    (extras,) = re.findall(r"/src\[(.*)\]", lines[3].rest)
+    assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
+    apt = next(command for command in lines[1].commands if command[:2] == ["apt-get", "install"])
+    assert {*packages([targets.load("cortex-m4").compiler, "qemu-system-arm", "gcc"])} <= {*apt}
 
 
 @pytest.fixture(scope="module")
