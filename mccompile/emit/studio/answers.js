@@ -57,11 +57,15 @@ function slowest(build, b) {
     soft(`${brief(step[key] || 0)} ${clock[2]}, ${clock[3]}.`, why && ` ${why.why}`));
 }
 
+const ofIntegers = build => build.buffers.some(buffer => buffer.role !== "workspace" && /^[iu]8\[/.test(buffer.type));
+
 function worst() {
   const found = builds.flatMap((build, b) => build.steps.map((step, n) => ({ b, n, step, value: step.signal_to_noise })))
     .filter(each => typeof each.value === "number");
   if (!found.length) {
     const noise = builds.flatMap(build => build.quantized ? build.quantized.noise : []).filter(each => each[2] !== null);
+    if (!noise.length && !builds.some(ofIntegers))
+      return card("Where accuracy is lost", {}, soft("Nowhere by rounding to integers: it computes in floats. After `mccompile quantize`, name both models."));
     if (!noise.length) return card("Where accuracy is lost", {}, soft("Not measured: name the float model with --float, and samples with --data."));
     const [name, short, value] = noise.reduce((p, q) => q[2] < p[2] ? q : p);
     return card("Where accuracy is lost", {}, big(decibels(value)), el("p", { class: "name", title: name, text: short }), soft("of signal to noise: the least of all tensors."));

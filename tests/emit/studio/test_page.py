@@ -125,6 +125,12 @@ CLICKS = """
 """
 
 
+def test_a_network_of_floats_loses_nothing_to_integers(tmp_path: Path) -> None:
+    plain = page_of(compiled(chain(2), Options()), analysis_of(compiled(chain(2), Options())))
+    cards = shown(plain, 'return [...document.querySelectorAll(".card")].map(card => card.textContent);', tmp_path)
+    assert "it computes in floats" in cards[3]
+
+
 @pytest.mark.parametrize("width", [1400, 390])
 def test_a_click_on_any_element_shows_what_it_is(
     page: str, analysis: dict[str, Any], tmp_path: Path, width: int
