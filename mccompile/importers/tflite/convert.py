@@ -11,6 +11,7 @@ import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
 
 from ...base.errors import BadFile, Problem, UnsupportedModel, WrongUse
+from ...base.names import c_identifier
 from ...base.near import meant
 from ...graph.ir import Invalid, Refused
 from .. import defaults, states
@@ -139,7 +140,7 @@ class _Conversion:
                 continue
             name = kept.pop(number)
             scope.writer.nodes.append(helper.make_node("Identity", [made], [name], name))
-            outputs.append(self._info(name, scope.tensor(number)))
+            outputs.append(self._info(name, scope.tensor(number), self._open(name, scope.tensor(number))))
         pairs = {}
         if not self.problems:
             found = with_states(self.whole, scope.writer)
@@ -226,7 +227,13 @@ class _Conversion:
         """The same with numbers for the dimensions that have one."""
         return [defaults.numbered(entry, self.reading.dims) for entry in inputs]
 
-    def _info(self, name: str, tensor: Tensor, sizes: Sequence[Size] | None = None) -> ValueInfoProto:
+    @staticmethod
+    def _open(name: str, tensor: Tensor) -> list[Size | None]:
+        """The sizes of a result, of which some may be known at run time only."""
+        named = f"{c_identifier(name)}_"
+        return [f"{named}{axis}" if axis in tensor.open else size for axis, size in enumerate(tensor.dims)]
+
+    def _info(self, name: str, tensor: Tensor, sizes: Sequence[Size | None] | None = None) -> ValueInfoProto:
         try:
             return helper.make_tensor_value_info(name, onnx_type(tensor.type), tensor.dims if sizes is None else sizes)
         except Refused as refused:

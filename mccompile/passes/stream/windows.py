@@ -147,23 +147,23 @@ def transposed(at: Around) -> Step | None:
     reach = (at.site.shape(1)[motion.axis] - 1) * kind.dilations[own] + 1
     if not isinstance(reach, int):
         return None
-    end, lead = motion.high * stride - before, max(reach, stride)  # what no element adds to is made with the one before
-    # Nothing comes from before element 0, and so the first elements lack what the past would add to them.
-    seen = motion.padded(at.node, max(reach - stride, 0), 0)
+    lead = max(reach, stride)  # what no element adds to is made with the one before
+    # Nothing comes from outside of the window: elements near its ends lack what the past and the future would add.
+    seen = motion.padded(at.node, lead - stride, lead - stride)
     found = Motion(
         motion.axis,
         at.length(motion.axis),
         Fraction(motion.stride) / stride,
         (seen.low - 1) * stride + lead - before,
-        end,
+        seen.high * stride - before,
         motion.oldest + (before - lead + 1) * Fraction(motion.stride) / stride,
         seen.start,
-        motion.end or at.node,
+        seen.end or at.node,
     )
     low, high = at.new(found)
     first = min(-(-(low + before - reach + 1) // stride), (low + before) // stride)
     cut = low + before - first * stride
-    whole = (motion.high - first - 1) * stride + reach
+    whole = (seen.high - first - 1) * stride + reach
     more = max(high - low + cut - whole, 0)
     pads = _spatial(kind.pads, op, at, rank)
     pads[own], pads[own + rank] = cut, max(whole - cut - (high - low), 0)
@@ -172,7 +172,7 @@ def transposed(at: Around) -> Step | None:
     if op.output_shape is not None or op.auto_pad.startswith("SAME"):
         return None
     step = replace(op, auto_pad="NOTSET", pads=tuple(pads), output_padding=tuple(extra))
-    return Step((found,), {0: (first, motion.high)}, step, saves=True)
+    return Step((found,), {0: (first, seen.high)}, step, saves=True)
 
 
 def _spatial(before: tuple[int, ...], op: ConvTranspose, at: Around, rank: int) -> list[int]:

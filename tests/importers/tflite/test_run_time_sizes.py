@@ -50,6 +50,17 @@ def test_a_range_of_numbers_that_are_computed_is_refused() -> None:
         mccompile.compile(net.file([y]))
 
 
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_how_many_are_the_largest_is_computed(count: int) -> None:
+    net = Net()
+    x, k, less = net.input((2, 6)), net.input((), "INT32"), net.tensor((), "INT32")
+    y, places = net.tensor((2, 1), open=[1]), net.tensor((2, 1), "INT32", open=[1])
+    net.op("SUB", [k, net.constant(np.array(1, np.int32))], [less], "SubOptions")
+    net.op("TOPK_V2", [x, less], [y, places], "TopKV2Options")
+    x_of = np.random.default_rng(4).standard_normal((2, 6)).astype(np.float32)
+    run(net, [y, places], x_of, np.array(count + 1, np.int32))
+
+
 def test_unique_gives_values_in_the_order_of_their_first_place() -> None:
     net = Net()
     x, y, places = net.input((6,), "INT32"), net.tensor((6,), "INT32"), net.tensor((6,), "INT32")

@@ -132,3 +132,13 @@ def test_scans_that_read_the_window() -> None:
         value.type.tensor_type.shape.dim[2].dim_value = 6
     assert stepped(made, "x=2")[1].whole == ("Scan",)
     assert agree(made, "x=2") == 7
+
+
+def test_what_a_transposed_convolution_lacks_at_the_end_is_not_that_of_the_window() -> None:
+    """Every second of 9 frames but the last makes 4 elements of 5 that there are: the next one would add to the end."""
+    network = model(
+        "(float[1,4,9] x) => (float[1,4,6] y) { s = Slice(x, zero, minus, axis, two) y = ConvTranspose(s, w) }",
+        w=floats(4, 4, 3), zero=np.array([0]), minus=np.array([-1]), axis=np.array([2]), two=np.array([2]),
+    )  # fmt: skip
+    (output,) = stepped(network, "x=2,hop=2,edge=warm")[1].outputs
+    assert (output.first, output.count, output.latency) == (3, 1, 4)

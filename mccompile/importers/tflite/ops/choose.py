@@ -27,7 +27,7 @@ def _where(site: Site) -> None:
 
 @converts("TOPK_V2")
 def _top_k(site: Site) -> None:
-    values, places = site.ops("TopK", site.stored(0), site.ints(*site.numbers(1)), outs=2, axis=-1)
+    values, places = site.ops("TopK", site.stored(0), site.reshape(site.sizes(1), 1), outs=2, axis=-1)
     site.store(values, 0)
     if site.wants(1):
         site.store(site.cast(places, site.out(1).type), 1)
