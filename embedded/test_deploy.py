@@ -288,5 +288,5 @@ def test_a_csolution_names_what_is_there(tmp_path: Path) -> None:
 
 
 def test_every_ecosystem_is_tested() -> None:
-    assert set(ecosystems()) == {*BY_CMAKE, "arduino", "platformio", "cubeide", "keil", "cmake"}
+    assert set(ecosystems()) == {*FOLLOWED, "cmake"}
     assert shutil.which("cmake")

@@ -171,6 +171,7 @@ def test_chips_for_which_nothing_is_written_say_why_and_what_instead(name: str, 
         ("RA4W1", "Cortex-M4F"),  # most RA4 have a Cortex-M33
         ("AT32F415", "Cortex-M4 without FPU"),
         ("EFM32GG990", "Cortex-M3"),
+        ("MAX32600", "Cortex-M3"),  # other MAX326xx have a Cortex-M4F
         ("K230", "RISC-V of 64 bits with vectors"),
         ("PIC32CX1025SG41", "Cortex-M4F"),
         ("HT32F52352", "Cortex-M0+"),
