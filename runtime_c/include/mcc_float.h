@@ -16,8 +16,18 @@
 #define MCC_FLOAT_H
 
 #include <math.h>
+#include <string.h>
 
 #include "mcc_port.h"
+
+/* Without an FPU an operation on floats is a call of a library: then the bits of a number tell what is asked. */
+#ifndef MCC_SOFT_FLOAT
+#if (defined(__arm__) && !defined(__ARM_FP)) || (defined(__riscv) && !defined(__riscv_flen))
+#define MCC_SOFT_FLOAT 1
+#else
+#define MCC_SOFT_FLOAT 0
+#endif
+#endif
 
 /* No functions, since libraries of the smallest processors lack these, and most networks call none. */
 #define mcc_erf_f32(x) erff(x)
@@ -42,19 +52,11 @@
         return a BEFORE b || a != a ? a : b;                                                                           \
     }
 
-/* `f` is libm's suffix. Below `whole` (2^23, 2^52) a number may have a fraction, and fits `integer`, so that its whole
- * part is an exact cast and the fraction an exact difference. */
-#define MCC_FLOAT(T, type, f, integer, whole)                                                                          \
+/* Below `whole` (2^23, 2^52) a number may have a fraction, and fits `integer`, so that its whole part is an exact cast
+ * and the fraction an exact difference. `f` is libm's suffix. */
+#define MCC_FLOAT_CHOSEN(T, type, f, integer, whole)                                                                   \
     MCC_FLOAT_CHOICE(mcc_min_##T, type, <, >=)                                                                         \
     MCC_FLOAT_CHOICE(mcc_max_##T, type, >, <=)                                                                         \
-    MCC_INLINE type mcc_sign_##T(type x) { return x != x ? x : (type)((x > 0) - (x < 0)); }                            \
-    MCC_INLINE type mcc_fmod_##T(type a, type b) { return fmod##f(a, b); }                                             \
-    MCC_INLINE type mcc_mod_##T(type a, type b)                                                                        \
-    {                                                                                                                  \
-        const type rest = fmod##f(a, b);                                                                               \
-        if (!(rest < 0) && !(rest > 0)) return rest != rest ? rest : copysign##f(rest, b);                             \
-        return (rest < 0) != (b < 0) ? rest + b : rest;                                                                \
-    }                                                                                                                  \
     MCC_INLINE type mcc_round_even_##T(type x)                                                                         \
     {                                                                                                                  \
         const type size = fabs##f(x);                                                                                  \
@@ -65,11 +67,74 @@
         rest = size - (type)near;                                                                                      \
         near += (integer)(rest > (type)0.5 || (!(rest < (type)0.5) && (near & 1) != 0));                               \
         return copysign##f((type)near, x);                                                                             \
+    }
+
+#define MCC_FLOAT(T, type, f)                                                                                          \
+    MCC_INLINE type mcc_sign_##T(type x) { return x != x ? x : (type)((x > 0) - (x < 0)); }                            \
+    MCC_INLINE type mcc_fmod_##T(type a, type b) { return fmod##f(a, b); }                                             \
+    MCC_INLINE type mcc_mod_##T(type a, type b)                                                                        \
+    {                                                                                                                  \
+        const type rest = fmod##f(a, b);                                                                               \
+        if (!(rest < 0) && !(rest > 0)) return rest != rest ? rest : copysign##f(rest, b);                             \
+        return (rest < 0) != (b < 0) ? rest + b : rest;                                                                \
     }                                                                                                                  \
     MCC_INLINE uint8_t mcc_##T##_to_bool(type x) { return (uint8_t)!(x >= 0 && x <= 0); }
 
-MCC_FLOAT(f32, float, f, int32_t, 8388608.0f)
-MCC_FLOAT(f64, double, , int64_t, 4503599627370496.0)
+#if MCC_SOFT_FLOAT
+MCC_INLINE uint32_t mcc_soft_bits(float x)
+{
+    uint32_t bits;
+    (void)memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+#if defined(__GNUC__)
+#define MCC_SOFT_CALLED static __attribute__((noinline, unused)) /* code counts on the cores that have no FPU */
+#else
+#define MCC_SOFT_CALLED MCC_INLINE
+#endif
+
+/* Is a < b? Nothing is less than a NaN, nor -0 than 0. */
+MCC_SOFT_CALLED int mcc_soft_less(uint32_t a, uint32_t b)
+{
+    if ((a & 0x7fffffffu) > 0x7f800000u || (b & 0x7fffffffu) > 0x7f800000u || ((a | b) & 0x7fffffffu) == 0) return 0;
+    if (((a ^ b) >> 31) != 0) return (a >> 31) != 0;
+    return (a >> 31) != 0 ? a > b : a < b;
+}
+
+MCC_INLINE float mcc_min_f32(float a, float b)
+{
+    const uint32_t bits = mcc_soft_bits(a);
+    return mcc_soft_less(bits, mcc_soft_bits(b)) || (bits & 0x7fffffffu) > 0x7f800000u ? a : b;
+}
+
+MCC_INLINE float mcc_max_f32(float a, float b)
+{
+    const uint32_t bits = mcc_soft_bits(a);
+    return mcc_soft_less(mcc_soft_bits(b), bits) || (bits & 0x7fffffffu) > 0x7f800000u ? a : b;
+}
+
+MCC_INLINE float mcc_round_even_f32(float x)
+{
+    uint32_t bits = mcc_soft_bits(x);
+    const uint32_t power = (bits >> 23) & 255u;
+    if (power >= 150u) return x; /* no fraction, or no number */
+    if (power < 127u) {
+        bits = (bits & 0x80000000u) | (power == 126u && (bits & 0x7fffffu) != 0 ? 0x3f800000u : 0u);
+    } else {
+        const uint32_t unit = UINT32_C(1) << (150u - power); /* of the last place before the point */
+        bits += (unit >> 1) - 1u + ((bits & unit) != 0 ? 1u : 0u);
+        bits &= ~(unit - 1u);
+    }
+    (void)memcpy(&x, &bits, sizeof x);
+    return x;
+}
+#else
+MCC_FLOAT_CHOSEN(f32, float, f, int32_t, 8388608.0f)
+#endif
+MCC_FLOAT_CHOSEN(f64, double, , int64_t, 4503599627370496.0)
+MCC_FLOAT(f32, float, f)
+MCC_FLOAT(f64, double, )
 
 /* Casts to integers round toward zero. Where the result does not fit, C leaves it undefined and ONNX as well; here it
  * is what onnx's reference and onnxruntime give on x86 (of the two answers that they have for u32, that of their vector
@@ -77,11 +142,13 @@ MCC_FLOAT(f64, double, , int64_t, 4503599627370496.0)
  *   - i32 and i64: the smallest value (also for NaN);
  *   - u32 and u64: negative numbers wrap around through the signed type, too large ones give 0;
  *   - 8 and 16 bits: the low bits of the cast to i32. */
-#define MCC_FLOAT_TO_WORD(T, type, bits, half, full)                                                                   \
+#define MCC_FLOAT_TO_SIGNED(T, type, bits, half)                                                                       \
     MCC_INLINE int##bits##_t mcc_##T##_to_i##bits(type x)                                                              \
     {                                                                                                                  \
         return MCC_FLOAT_NUMBER(x) && x >= -(half) && x < (half) ? (int##bits##_t)x : INT##bits##_MIN;                 \
-    }                                                                                                                  \
+    }
+
+#define MCC_FLOAT_TO_WORD(T, type, bits, half, full)                                                                   \
     MCC_INLINE uint##bits##_t mcc_##T##_to_u##bits(type x)                                                             \
     {                                                                                                                  \
         if (x >= (half)) return MCC_FLOAT_NUMBER(x) && x < (full) ? (uint##bits##_t)x : 0u;                            \
@@ -96,6 +163,22 @@ MCC_FLOAT(f64, double, , int64_t, 4503599627370496.0)
     MCC_INLINE int16_t mcc_##T##_to_i16(type x) { return (int16_t)mcc_##T##_to_i32(x); }                               \
     MCC_INLINE uint16_t mcc_##T##_to_u16(type x) { return (uint16_t)mcc_##T##_to_i32(x); }
 
+#if MCC_SOFT_FLOAT
+MCC_INLINE int32_t mcc_f32_to_i32(float x)
+{
+    const uint32_t bits = mcc_soft_bits(x), power = (bits >> 23) & 255u;
+    int32_t size;
+    if (power >= 158u) return INT32_MIN;
+    if (power < 127u) return 0;
+    size = (int32_t)(((bits << 8) | 0x80000000u) >> (158u - power));
+    return (bits >> 31) != 0 ? -size : size;
+}
+#else
+MCC_FLOAT_TO_SIGNED(f32, float, 32, 2147483648.0f)
+#endif
+MCC_FLOAT_TO_SIGNED(f32, float, 64, 9223372036854775808.0f)
+MCC_FLOAT_TO_SIGNED(f64, double, 32, 2147483648.0)
+MCC_FLOAT_TO_SIGNED(f64, double, 64, 9223372036854775808.0)
 MCC_FLOAT_TO_INT(f32, float, f)
 MCC_FLOAT_TO_INT(f64, double, )
 
@@ -103,6 +186,9 @@ MCC_FLOAT_TO_INT(f64, double, )
 #undef MCC_FLOAT_KNOWN
 #undef MCC_FLOAT_NUMBER
 #undef MCC_FLOAT
+#undef MCC_FLOAT_CHOSEN
+#undef MCC_SOFT_CALLED
+#undef MCC_FLOAT_TO_SIGNED
 #undef MCC_FLOAT_TO_WORD
 #undef MCC_FLOAT_TO_INT
 
