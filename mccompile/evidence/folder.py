@@ -30,6 +30,7 @@ from .trace import trace
 
 PARTS = ("calls", "memory", "owners", "ranges", "stack", "trace")
 CHECKERS = ("check.py", *(f"check_{part}.py" for part in PARTS))
+_LEFT_TO_EVA = "left to Frama-C, which has not looked at this code: python run_eva.py says whether it raises alarms"
 SCHEMAS = tuple(f"{part}.schema.json" for part in ("evidence", "memory", "ranges", "stack", "trace"))
 
 
@@ -58,7 +59,9 @@ def evidence(
         "identity": package.identity.hex(),
         "command": command,
         "options": json.loads(code[MARK]).get("options", {}),
-        "not_run": not_run() | {name: why for name, why in (("stack", stack), ("eva", driver)) if isinstance(why, str)},
+        "not_run": not_run()
+        | {"undefined_behaviour": driver if isinstance(driver, str) else _LEFT_TO_EVA}
+        | ({"stack": stack} if isinstance(stack, str) else {}),
         **({} if isinstance(driver, str) else {"eva": driver[1]}),
     }
     texts = {

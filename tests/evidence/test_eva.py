@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -94,3 +95,8 @@ def test_annotations_are_all_that_is_added(tmp_path: Path) -> None:
 def test_vectors_have_no_program(tmp_path: Path) -> None:
     folder = folder_of(small_models.mlp(), tmp_path, "cortex-m55")
     assert not (folder / "eva.c").exists() and "vectors of cortex-m55" in (folder / "evidence.json").read_text()
+
+
+def test_the_folder_claims_nothing_that_was_not_looked_at(tmp_path: Path) -> None:
+    folder = folder_of(small_models.mlp(), tmp_path)
+    assert "left to Frama-C" in json.loads((folder / "evidence.json").read_text())["not_run"]["undefined_behaviour"]
