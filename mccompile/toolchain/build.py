@@ -10,7 +10,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ DEFAULT_FLAGS = ("-std=c99", "-O2")
 Paths = Sequence[Path]
 LEVEL = ""  # of optimization, in place of the one among the flags: for who wants results once, and soon
 QUICK = ""  # a compiler that is tried before a well-known one where C99 is all that is asked for
-HEADERS: list[Callable[[Sequence[str], Sequence[str]], Sequence[str]]] = []  # of command and flags: more flags
 _WELL_KNOWN = ("cc", "gcc", "clang", "tcc")
 _PLAIN = ("-std=c99", "-O", "-shared", "-fPIC", "-D")  # flags that every compiler has
 _MESSAGE_LINES = 40  # the first error is the one that matters; hundreds may follow from it
@@ -96,7 +95,7 @@ def compile_program(
     is_plain = compiler.command[0] in _WELL_KNOWN and all(flag.startswith(_PLAIN) for flag in flags)
     if QUICK and is_plain and subprocess.run([QUICK, *rest], capture_output=True, check=False).returncode == 0:
         return out
-    command = [*compiler.command, *(flag for more in HEADERS for flag in more(compiler.command, flags)), *rest]
+    command = [*compiler.command, *rest]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:

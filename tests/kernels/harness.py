@@ -35,7 +35,6 @@ from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
 from mccompile.toolchain.elements import from_bytes, to_bytes
-from tests import precompiled
 from tests.lengths import LONGEST, LONGEST_OF_HALVES, too_long
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
@@ -386,8 +385,7 @@ def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path)
     """Builds kernels.c and harness.c; the compiler's complaints make the test fail."""
     program = folder / "program"
     sources = [str(folder / "kernels.c"), str(Path(__file__).with_name("harness.c"))]
-    headers = precompiled.flags(compiler, flags)
-    command = [*compiler, *headers, *flags, *include_flags(folder), *sources, "-o", str(program), "-lm"]
+    command = [*compiler, *flags, *include_flags(folder), *sources, "-o", str(program), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr[:6000]}"
     return program
