@@ -1,7 +1,7 @@
 /* mcc_cores.h - two cores without an operating system for models compiled with --threads 2; nothing else needs it.
  *
  *     static mcc_cores cores;
- *     mcc_cores_work(&cores);                         the second core, started as its chip says: it returns when stopped
+ *     mcc_cores_work(&cores);                         the second core, started as its chip says, until it is stopped
  *     kws_set_parallel(&m, mcc_cores_for, &cores);    the first one, which then runs the model
  *
  * Every other piece of a step is the second core's, and no step ends before both have done. Each word that the cores

@@ -128,7 +128,7 @@ TABLE = """
 4 | serve conv.onnx | not an output folder | `mccompile conv.onnx -o out`
 2 | ops Convolution | is not supported | did you mean Conv?
 2 | ops list | 'list' is not supported | `mccompile ops`
-2 | boards zzzz | no board is found | `mccompile boards stm32f4`
+2 | boards zzzz | unknown board | `mccompile boards stm32f4`
 2 | quantize conv.onnx -o q.onnx | no calibration data | --weights-only 8
 3 | own.onnx -o out | a C function of yours | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo | OPERATOR=FUNCTION | --external Foo=Foo,include=Foo.h

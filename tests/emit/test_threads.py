@@ -22,6 +22,7 @@ from tests.small_models import floats, model, node, save
 
 RUNTIME = ("runtime/mcc_pool.h", "runtime/mcc_openmp.h", "runtime/mcc_cores.h")
 PROGRAM = """
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include "shared.h"
@@ -163,7 +164,7 @@ def test_openmp_runs_it_too(tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(text)
     sources = [tmp_path / "program.c", *(tmp_path / "out" / f"shared{part}.c" for part in ("", "_kernels", "_weights"))]
     folders = [f"-I{tmp_path / 'out'}", f"-I{tmp_path / 'out' / 'runtime'}"]
-    command = ["gcc", "-std=c99", "-O2", *STRICT, "-fopenmp", *folders, *map(str, sources)]
+    command = ["gcc", "-std=c99", "-O2", *STRICT, "-fopenmp", "-pthread", *folders, *map(str, sources)]
     subprocess.run([*command, "-o", str(tmp_path / "program"), "-lm"], check=True)
     assert subprocess.run([str(tmp_path / "program")]).returncode == 0
 

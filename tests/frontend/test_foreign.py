@@ -54,7 +54,7 @@ CONTENTS = {
         b"\n<!DOCTYPE html><link rel=canonical href=https://github.com/a/b/blob/main/m/n.onnx>",
         "https://github.com/a/b/raw/main/m/n.onnx",
     ),
-    "safetensors": (b'\x10\0\0\0\0\0\0\0{"a": 1}', "export it to ONNX"),
+    "safetensors": (b'\x10\0\0\0\0\0\0\0{"a": 1}', "torch.onnx.export(model, "),
     "arrays of numpy": (zipped("x.npy"), "export it to ONNX"),
     "zip archive": (zipped("README.md", "a/net.onnx"), "unzip -p "),
     "gzip": (b"\x1f\x8b\x08", "gunzip -c "),

@@ -78,7 +78,7 @@ def test_names_as_people_write_them(name: str, key: str, target: str) -> None:
         ("f746disco", "did you mean --board disco_f746ng?"),  # no chip's name goes on so
         ("nukleo_f446re", "did you mean --board nucleo_f446re"),
         ("arduino", "`mccompile boards arduino`"),
-        ("zzz", "`mccompile boards WORD`"),
+        ("zzz", "`mccompile boards stm32f4`"),
     ],
 )
 def test_what_is_not_one_board_says_what_it_could_be(name: str, told: str) -> None:

@@ -28,7 +28,7 @@ _SHORT = re.compile(r"[a-z]{1,3}\d[a-z\d]{0,2}([a-z][a-z\d]([a-z]\d(tr)?)?)?")  
 _MAKER = 4  # letters that chips of one maker have in common
 _KIT = re.compile(r"^(lp|launchxl|frdm|evk|ek|nucleo|kit|cy8ckit|cy8cproto|evb|numaker)(?=[a-z]+\d)")
 _OWN = ("nucleo", "disco", "ek_", "frdm", "lpcxpresso")  # how boards of the makers of chips are called
-_NAMELESS = "`mccompile boards WORD` looks for one; of any other chip name the core, such as --target cortex-m33"
+_NAMELESS = "`mccompile boards stm32f4` lists a family; for other chips name the core: `mccompile targets` lists them"
 _SHOWN = 4  # boards that a message names
 _FEW = 3  # boards that are named instead of the command that lists them
 _WORD = 3  # letters that are looked for inside of names
