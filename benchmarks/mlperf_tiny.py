@@ -129,7 +129,8 @@ def main() -> None:
             model = Path(file) if file else own
             found = measured(benchmark, model, asked.board, asked.count, asked.runs, Path(scratch))
             thousands = float(found["microseconds"])  # a nanosecond is an instruction
-            rows.append(f"{found['model']:7} {thousands:13,.0f} {found['accuracy']:9.3f}  {model.name}")
+            right = float(found[BENCHMARKS[benchmark].judged_by])
+            rows.append(f"{found['model']:7} {thousands:13,.0f} {right:9.3f}  {model.name}")
     print(f"{'model':7} {'k instr. a run':>14} {'accuracy':>8}  on an emulated {asked.board}", *rows, sep="\n")
 
 
