@@ -16,7 +16,7 @@ from mccompile.toolchain.tools import missing
 from tests.small_models import save
 from tests.small_quantized import convolutions
 
-pytestmark = pytest.mark.skipif(bool(missing(["arm-none-eabi-gcc", "qemu-system-arm"])), reason="needs a board")
+pytestmark = pytest.mark.skipif(bool(missing(["arm-none-eabi-gcc", "qemu-system-arm"])), reason="needs QEMU for Arm")
 PROGRAM = """
 #include <string.h>
 #include "board.h"

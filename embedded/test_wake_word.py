@@ -22,7 +22,7 @@ def test_a_tone_keeps_its_height_and_its_size(rate: int) -> None:
     np.testing.assert_allclose(at_rate(tone, rate)[200:-200], wanted[200:-200], atol=0.02)
 
 
-@pytest.mark.skipif(not voices(), reason="nothing speaks here")
+@pytest.mark.skipif(not voices(), reason="needs flite or espeak-ng")
 def test_what_is_spoken_is_loud_enough() -> None:
     samples = spoken(voices()[0], "okay nabu")
     assert samples.dtype == np.int16 and 2.7 < len(samples) / RATE < 6

@@ -93,7 +93,7 @@ def fault(path: Path, damaged: str = "") -> str:
             read(path)
         except (MccError, NotUnderstood):
             continue
-        except Exception as error:
+        except Exception as error:  # a traceback of any class is what is looked for
             frames = [f for f in traceback.extract_tb(error.__traceback__) if "mccompile" in f.filename]
             place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
             return f"{place} {type(error).__name__}: {' '.join(str(error).split())[:200]}"
