@@ -163,18 +163,33 @@ def _needs(point: Point) -> dict[str, int]:
 
 
 def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Attempt, limit: int, allow: str) -> str:
-    """Which options would stay within a budget of RAM: found by trying each alone, then all together."""
+    """Which options would stay within a budget of RAM: found by trying each alone, then more and more of those that
+    help, then all together."""
 
-    def tried(changes: Changes) -> int:
-        return attempt({**point.changes, **changes}).plan.arena_bytes
+    def tried(chosen: Sequence[tuple[str, Changes]]) -> int:
+        return attempt({**point.changes, **_together(chosen)}).plan.arena_bytes
 
-    alone = [(words, tried(changes)) for words, changes in frugal]
+    alone = [(words, tried([(words, changes)])) for words, changes in frugal]
     fit = [f"with {words} it takes {nbytes} bytes" for words, nbytes in alone if nbytes <= limit]
     allow = f"{allow} (or make the model's largest tensors smaller"
     if fit or not frugal:
         return "; ".join(fit) or f"{allow})"
-    least = tried({name: value for _, changes in frugal for name, value in changes.items()})
-    words = ", ".join(words for words, _ in frugal)
-    if least <= limit:
-        return f"with {words} it takes {least} bytes"
-    return f"{allow}: even with {words} it takes {least} bytes)"
+    helpful = [each for each, (_, nbytes) in zip(frugal, alone, strict=True) if nbytes < point.ram]
+    chosen: Sequence[tuple[str, Changes]]
+    for chosen in (*(helpful[:count] for count in range(2, len(helpful) + 1)), frugal):
+        nbytes, words = tried(chosen), _words(chosen)
+        if nbytes <= limit:
+            return f"with {words} it takes {nbytes} bytes"
+    return f"{allow}: even with {words} it takes {nbytes} bytes)"
+
+
+def _together(chosen: Sequence[tuple[str, Changes]]) -> Changes:
+    """Later ones come instead of earlier ones."""
+    return {name: value for _, changes in chosen for name, value in changes.items()}
+
+
+def _words(chosen: Sequence[tuple[str, Changes]]) -> str:
+    """Of what is left of them; flags as a command takes them."""
+    last = _together(chosen)
+    words = [words for words, changes in chosen if all(last[name] is changes[name] for name in changes)]
+    return (" " if all(each.startswith("--") for each in words) else ", ").join(words)

@@ -15,6 +15,7 @@ _PLAIN = {
     "clip": None,
     "at_once": False,
     "batch_norm": "frozen",
+    "save": "weights",
 }
 _LOSS = "Loss of an output, of a kind: cross_entropy, nll, mse, huber or bce. Or the name of an output of one number."
 _OPTIONS = (
@@ -39,6 +40,13 @@ _OPTIONS = (
         default="frozen",
         show_default=True,
         help="Does BatchNormalization learn, with the statistics of the batch?",
+    ),
+    click.option(
+        "--save",
+        type=click.Choice(["weights", "optimizer"]),
+        default="weights",
+        show_default=True,
+        help="What <model>_save stores: weights alone, or also what the optimizer keeps.",
     ),
 )
 
@@ -66,7 +74,7 @@ def _learning(loss: str | None, given: dict[str, Any]) -> Any:
     from ..base.errors import Problem, WrongUse
     from ..passes.learn.batch_norm import BatchNorm
     from ..passes.learn.optimizers import optimizer
-    from ..passes.learn.phase_graphs import Learning
+    from ..passes.learn.phase_graphs import Learning, Saved
 
     if loss is None:
         strange = next((name for name, plain in _PLAIN.items() if given[name] != plain), None)
@@ -83,4 +91,5 @@ def _learning(loss: str | None, given: dict[str, Any]) -> Any:
         given["clip"],
         given["accumulate"],
         BatchNorm(given["batch_norm"]),
+        Saved(given["save"]),
     )

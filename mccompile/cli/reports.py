@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +19,7 @@ from .told import tell
 
 if TYPE_CHECKING:
     from ..driver import Options
+    from ..fitting import Point
     from ..toolchain.serial_line import Port
 
 
@@ -121,18 +123,24 @@ class _Seen:
 
 def _frontier(model: Path, options: Options, as_json: bool) -> None:
     from ..driver import best_plans
-    from ..emit.summary import table
     from ..fitting import told
 
     points = best_plans(model, options)
     if as_json:
         tell("analyze", {"frontier": [point.as_dict() for point in points]})
         return
-    fastest = points[0].time or 1.0
-    names = ["ram", *(["fast", "copied"] if points[0].copied else []), "flash", "time", "options"]
+    show_plans([(told(point.changes), point) for point in points])
+
+
+def show_plans(points: Sequence[tuple[str, Point]]) -> None:
+    """Plans with the options that lead to them, the fastest first."""
+    from ..emit.summary import table
+
+    first = points[0][1]
+    fastest = first.time or 1.0
+    names = ["ram", *(["fast", "copied"] if first.copied else []), "flash", "time", "options"]
     lines = [
-        [f"{p.ram}", *map(str, p.copied or ()), f"{p.flash}", f"{p.time / fastest:.2f}", told(p.changes)]
-        for p in points
+        [f"{p.ram}", *map(str, p.copied or ()), f"{p.flash}", f"{p.time / fastest:.2f}", words] for words, p in points
     ]
     click.echo("\n".join(table(names, lines, frozenset({len(names) - 1}))))
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..base.errors import Problem, WrongUse
 from .commands import commands
 from .learning import learning_options
 from .options import (
     force_flag,
     model_argument,
     model_options,
-    output_option,
 )
+from .reports import show_plans
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -23,18 +24,25 @@ if TYPE_CHECKING:
 
 @commands.command()
 @model_argument
-@output_option
+@click.option("-o", "output", type=click.Path(path_type=Path), metavar="DIR", help="The folder to write.")
 @force_flag
 @click.option(
     "--package", "layout", default="", metavar="ECOSYSTEM", help="Arrange files for zephyr, arduino, platformio ..."
+)
+@click.option(
+    "--frontier",
+    "best",
+    is_flag=True,
+    help="Show the Pareto-optimal plans instead, by RAM, flash and time of all phases, and what takes less to learn.",
 )
 @learning_options()
 @model_options
 def train(
     model: Path,
-    output: Path,
+    output: Path | None,
     force: bool,
     layout: str,
+    best: bool,
     learning: Learning,
     options: Options,
 ) -> None:
@@ -44,11 +52,17 @@ def train(
     moves the weights by their mean, <model>_forget goes back to those of the file.
     """
     from ..driver import arrange
+    from ..driver.training import best_plans
     from ..driver.training import train as trained
     from ..emit.folder import write_folder
     from ..emit.summary import summary
     from ..frontend.load import name_of
 
+    if best:
+        show_plans(best_plans(model, learning, options))
+        return
+    if output is None:
+        raise WrongUse(Problem("nothing says where to write", "-o", "there is no folder", "say where: -o out/"))
     package = trained(model, learning, options)
     files = arrange(package.files, layout, options.name or name_of(model), options) if layout else package.files
     write_folder(output, files, force)

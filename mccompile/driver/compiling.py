@@ -119,11 +119,16 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
     if fits and _may_pay(options, point):
         point = min(point, Point(_WHOLE, attempt(_WHOLE)), key=partial(_weighed, options))
     if not fits:
-        now = replace(options, **point.changes)
-        further = [(words, c) for words, c in _FRUGAL if c.get("recompute", now.recompute + 1) > now.recompute]
-        frugal = [(words, c) for words, c in further if replace(now, **c) != now]
-        refused(point, options.budget, frugal, attempt, options.other_boards if options.board else None)
+        further = frugal(options, point.changes)
+        refused(point, options.budget, further, attempt, options.other_boards if options.board else None)
     return point
+
+
+def frugal(options: Options, changes: Changes, but: str = "") -> list[tuple[str, Changes]]:
+    """Options that may make an arena smaller than these do with changes. `but`: one that is not offered."""
+    now = replace(options, **changes)
+    further = [(words, c) for words, c in _FRUGAL if c.get("recompute", now.recompute + 1) > now.recompute]
+    return [(words, c) for words, c in further if replace(now, **c) != now and but not in c]
 
 
 # Without rows, weights are read once.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from ..base.errors import MccWarning, Problem, WrongUse
 from ..base.names import readable
 from ..emit.package import Package
+from ..fitting import SMALLEST, Attempt, Changes, Point, fitting, frontier, refused, told
 from ..frontend.load import name_of
 from ..graph.ir import Graph
 from ..passes.api import PROGRAM, LeftOut
@@ -18,7 +19,8 @@ from ..pipeline import chosen
 from ..plan.learning import LEARN, STEP
 from ..program.ir import Program
 from ..program.phases import Phase
-from .compiling import packaged, pass_manager, programmed, read
+from .compiling import frugal, packaged, pass_manager, programmed, read
+from .lighter_lessons import lighter_lessons
 from .options import PLAIN, Options
 from .recovery import blamed, recovering
 
@@ -29,6 +31,7 @@ _REFUSED = {
     "stream": "--stream",
     "inputs": "--input",
     "outputs": "--output",
+    "max_slice": "--max-slice",
     "slices": "--slices",
     "profile": "--profile",
     "dump_values": "--dump-values",
@@ -39,8 +42,6 @@ _REFUSED = {
     "accelerator": "--accelerator",
     "updatable": "--updatable",
     "observe": "--observe",
-    "budget": "--budget",
-    "board": "--board",
     "strips": "--recompute",
     "weights_dtype": "--weights-dtype",
     "weights_window": "--weights-window",
@@ -48,8 +49,40 @@ _REFUSED = {
 
 
 def train(model: Path, asked: Learning, options: Options = PLAIN) -> Package:
-    """Compiles an ONNX file into a program that runs it and learns."""
+    """Compiles an ONNX file into a program that runs it and learns: the fastest one within the budget."""
     _check(asked, options)
+    attempt = _attempt(model, asked, options)
+    point, fits = fitting(attempt, options.prefer, options.budget)
+    if not fits:
+        lighter = [*frugal(options, point.changes, but="recompute"), *lighter_lessons(model, asked, options)]
+        refused(point, options.budget, lighter, attempt, options.other_boards if options.board else None)
+    return point.package
+
+
+def best_plans(model: Path, asked: Learning, options: Options = PLAIN) -> list[tuple[str, Point]]:
+    """The Pareto-optimal plans of what is asked, and the smallest one of each that learns less; in words."""
+    _check(asked, options)
+    attempt = _attempt(model, asked, options)
+    found = [(told(point.changes), point) for point in frontier(attempt)]
+    for words, less in lighter_lessons(model, asked, options):
+        changes = {**less, **SMALLEST}
+        found.append((f"{words} {told(SMALLEST)}", Point(changes, attempt(changes))))
+    return found
+
+
+def _attempt(model: Path, asked: Learning, options: Options) -> Attempt:
+    """Changes are of options, and of what is asked."""
+    lesson = {each.name for each in fields(Learning)}
+
+    def attempt(changes: Changes) -> Package:
+        less = {name: value for name, value in changes.items() if name in lesson}
+        other = {name: value for name, value in changes.items() if name not in lesson}
+        return _recovered(model, replace(asked, **less), replace(options, **other))
+
+    return attempt
+
+
+def _recovered(model: Path, asked: Learning, options: Options) -> Package:
     name = options.name or name_of(model)
 
     def attempt(left_out: tuple[LeftOut, ...]) -> Package:
@@ -64,6 +97,10 @@ def _check(asked: Learning, options: Options) -> None:
     for field, flag in _REFUSED.items():
         if getattr(options, field) != getattr(PLAIN, field):
             raise WrongUse(Problem(f"{flag} does not go with learning", flag, "", "leave it out"))
+    for what in options.budget.keys() - {"ram", "weights"}:
+        why = "it is measured where a model only infers"
+        fix = "give budgets of RAM and weights, such as --budget ram=64K"
+        raise WrongUse(Problem(f"--budget {what} does not go with learning", "--budget", why, fix))
     if asked.accumulate < 1:
         raise WrongUse(Problem(f"{asked.accumulate} batches make no step", "--accumulate", "", "--accumulate 1"))
     if asked.accumulate > 1 and asked.at_once:
@@ -84,17 +121,16 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
             return programmed(graph, options, manager)
 
     run = read_learner(model, options)
-    for text in keep_weights(run, asked).merged:
+    kept = keep_weights(run, asked)
+    for text in kept.merged:
         warnings.warn(MccWarning(text), stacklevel=2)
     outputs = tuple(value.name for value in run.outputs)
     learn = learning_graph(read(model, options), asked)
-    rate = (RATE,)
-    parts = [
-        (Phase("run", 0, {}, outputs), run),
-        (Phase(LEARN, 0, {}, arguments=rate if asked.at_once else ()), learn),
-    ]
+    parts = [(Phase("run", 0, {}, outputs), run), (Phase(LEARN, 0, {}), learn)]
     if not asked.at_once:
-        parts.append((Phase(STEP, 0, {}, arguments=rate, after=LEARNED), step_graph(learn, asked)))
+        parts.append((Phase(STEP, 0, {}, after=LEARNED), step_graph(learn, asked)))
+    last, moves = parts[-1]
+    parts[-1] = replace(last, arguments=(RATE,), stored=asked.stored(kept.weights)), moves
     made = [(phase, program_of(graph)) for phase, graph in parts]
     program = join_phases(name, made)
     manager.finished(PROGRAM, program, "join_phases")

@@ -15,7 +15,7 @@ from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
 from ..plan.copies import copies
 from ..plan.handed import Quantized
-from ..plan.ir import Arena, Item, Phase, Place, Plan, State, Tensor, max_bytes, swaps
+from ..plan.ir import Arena, Item, Phase, Place, Plan, Tensor, max_bytes, swaps
 from ..plan.learning import LEARN, LOSS
 from ..plan.row_calls import most_stages
 from ..plan.sizes import of_states
@@ -116,7 +116,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "one_slice": one_slice(sliced),
         "row_stages": most_stages(plan) if plan.sliced else 0,
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
-        "states": _state(plan.prefix, plan.states),
+        "states": _state(plan),
         "state_bytes": state_bytes(plan),
         "moving": [symbol.name.removeprefix("n_") for symbol in plan.given if symbol.name in moving],
         "string_inputs": any(t.type.dtype is string for t in plan.inputs),
@@ -183,7 +183,8 @@ def _learns(plan: Plan) -> dict[str, Any] | None:
     if not any(phase.name == LEARN for phase in plan.phases):
         return None
     (loss,) = (state.tensor for state in plan.states if state.tensor.name == LOSS)
-    return {"loss": pointer(loss.address, "float", True, IN_STRUCT)}
+    stores = any(state.stored and state.initial is None for state in plan.states)
+    return {"loss": pointer(loss.address, "float", True, IN_STRUCT), "stores": stores}
 
 
 def _parameters(plan: Plan) -> list[str]:
@@ -267,14 +268,15 @@ def _size(symbol: Symbol) -> dict[str, object]:
     return {"name": symbol.name, "low": symbol.low, "high": symbol.high}
 
 
-def _state(prefix: str, states: tuple[State, ...]) -> list[dict[str, object]]:
-    """The same for templates, with the place of each in what is saved."""
+def _state(plan: Plan) -> list[dict[str, object]]:
+    """States for templates, with the place of each in what save_state copies. `stored`: what outlives the power."""
     found, start = [], 0
-    for state in states:
+    for state in plan.states:
         typed = public_c(state.tensor.type.dtype)
         initial = "" if state.initial is None else pointer(state.initial, typed, True, IN_STRUCT)
         source = 0 if state.initial is None else state.initial.offset
-        found.append({**_tensor(prefix, state.tensor, True), "start": start, "initial": initial, "source": source})
+        known = {"start": start, "initial": initial, "source": source, "stored": state.stored}
+        found.append({**_tensor(plan.prefix, state.tensor, True), **known})
         start += max_bytes(state.tensor.type)
     return found
 

@@ -263,6 +263,7 @@ class State:
     tensor: Tensor
     made: Address
     initial: Address | None = None  # what it begins with; None: zeros
+    stored: bool = False  # it outlives the power where a program saves
 
 
 @dataclass(frozen=True)
@@ -428,9 +429,7 @@ def with_steps(items: Iterable[Item], change: Callable[[Step], Step]) -> tuple[I
                 return replace(item, items=with_steps(item.items, change))
             case RowRegion():
                 return replace(item, stages=tuple(replace(stage, run=change(stage.run)) for stage in item.stages))
-            case Step():
-                return change(item)
-        return item
+        return change(item) if isinstance(item, Step) else item
 
     return tuple(changed(item) for item in items)
 

@@ -18,3 +18,4 @@ class Phase:
     inputs: tuple[str, ...] = ()  # that the program gives before it
     arguments: tuple[str, ...] = ()  # inputs that the call is handed as numbers
     after: str = ""  # a state that is 0 as long as there is nothing to do
+    stored: tuple[str, ...] = ()  # states that begin with zeros, and that outlive the power where a program saves

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
@@ -29,6 +30,13 @@ SCALAR = TensorType(f32, ())
 NORM_ADDED = 1e-6  # what PyTorch adds to a norm before it divides by it
 
 
+class Saved(StrEnum):
+    """What a program saves of what it has learned."""
+
+    WEIGHTS = "weights"
+    OPTIMIZER = "optimizer"  # with what it keeps: learning goes on as if the power had never been off
+
+
 @dataclass(frozen=True)
 class Learning:
     """What is asked of a network that learns."""
@@ -40,6 +48,14 @@ class Learning:
     clip: float | None = None  # the largest norm of all gradients together
     accumulate: int = 1  # calls that learn between two steps
     batch_norm: BatchNorm = BatchNorm.FROZEN
+    save: Saved = Saved.WEIGHTS
+
+    def stored(self, weights: Sequence[Value]) -> tuple[str, ...]:
+        """The states that are saved besides weights and running averages."""
+        if self.save == Saved.WEIGHTS:
+            return ()
+        chosen = self.optimizer
+        return (*chosen.counts, *(statistic_name(weight, name) for weight in weights for name in chosen.statistics))
 
 
 @dataclass(frozen=True)

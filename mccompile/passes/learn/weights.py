@@ -66,6 +66,20 @@ def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> li
     return _unique([value for part in text.split(",") for value in _asked(graph, known, leading, part, of)])
 
 
+def fewer(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[str]:
+    """Fewer layers than `all` or `last:N` asks for: half as many, and so on."""
+    if text != "all" and not text.startswith("last:"):
+        return []
+    leading = _leading(of)
+    known = layers((node for node in graph.nodes if node in leading), batch_norm)
+    count = len(known) if text == "all" else _count(text, len(known))
+    found = []
+    while count > 1:
+        count //= 2
+        found.append(f"last:{count}")
+    return found
+
+
 def merged(weights: Iterable[Value]) -> list[str]:
     """What learns as one where it may be meant as several: equal elements that several layers read."""
     found = []

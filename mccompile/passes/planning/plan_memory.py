@@ -180,12 +180,14 @@ def plan_memory(
 def _states(program: Program, planner: _Planner, symbols: Names) -> dict[str, State]:
     """What is kept, by name: in the order of `states`, then what no run changes."""
     buffers, views, found = dict(program.inputs), dict(program.outputs), dict[str, State]()
+    stored = {name for phase in program.phases for name in phase.stored}
     for name in dict.fromkeys((*program.states, *program.kept)):
         tensor = planner.tensor("state", name, buffers[name].whole(), symbols)
         changed = name in program.states and not program.phases
         made = planner.address(views[program.states[name]]) if changed else tensor.address
         first = program.initial.get(name)
-        found[name] = State(tensor, made, planner.address(first.whole()) if first is not None else None)
+        begins = planner.address(first.whole()) if first is not None else None
+        found[name] = State(tensor, made, begins, begins is not None or name in stored)
     return found
 
 

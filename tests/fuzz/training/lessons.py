@@ -11,7 +11,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from mccompile.frontend.judged import judged
 from mccompile.passes.learn.batch_norm import BatchNorm
 from mccompile.passes.learn.optimizers import Optimizer, optimizer
-from mccompile.passes.learn.phase_graphs import Learning
+from mccompile.passes.learn.phase_graphs import Learning, Saved
 from mccompile.passes.learn.weights import BATCH_NORM, LAYERS
 from tests.fuzz import subject
 from tests.fuzz.subject import Arrays
@@ -132,7 +132,8 @@ def _asked(chance: np.random.Generator, model: ModelProto, loss: str) -> Learnin
         return Learning(loss, learn, optimizer("sgd,lr=1"), at_once=True, batch_norm=batch_norm)
     clip = float(chance.choice([0.01, 0.5])) if chance.random() < 0.3 else None
     chosen = optimizer(str(chance.choice(OPTIMIZERS)))
-    return Learning(loss, learn, chosen, False, clip, int(chance.choice([1, 1, 2])), batch_norm)
+    save = Saved(chance.choice(list(Saved)))
+    return Learning(loss, learn, chosen, False, clip, int(chance.choice([1, 1, 2])), batch_norm, save)
 
 
 def _shaken(array: np.ndarray, chance: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,96 @@
+"""Budgets and boards of networks that learn: the fastest plan that fits, or what would fit, in words that work."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from mccompile.cli import run
+
+LAYERS = """<ir_version: 8, opset_import: ["" : 17]> net (float[batch, 24] x) => (float[batch, 5] y) {
+    a = MatMul(x, w1)  b = Relu(a)  c = MatMul(b, w2)  d = Relu(c)  y = MatMul(d, w3) }"""
+WEIGHTS = {"w1": (24, 48), "w2": (48, 16), "w3": (16, 5)}
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    model, chance = onnx.parser.parse_model(LAYERS), np.random.default_rng(0)
+    for name, shape in WEIGHTS.items():
+        array = chance.standard_normal(shape).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    path = tmp_path_factory.mktemp("models") / "net.onnx"
+    onnx.save(model, path)
+    return ["train", str(path), "--loss", "cross_entropy:y", "--learn", "all", "--dim", "batch=64"]
+
+
+def ram(out: Path) -> int:
+    return int(json.loads((out / "report.json").read_text(encoding="utf-8"))["arena_bytes"])
+
+
+def test_a_budget_holds_what_all_phases_take(words: list[str], tmp_path: Path) -> None:
+    assert run([*words, "-o", str(tmp_path / "least"), "--budget", "ram=min"]) == 0
+    least = ram(tmp_path / "least")
+    assert run([*words, "-o", str(tmp_path / "out"), "--budget", f"ram={least},weights=9728"]) == 0
+    assert ram(tmp_path / "out") == least
+    assert run([*words, "-o", str(tmp_path / "less"), "--budget", f"ram={least - 1}"]) == 1
+    assert run([*words, "-o", str(tmp_path / "less"), "--budget", "weights=9000"]) == 1
+
+
+@pytest.mark.parametrize("budget", [40000, 6000])  # one change is enough, several are needed
+def test_what_would_fit_does(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], budget: int) -> None:
+    asked = [*words, "-o", str(tmp_path / "out"), "--optimizer", "adam", "--budget", f"ram={budget}"]
+    assert run(asked) == 1
+    fixes = re.findall(r"with (--[^;]*?) it takes (\d+) bytes", capsys.readouterr().err)
+    assert fixes
+    for number, (flags, taken) in enumerate(fixes):
+        out = tmp_path / f"out{number}"
+        assert run([*asked[:-2], "-o", str(out), *flags.split(), "--budget", f"ram={budget}"]) == 0
+        assert ram(out) <= int(taken) <= budget
+
+
+def test_batches_may_come_sample_by_sample(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "--accumulate", "2", "-o", str(tmp_path / "out"), "--budget", "ram=30000"]) == 1
+    assert "--dim batch=1 --accumulate 128" in capsys.readouterr().err
+
+
+def test_a_board_sets_target_and_budget(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "-o", str(tmp_path / "out"), "--board", "nucleo_f446re"]) == 0
+    assert "net for cortex-m4" in capsys.readouterr().out
+    assert run([*words, "-o", str(tmp_path / "small"), "--board", "uno"]) == 1
+    said = capsys.readouterr().err
+    assert "bytes of ram are" in said
+    assert "it fits --board" in said
+
+
+def test_the_frontier_has_plans_and_lighter_lessons(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--optimizer", "adam", "--frontier"]) == 0
+    said = capsys.readouterr().out
+    for less in ("--at-once", "--dim batch=1 --accumulate 64", "--optimizer sgd", "--learn last:1"):
+        assert f"{less} --budget ram=min" in said
+    assert re.search(r"^\d+ +\d+ +1\.00 +--prefer", said.splitlines()[1].strip())
+
+
+@pytest.mark.parametrize(
+    ("flags", "what", "fix"),
+    [
+        ("--budget flash=4K -o out", "--budget flash does not go with learning", "--budget ram=64K"),
+        ("--board nucleo_f446r -o out", "nucleo_f446r", "nucleo_f446re"),
+        ("--max-slice 1000 -o out", "--max-slice does not go with learning", "leave it out"),
+        ("", "nothing says where to write", "-o out/"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str], flags: str, what: str, fix: str
+) -> None:
+    assert run([*words, *flags.split()]) == 2
+    said = capsys.readouterr().err
+    assert what in said
+    assert fix in said
