@@ -237,16 +237,12 @@ class Layer(Operator, abstract=True):
 
     def gradient(self, back: Backward) -> None:
         """Of the steps written out one after the other."""
-        if back.has(4):
-            back.refuse("sequence_lens has no rule for the gradient", "leave sequence_lens out")
-        if self.clip:
-            back.refuse("clip has no rule for the gradient", "leave clip out")
         backwards, each = DIRECTIONS[self.direction], len(self.usual)
         given = self.activations or self.usual * len(backwards)
         named = named_activations(given, self.activation_alpha, self.activation_beta)
         functions = [named[d * each : (d + 1) * each] for d in range(len(backwards))]
         states = 2 if isinstance(self, LSTM) else 1
-        back.instead(written_out(back, self.step(), states, functions, backwards, bool(self.layout)))
+        back.instead(written_out(back, self.step(), states, functions, backwards, bool(self.layout), self.clip))
 
 
 def named_activations(

@@ -35,10 +35,11 @@ def activated(back: Backward, named: Activation, x: Value) -> Value:
 
 
 class Steps:
-    """One direction of a layer: weights, and how a step makes the next states of [batch, hidden]."""
+    """One direction of a layer: weights, and how a step makes the next states of [batch, hidden]. `clip`: how far from
+    0 what goes into gates may be."""
 
-    def __init__(self, back: Backward, direction: int, functions: Sequence[Activation]) -> None:
-        self.back, self.direction, self.functions = back, direction, functions
+    def __init__(self, back: Backward, direction: int, functions: Sequence[Activation], clip: float | None) -> None:
+        self.back, self.direction, self.functions, self.clip = back, direction, functions, clip
         _, rows, self.hidden = back.shape(2)
         self.w, self.r = (back.turned(self._own(i, back.shape(i)[1:])) for i in (1, 2))  # [inputs, rows]
         self.of_x, self.of_h = None, None
@@ -54,7 +55,13 @@ class Steps:
         return self.back.slice(rows, 1, number * self.hidden, self.hidden)
 
     def activated(self, function: int, x: Value) -> Value:
+        if self.clip:
+            x = self.back.op("Clip", x, self.back.number(-self.clip, x), self.back.number(self.clip, x))
         return activated(self.back, self.functions[function], x)
+
+    def shown(self, memory: Value) -> Value:
+        """Of an LSTM's cell, which is not clipped."""
+        return activated(self.back, self.functions[2], memory)
 
     def sum(self, *values: Value | None) -> Value:
         first, *rest = [value for value in values if value is not None]
@@ -107,7 +114,7 @@ def lstm(coupled: bool) -> Cell:
         new = steps.activated(1, steps.gate(whole, 3))
         memory = steps.sum(steps.product(forget, c), steps.product(enter, new))
         leave = steps.activated(0, steps.sum(steps.gate(whole, 1), steps.peephole(1, memory)))
-        return [steps.product(leave, steps.activated(2, memory)), memory]
+        return [steps.product(leave, steps.shown(memory)), memory]
 
     return cell
 
@@ -119,23 +126,30 @@ def written_out(
     functions: Sequence[Sequence[Activation]],
     backwards: Sequence[bool],
     batch_first: bool,
+    clip: float | None,
 ) -> list[Value]:
-    """The layer's results: all outputs, and the last of each state."""
+    """The layer's results: all outputs, and the last of each state. Behind its end a sequence gives 0 and keeps its
+    states."""
     x = back.transpose(back.input(0), (1, 0, 2)) if batch_first else back.input(0)
     time, batch, inputs = (int(n) for n in x.type.static_shape)
     if time * len(backwards) > MOST_STEPS:
         back.refuse(f"{time} steps of a recurrent layer are more than {MOST_STEPS}", "learn from shorter sequences")
     directions = []
     for number, (named, turned) in enumerate(zip(functions, backwards, strict=True)):
-        steps = Steps(back, number, named)
+        steps = Steps(back, number, named, clip)
         flat = back.op("MatMul", back.reshape(x, (time * batch, inputs)), steps.w)
         rows = back.reshape(steps.sum(flat, steps.of_x), (time, batch, back.shape(1)[1]))
         now = [_initial(back, 5 + n, number, batch, steps.hidden, batch_first) for n in range(states)]
         outputs: list[Value] = []
         for place in reversed(range(time)) if turned else range(time):
             given = back.reshape(back.slice(rows, 0, place, 1), (batch, back.shape(1)[1]))
-            now = cell(steps, given, now)
-            outputs.append(back.reshape(now[0], (1, 1, batch, steps.hidden)))
+            before, now = now, cell(steps, given, now)
+            output = now[0]
+            if back.has(4):
+                goes_on = _goes_on(back, place, batch)
+                output = back.op("Where", goes_on, output, back.number(0, output))
+                now = [back.op("Where", goes_on, *pair) for pair in zip(now, before, strict=True)]
+            outputs.append(back.reshape(output, (1, 1, batch, steps.hidden)))
         whole = outputs[::-1] if turned else outputs
         lasts = [back.reshape(state, (1, batch, steps.hidden)) for state in now]
         directions.append([_joined(back, whole, 0), *lasts])
@@ -144,6 +158,12 @@ def written_out(
     if not batch_first:
         return found
     return [back.transpose(found[0], (2, 0, 1, 3)), *(back.transpose(state, (1, 0, 2)) for state in found[1:])]
+
+
+def _goes_on(back: Backward, place: int, batch: int) -> Value:
+    """Which sequences of the batch have this place."""
+    lengths = back.input(4)
+    return back.reshape(back.op("Greater", lengths, back.number(place, lengths)), (batch, 1))
 
 
 def _initial(back: Backward, index: int, direction: int, batch: int, hidden: int, batch_first: bool) -> Value:
