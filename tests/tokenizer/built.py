@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import tempfile
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -143,16 +144,15 @@ class Built:
             flags = [*FLAGS, "-shared", "-fPIC", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
             places = [f"-I{folder}", f"-I{folder}/runtime"]
             code = folder / "tokenizer.so"
-            subprocess.run(["gcc", *flags, *places, str(folder / "tokenizer.c"), "-o", str(code)], check=True)
+            sources = [str(folder / "tokenizer.c"), str(Path(__file__).with_name("many.c"))]
+            subprocess.run(["gcc", *flags, *places, *sources, "-o", str(code)], check=True)
             self.code = ctypes.CDLL(str(code))
             self.code.tokenizer_decode.restype = self.code.tokenizer_decode_end.restype = ctypes.c_size_t
             self.files = dict(written.files)
 
     def encode(self, data: bytes, whole: int = 1, room: int | None = None, words: int | None = None) -> list[int]:
         """Tokens; one number below 0 where that fails."""
-        header = self.files["tokenizer.h"].decode()
-        a, b = header.split("SCRATCH_WORDS(bytes) (")[1].split(")\n")[0].replace("u", "").split(" * (size_t)(bytes) + ")
-        words = int(a) * len(data) + int(b) if words is None else words
+        words = self._words(len(data)) if words is None else words
         room = 3 * len(data) + 8 if room is None else room
         tokens, scratch = (ctypes.c_int32 * (room + 1))(), (ctypes.c_uint32 * (words + 1))()
         tokens[room], scratch[words] = 77, 78
@@ -160,6 +160,29 @@ class Built:
         count = self.code.tokenizer_encode(data, size(len(data)), whole, tokens, size(room), scratch, size(words))
         assert (tokens[room], scratch[words]) == (77, 78)
         return list(tokens[:count]) if count >= 0 else [count]
+
+    def _words(self, size: int) -> int:
+        """Of scratch, for a text of so many bytes."""
+        header = self.files["tokenizer.h"].decode()
+        a, b = header.split("SCRATCH_WORDS(bytes) (")[1].split(")\n")[0].replace("u", "").split(" * (size_t)(bytes) + ")
+        return int(a) * size + int(b)
+
+    def many(self, texts: list[bytes]) -> list[tuple[list[int], str]]:
+        """Tokens of each text, and the text that these are again: in one call, for a million of them."""
+        size, longest, total = ctypes.c_size_t, max(map(len, texts)), sum(map(len, texts))
+        ends, words = (size * len(texts))(*accumulate(map(len, texts))), self._words(longest)
+        room, most = 3 * total + 8 * len(texts) + 8, 4 * total + 64 * len(texts) + 8 * self.most
+        tokens, counts = (ctypes.c_int32 * room)(), (ctypes.c_int32 * len(texts))()
+        decoded, stops = ctypes.create_string_buffer(most), (size * len(texts))()
+        scratch = (ctypes.c_uint32 * words)()
+        given = (b"".join(texts), ends, size(len(texts)), tokens, size(room), counts, scratch, size(words))
+        assert self.code.tokenizer_many(*given, decoded, size(most), stops) == 1
+        found, at, begin, text, each = list[tuple[list[int], str]](), 0, 0, decoded.raw, tokens[: sum(counts)]
+        for count, stop in zip(counts, stops, strict=True):
+            assert count >= 0
+            found.append((each[at : at + count], text[begin:stop].decode()))
+            at, begin = at + count, stop
+        return found
 
     def decode(self, tokens: list[int]) -> str:
         state, to, found = (ctypes.c_uint8 * 6)(), ctypes.create_string_buffer(self.most), ""

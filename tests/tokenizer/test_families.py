@@ -96,3 +96,9 @@ def test_memory_that_is_too_small_is_told_and_not_written_behind(gpt2: Built) ->
 @pytest.mark.parametrize("data", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
 def test_what_is_no_utf8_is_refused(gpt2: Built, data: bytes) -> None:
     assert gpt2.encode(data) == [-3]
+
+
+def test_many_texts_in_one_call_have_the_tokens_of_each(gpt2: Built) -> None:
+    given = [b"once upon", b"", "\u00e9<|end|> it's".encode(), b"\n\n 12"]
+    alone = [(tokens, gpt2.decode(tokens)) for tokens in map(gpt2.encode, given)]
+    assert gpt2.many(given) == alone and len(alone[0][0]) > 1

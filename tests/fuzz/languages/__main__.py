@@ -2,7 +2,7 @@
 
 decoders: sizes, types of weights and options at random, compiled, beside their definition in doubles
 files: GGUF files, safetensors, config.json, tokenizer.json with something wrong are read or refused
-tokenizers: compiled ones beside the package tokenizers, on random Unicode
+tokenizers: compiled ones beside the package tokenizers, on random Unicode and lines of text
 
 A line for each failure, with the number that makes it again: `--subject 123`.
 """
@@ -29,8 +29,8 @@ from tests.fuzz.languages import damage, decoders
 from tests.llm import models
 from tests.tokenizer.built import EXPRESSIONS, Built, of_bytes, of_characters, of_scores, texts
 
-FAMILIES = (*EXPRESSIONS, "llama2", "gemma", "mistral", "scores")
-STRINGS, FILES = 500, 20  # of a subject
+FAMILIES = (*EXPRESSIONS, "llama2", "gemma", "mistral", "scores", "pieces")
+STRINGS, FILES = 2500, 20  # of a subject
 SECONDS = 120  # that one may take
 
 
@@ -89,17 +89,27 @@ def some_strings(seed: tuple[int, ...]) -> str:
     chance = random.Random(str(seed))
     family = chance.choice(FAMILIES)
     made, built = _tokenizer(family)
-    for text in [*texts(chance.randrange(1 << 30), STRINGS // 2), *(_unicode(chance) for _ in range(STRINGS // 2))]:
-        wanted = made.encode(text).ids
-        if built.encode(text.encode()) != wanted or built.decode(wanted) != made.decode(wanted):
-            return f"{family}: {text!r} has tokens {built.encode(text.encode())}, not {wanted}"
+    given = texts(chance.randrange(1 << 30), STRINGS // 5) + chance.choices(_lines(), k=STRINGS // 5)
+    given += [_unicode(chance) for _ in range(3 * STRINGS // 5)]
+    wanted = [each.ids for each in made.encode_batch_fast(given)]
+    again = made.decode_batch(wanted)
+    for text, tokens, decoded, found in zip(given, wanted, again, built.many([g.encode() for g in given]), strict=True):
+        if found != (tokens, decoded):
+            return f"{family}: {text!r} has tokens {found}, not {(tokens, decoded)}"
     return ""
 
 
 @cache
+def _lines() -> tuple[str, ...]:
+    """Of the documentation: prose in English and Chinese, tables, programs."""
+    pages = sorted((Path(__file__).parents[3] / "docs").rglob("*.md"))
+    return tuple(line for page in pages for line in page.read_text().splitlines() if line)
+
+
+@cache
 def _tokenizer(family: str) -> tuple[Any, Built]:
-    if family == "scores":
-        made = of_scores(True)
+    if family in ("scores", "pieces"):
+        made = of_scores(family == "scores")
     else:
         made = of_bytes(family) if family in EXPRESSIONS else of_characters(family)
     return made, Built(made)
