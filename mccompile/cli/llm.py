@@ -21,8 +21,9 @@ from .options import force_flag, output_option, understood
 def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: str, chat: str, force: bool) -> None:
     """Write a language model as a C program: tokenizer, network and sampler.
 
-    FOLDER is one of Hugging Face with tokenizer.json; a GGUF file has its tokenizer in itself. The weights are mapped
-    by the program, and memory is the caller's.
+    FOLDER has tokenizer.json, and the network as Hugging Face's libraries save it (safetensors), or as optimum or
+    onnxruntime-genai export it (ONNX); a GGUF file has its tokenizer in itself. The weights are mapped by the program,
+    and memory is the caller's.
     """
     from .. import option_texts
     from ..driver import Options

@@ -51,7 +51,10 @@ def group_query_attention(body: Body) -> None:
     past: Size = body.size(PAST_KEY, 2) if body.has(PAST_KEY) else 0
     room = _room(body, past, length)
     before = body.op("Expand", body.index(0), body.sizes(batch))  # keys of each sample before those of this run
-    if length != room:
+    grows = isinstance(past, str) and _is_all(body)
+    if grows:
+        before = body.op("Expand", body.sizes(past), body.sizes(batch))
+    elif length != room:
         last = body.op("Cast", body.op("Reshape", body.operand(LENGTHS), body.ints(-1)), to=TensorProto.INT64)
         start = body.op("Sub", body.index(1), body.sizes(length)) if isinstance(length, str) else body.index(1 - length)
         before = body.op("Add", last, start)
@@ -64,11 +67,15 @@ def group_query_attention(body: Body) -> None:
     taken = body.op("Less", body.op("Unsqueeze", keys, body.ints(0, 1, 3)), end)
     caches = []
     for number, new in ((0, key), (1, value)):
-        cache = _cache(body, number, body.sizes(batch, groups, _rest(body, room, past, length), width), room)
-        written = body.op("TensorScatter", cache, new, before, axis=2)
-        caches.append(written if length == room else body.op("Where", taken, written, body.number(0.0)))
+        if grows:
+            whole = body.op("Concat", body.operand(PAST_KEY + number), new, axis=2)
+        else:
+            cache = _cache(body, number, body.sizes(batch, groups, _rest(body, room, past, length), width), room)
+            written = body.op("TensorScatter", cache, new, before, axis=2)
+            whole = written if length == room else body.op("Where", taken, written, body.number(0.0))
+        caches.append(whole)
         if body.wants(1 + number):
-            body.give(1 + number, caches[-1])
+            body.give(1 + number, whole)
     seen = _seen(body, before, length, keys)
     queries = body.op("Reshape", query, body.ints(0, groups, -1, width))
     scores = body.op("MatMul", queries, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
@@ -154,6 +161,14 @@ def _total(body: Body) -> Dim | None:
     value = None if total is None else total.fact.value
     first = None if value is None else value.reshape(-1)[0]
     return int(first) if isinstance(first, np.integer) else first
+
+
+def _is_all(body: Body) -> bool:
+    """Is it known that each sample takes the whole of a cache that grows, and all that is new?"""
+    lengths = body.operands[LENGTHS] if body.has(LENGTHS) else None
+    known = None if lengths is None else lengths.fact.value
+    past, new = (body.type(number).shape[axis] for number, axis in ((PAST_KEY, 2), (QUERY, 1)))
+    return known is not None and all(last + 1 == past + new for last in known.reshape(-1))
 
 
 def _rotated(body: Body, side: str, before: str, length: Size) -> str:

@@ -15,6 +15,7 @@ from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
 from ..base.extras import install
 from .api import Given, Importer, Reading, Source
 from .catboost import CatBoost
+from .exported_decoder import ExportedDecoder
 from .gguf import GGUF
 from .hugging_face import HuggingFace
 from .keras import Keras
@@ -31,6 +32,7 @@ IMPORTERS: tuple[Importer, ...] = (
     TFLite(),
     GGUF(),
     HuggingFace(),
+    ExportedDecoder(),  # beside whose network there may be weights as they were trained, which are taken first
     Keras(),  # whose models are modules of PyTorch too, with that backend
     PyTorch(),
     SavedModel(),

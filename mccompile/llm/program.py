@@ -1,4 +1,5 @@
-"""A language model as a folder of C: what `mccompile llm` writes, of a folder of Hugging Face or a GGUF file.
+"""A language model as a folder of C: what `mccompile llm` writes, of a folder of Hugging Face, one of an export to
+ONNX, or a GGUF file.
 
 Invariant: network and tokenizer are those of the other commands; what is added here only joins them.
 """
@@ -49,7 +50,7 @@ class Program:
 
 
 def program(path: Path, options: Options, chats: bool = True) -> Program:
-    """Tokenizer, network and sampler of a folder of Hugging Face or a GGUF file; with its chat template if `chats`."""
+    """Tokenizer, network and sampler of a folder or a GGUF file; with its chat template if `chats`."""
     is_gguf = with_tokenizer(path)
     words, stops = gguf.read(path) if is_gguf else (reading.read(path), _stops(path))
     template = chat.found(path) if chats else None
@@ -70,7 +71,7 @@ def with_tokenizer(path: Path) -> bool:
     """Is it a GGUF file? What is no folder either is refused."""
     is_gguf = path.is_file() and path.suffix == ".gguf"
     if not (is_gguf or path.is_dir()):
-        why = "a program needs the tokenizer of the model, which a folder of Hugging Face and a GGUF file have"
+        why = "a program needs the tokenizer of the model, which a folder with tokenizer.json and a GGUF file have"
         fix = f"to compile the network alone, use mccompile {path} -o out"
         raise WrongUse(Problem("no language model with its tokenizer", str(path), why, fix))
     return is_gguf
@@ -133,10 +134,11 @@ def _piece(text: str) -> str:
 
 
 def _stops(folder: Path) -> list[int]:
-    """Tokens that end a text, as generation_config.json says it, or else config.json."""
-    for name in ("generation_config.json", "config.json"):
+    """Tokens that end a text, as generation_config.json says it, or else config.json or genai_config.json."""
+    for name in ("generation_config.json", "config.json", "genai_config.json"):
         try:
-            said = json.loads((folder / name).read_bytes())["eos_token_id"]
+            said = json.loads((folder / name).read_bytes())
+            said = (said["model"] if name.startswith("genai") else said)["eos_token_id"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
         found = said if isinstance(said, list) else [said]

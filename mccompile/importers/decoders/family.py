@@ -71,14 +71,14 @@ def described(
     if decoder.heads % decoder.groups:
         raise damaged(f"{decoder.heads} heads of queries do not share {decoder.groups} of keys and values")
     if decoder.learned:
-        _check_positions(decoder.context, dims)
+        check_positions(decoder.context, dims)
     found = Found(family, decoder, tensors, gguf)
     model = decoder_model(found.decoder, found.find, name)
     found.stop_if_any_is_left()
     return model
 
 
-def _check_positions(context: int, dims: Mapping[str, tuple[int, int]]) -> None:
+def check_positions(context: int, dims: Mapping[str, tuple[int, int]]) -> None:
     """No token stands behind the table of positions."""
     past, tokens = dims.get(PAST, most_sizes(context)[PAST])[1], dims.get(TOKENS, most_sizes(context)[TOKENS])[1]
     if past + tokens > context:
