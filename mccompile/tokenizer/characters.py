@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+import numpy as np
+
 from . import younger
 
 COUNT = 0x110000
@@ -29,13 +31,12 @@ def between(first: int, last: int) -> int:
 
 @cache
 def _categories() -> Mapping[str, int]:
-    found: dict[str, bytearray] = {}
-    added = {code: name for name, code in younger.categories()}
-    for code in range(COUNT):
-        name = unicodedata.category(chr(code))
-        name = added.get(code, name) if name == "Cn" else name
-        found.setdefault(name, bytearray(COUNT // 8))[code >> 3] |= 1 << (code & 7)
-    return {name: int.from_bytes(mask, "little") for name, mask in found.items()}
+    names = np.array([unicodedata.category(chr(code)) for code in range(COUNT)])
+    for name, code in younger.categories():
+        if names[code] == "Cn":
+            names[code] = name
+    masks = {str(name): np.packbits(names == name, bitorder="little") for name in np.unique(names)}
+    return {name: int.from_bytes(mask.tobytes(), "little") for name, mask in masks.items()}
 
 
 @cache
