@@ -21,8 +21,11 @@ from onnxruntime.capi import onnxruntime_pybind11_state as states
 
 from mccompile import backend
 
-# No node of a bundle needs another: no order or sharing is to be found, and looking for one takes most of the time.
-_SEARCHES = frozenset({"order_calls", "fuse_line_buffers", "bufferize"})
+# Where no node needs another there is no order or sharing to be found, and looking for one takes most of the time.
+UNSEARCHED: Mapping[str, Any] = {
+    "without": frozenset({"order_calls", "fuse_line_buffers", "bufferize"}),
+    "planner": "greedy-by-size",
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def outcomes(opset: int, ones: Sequence[One]) -> dict[str, list[Outcome]]:
     """Results of all nodes by label."""
     expected = {one.label: _expected(opset, one) for one in ones}
     everything = _model(opset, ones, expected)
-    rep = backend.prepare(everything, flags=("-O1",), without=_SEARCHES)
+    rep = backend.prepare(everything, flags=("-O1",), **UNSEARCHED)
     feed = {f"{one.label}_in{i}": array for one in ones for i, array in enumerate(one.ins) if i not in one.constant}
     got = rep.run({name: array for name, array in feed.items() if array is not None})
     names = [output.name for output in everything.graph.output]
