@@ -62,6 +62,7 @@ from ..quantize.quantize import check_floats, quantized
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from .accelerating import accelerated
+from .near_memory import in_near_memory
 from .options import PLAIN, Options, RowByRow
 from .recomputing import in_strips
 from .recovery import blamed, recovering
@@ -80,7 +81,8 @@ def compile(  # noqa: A001 - what mccompile does
 
 def settled(model: Path, options: Options) -> Options:
     """Options without a search for a plan, that lead to the same code."""
-    searched = options.budget or options.recompute > 1 or options.resolved_target().machine.weight_byte
+    target = options.resolved_target()
+    searched = options.budget or options.recompute > 1 or target.machine.weight_byte or options.memory(target).copied
     if not searched:
         return options
     found = _fitting(model, options)
@@ -101,6 +103,8 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
 
     def tried(changes: Changes) -> Package:
         asked = replace(options, **changes)
+        if asked.memory(asked.resolved_target()).copied and not asked.strips and not asked.dump_values:
+            return in_near_memory(once)(changes)
         if asked.recompute == 1 or asked.strips:
             return once(changes)
         return in_strips(once, asked.recompute, asked.enough if options.recompute == 1 else 0)(changes)

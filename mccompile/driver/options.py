@@ -162,13 +162,15 @@ class Options(OptionTable):
         prefer = self.prefer or target_api.load(self.target).prefer
         asked = self.enough or self.recompute > 1 or self.strips  # so much memory, or time, whatever that costs
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)
-        recompute = self.recompute if rows and not self.strips else 1.0
         copied, near, far = two_memories(self.mem or target.separate_pools, self.weights_window)
+        rows = rows or (blocks and copied)
+        most = MOST_RECOMPUTED if copied and self.recompute == 1 else self.recompute
+        recompute = most if rows and not self.strips else 1.0
         return Memory(
             keep_inputs=self.keep_inputs,
             external=self.external,
             fetched=fetched,
-            rows=rows or (blocks and copied),
+            rows=rows,
             blocks=blocks,
             enough=self.enough,
             strips=self.strips,

@@ -96,6 +96,7 @@ class StripsCost:
     strips: Strips
     bytes: int  # of the arena while they run
     macs: int  # that are computed once more
+    copied: int = 0  # bytes, where what lies at their ends is far away
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,17 @@ buffers are placed: where that is more than was expected, less is allowed, and a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...base.errors import CheckFailed, Problem, UnsupportedModel
+from ...base.provenance import Provenance
 from ...kernels.remembered import remembered
 from ...memory.push_down import push_down
 from ...program.clone import clone
 from ...program.ir import Buffer, Item, Program
 from ...program.taken_names import taken_names
-from ..api import Context
+from ..api import Context, Cut, StripsCost
 from ..memory.liveness import blocks_of, liveness
 from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, frugal_kernel, row_calls
 from ..staging.route import Path, Room, Router
@@ -64,7 +66,7 @@ def bring_tensors(program: Program, context: Context) -> None:
                 return
         less = [each << trial for each in over]  # what was too much; more, as the same path may come again
         room = Room(_less(room.near, less[0]), _less(room.far, less[1]))
-    raise CheckFailed(_too_small(program, room, context))
+    raise _nothing_fits(program, room, context)
 
 
 def _routed(router: Router, calls: list[RowCall | None], room: Room) -> tuple[Router, Path | None]:
@@ -144,8 +146,15 @@ def _join(draft: _Draft, step: int, context: Context) -> None:
     form_all(program, chains, calls, program.buffers(), context)
 
 
-def _too_small(program: Program, room: Room, context: Context) -> Problem:
-    """What no path got beyond."""
+class NothingFits(CheckFailed):
+    """Two memories are too small for a program. `nodes`: of the file, for the step that no path got beyond."""
+
+    nodes: Provenance = ()
+    cuts: Sequence[Cut] = ()
+    strips: Sequence[StripsCost] = ()
+
+
+def _nothing_fits(program: Program, room: Room, context: Context) -> NothingFits:
     at = max((*room.short, *room.far_short), default=0)
     step = program.body[at].provenance[:3] if program.body else ("an input that is the output",)
     nodes, ways = ", ".join(step) or "a step", list[str]()
@@ -157,7 +166,11 @@ def _too_small(program: Program, room: Room, context: Context) -> Problem:
             ways.append(f"{short[at] + may - left} bytes of the {what} one instead of {may}")
     what = "two memories are too small, with operands and results copied by rows as far as they can be"
     why = f"{nodes} needs {' or '.join(ways) or 'more'}"
-    return Problem(what, program.name, why, "give --mem larger sizes, or none for the one that is copied")
+    fix = "give --mem larger sizes, or none for the one that is copied"
+    failed = NothingFits(Problem(what, program.name, why, fix))
+    failed.nodes = program.body[at].provenance if program.body else ()
+    failed.cuts, failed.strips = context.cuts, context.strips
+    return failed
 
 
 def _refuse(program: Program) -> None:

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ...kernels.api import Needs
-from ...program.ir import Buffer, Call, Item, View, reads, walk
+from ...program.ir import Buffer, Call, Item
 from ..api import Context
 from ..rows.row_chains import LONGEST, Chain
 from .segments import Segment, Segments
-from .tensors import Tensors
+from .tensors import Tensors, touched
 
 MOST = 48  # sets of far tensors that are followed at a position
 CHOICES = 6  # tensors of which all subsets are tried; of more, all or none of them
@@ -122,7 +122,7 @@ class Router:
         """Ways to do some items where these tensors are far, and which of their results are far as well."""
         body = self.tensors.program.body
         made = self.tensors.made(first, last)
-        operands = far & {view.buffer for item in body[first : last + 1] for view in _all_reads(item)}
+        operands = far & touched(body[first : last + 1])
         possible = [b for b in made if b in self.tensors.may_be_far]
         for results in self._subsets(possible):
             if first == last:
@@ -200,8 +200,3 @@ class Router:
             return set()
         pairs = [pair for pair, reach in needs.alias.items() if reach >= 0 and item.outs[pair[0]].buffer is result]
         return {item.ins[operand].buffer for _, operand in pairs}
-
-
-def _all_reads(item: Item) -> Iterator[View]:
-    for inner in walk([item]):
-        yield from reads(inner)

@@ -64,8 +64,6 @@ class Segments:
         maker = _Copies(self.context)
         if not isinstance(item, Call):
             return None if far else self._segment(maker, (item,), (), None, at)
-        if any(view.buffer in far and not view.covers_buffer for view in item.outs):
-            return None
         maker.provenance = item.provenance
         ins = tuple(maker.bring_whole(view) if view.buffer in far else view for view in item.ins)
         outs = tuple(maker.take_whole(view) if view.buffer in far else view for view in item.outs)
@@ -89,8 +87,6 @@ class Segments:
             moved.append(replace(call, call=replace(call.call, ins=tuple(ins))))
         result, final = moved[-1].call.outs[0], list[RowCall]()
         if result.buffer in far:
-            if not covers_in_any_order(result):
-                return None
             taken = maker.take_whole(result) if moved[-1].takes_all else maker.take_rows(result, moved[-1], final)
             moved[-1] = replace(moved[-1], call=replace(moved[-1].call, outs=(taken,)))
         rows = [*maker.rows, *moved, *final]
@@ -166,16 +162,21 @@ class _Copies:
         return replace(view, buffer=self.twins[buffer].buffer)
 
     def take_whole(self, view: View) -> View:
-        buffer = view.buffer
-        twin = self._twin(buffer, buffer.shape)
-        self.whole.append(twin)
-        self.after.append(self._transfer(twin.whole(), buffer.whole(), 0))
-        return replace(view, buffer=twin)
+        near = self._alike(view)
+        self.whole.append(near.buffer)
+        self.after.append(self._transfer(near, view, 0))
+        return near
 
     def take_rows(self, view: View, maker: RowCall, final: list[RowCall]) -> View:
-        near = replace(view, buffer=self._twin(view.buffer, view.buffer.shape))
+        near = self._alike(view)
         final.append(self._row_call(near, view, maker.axis))
         return near
+
+    def _alike(self, view: View) -> View:
+        """A tensor of its own for a result, which may be a part of a larger one."""
+        if covers_in_any_order(view):
+            return replace(view, buffer=self._twin(view.buffer, view.buffer.shape))
+        return self._dense(view)
 
     def _dense(self, view: View) -> View:
         """A tensor of its own with the elements that a view shows, in the same order of axes."""

@@ -94,9 +94,9 @@ class Tensors:
 
     def _is_plain(self, buffer: Buffer) -> bool:
         plain = buffer.type.is_static and buffer.dtype is not string and buffer.dtype.bits % 8 == 0
-        once = len(self.makers.get(buffer, [])) <= 1 and (buffer.role == INPUT or buffer in self.makers)
+        made = buffer.role == INPUT or buffer in self.makers
         known = buffer.role in (TEMPORARY, INPUT) and buffer.overlap is None and buffer.max_bytes > 0
-        return plain and once and known
+        return plain and made and known
 
 
 def touched(items: Iterable[Item]) -> set[Buffer]:

@@ -14,7 +14,7 @@ from ....ops.choose import Clip
 from ....ops.concat import Concat
 from ....ops.conv import Conv, ConvInteger
 from ....ops.fixed_point import Lookup, SumPool
-from ....ops.pool import AveragePool, MaxPool
+from ....ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool
 from ....ops.quantize import DequantizeLinear, QuantizeLinear
 from ....ops.rules.elementwise import Elementwise
 from ....ops.rules.window import Window
@@ -59,6 +59,8 @@ def column_step(node: Node, axes: Axes) -> ColumnStep | None:
         return _sliding(op, op.window(node.site()), _macs(node))
     if isinstance(op, MaxPool | AveragePool | SumPool) and not op.ceil_mode:
         return _sliding(op, op.window(node.site())[0])
+    if isinstance(op, GlobalAveragePool | GlobalMaxPool):
+        return _of_all(node)
     return None
 
 
@@ -93,6 +95,13 @@ def _sliding(op: Any, window: Window, macs: int = 0) -> ColumnStep:
         return found
 
     return ColumnStep(USUAL, reads, made, macs=macs)
+
+
+def _of_all(node: Node) -> ColumnStep:
+    x = node.inputs[0]
+    assert x is not None
+    sizes = [static(x.type.shape[axis]) for axis in USUAL]
+    return ColumnStep(USUAL, lambda which, span: {0: (0, sizes[which])}, lambda before, after: node.op)
 
 
 def _macs(node: Node) -> int:

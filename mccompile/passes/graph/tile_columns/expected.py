@@ -23,8 +23,8 @@ CHANNEL_BLOCKS = (2, 4, 8)
 
 def expected(ways: Sequence[Through], memory: Memory) -> Iterator[StripsCost]:
     """As long as they compute at most so much more."""
-    most = (memory.recompute - 1) * sum(_macs(Region(way.nodes)) for way in ways if way.nodes)
-    ends = _narrow([way.value for way in ways])
+    most = (memory.recompute - 1) * sum(macs_of(Region(way.nodes)) for way in ways if way.nodes)
+    ends = narrow([way.value for way in ways])
     for i, first in enumerate(ways):
         for j in range(i + 1, len(ways)) if first.value in ends else ():
             between = ways[i + 1 : j + 1]
@@ -38,7 +38,7 @@ def expected(ways: Sequence[Through], memory: Memory) -> Iterator[StripsCost]:
                 yield from _of_all_counts(region, first.value, at, memory, most)
 
 
-def _narrow(values: Sequence[Value]) -> set[Value]:
+def narrow(values: Sequence[Value]) -> set[Value]:
     """Those that are not larger than the ones before and behind."""
     groups = [list(group) for _, group in groupby(values, key=_bytes)]
     sizes = [_bytes(group[0]) for group in groups]
@@ -51,7 +51,7 @@ def _narrow(values: Sequence[Value]) -> set[Value]:
     }
 
 
-def _macs(region: Region) -> int:
+def macs_of(region: Region) -> int:
     return sum(step.macs * region.size(node.output, COLUMNS) for node, step in region.steps.items())
 
 
@@ -59,10 +59,10 @@ def _of_all_counts(
     region: Region, first: Value, between: Sequence[Value], memory: Memory, most: float
 ) -> Iterator[StripsCost]:
     before, last = 0 if _is_outside(first, memory) else _bytes(first), _bytes(region.last)
-    computed_once, found = _macs(region), bottlenecks(region)
+    computed_once, found = macs_of(region), bottlenecks(region)
     ways = [_Inside(region, [], 0), *(_Inside(region, found, rows) for rows in (BOTTLENECK_ROWS if found else ()))]
     row = {x: _bytes(x) // (region.size(x, ROWS) * region.size(x, COLUMNS)) for x in ways[0].held}
-    for count in [*([1] if len(found) == 1 else []), *_counts(region.size(region.last, COLUMNS))]:
+    for count in [*([1] if len(found) == 1 else []), *counts(region.size(region.last, COLUMNS))]:
         widths = region.widths(count)
         for way in [way for way in ways if count > 1 or way.rows]:
             macs, inside = way.macs(widths) - computed_once, 0
@@ -107,7 +107,7 @@ def _in_channels(region: Region, first: Value, memory: Memory) -> Iterator[Strip
         yield StripsCost(Strips(first.name, region.last.name, count), ends + rings // count, 0)
 
 
-def _counts(columns: int) -> list[int]:
+def counts(columns: int) -> list[int]:
     """The fewest strips of each width."""
     return sorted({count for width in range(1, columns) if (count := -(-columns // width)) <= MOST})
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from ....graph.ir import Node
 from ....ops.conv import Conv, ConvInteger
 from ....ops.fixed_point import SumPool
-from ....ops.pool import AveragePool, MaxPool
+from ....ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool
 from .regions import Region
 
-POOLS = (AveragePool, MaxPool, SumPool)
+POOLS = (AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, SumPool)
 
 
 def pooled(region: Region) -> Node | None:

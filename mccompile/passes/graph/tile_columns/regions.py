@@ -89,6 +89,13 @@ class Region:
         """How many rows of each value between the first and the last are held at once where all runs by rows; in the
         order in which they are made. Those `inside` of bottlenecks are not: rows under them are made again, for so many
         rows at a time of what the nodes in `narrow` make."""
+        read = self.lines(inside, narrow, rows)
+        held = {node.output: read[node.output] for node in self.nodes[:-1] if node.output in read}
+        held |= dict.fromkeys(inside, 0)
+        return {x: 0 if number == 1 and self._is_overwritten(x) else number for x, number in held.items()}
+
+    def lines(self, inside: Collection[Value] = (), narrow: Collection[Node] = (), rows: int = 1) -> dict[Value, int]:
+        """Of each value that is read by rows, how many its readers need at once."""
         newest, oldest = {self.last: 0}, dict[Value, int]()
         for node in reversed(self.nodes):
             if node.output not in newest:
@@ -98,10 +105,7 @@ class Region:
             for x, (low, high) in self.reads(node, ROWS, (first, row + 1)):
                 newest[x] = max(newest.get(x, high - 1), high - 1)
                 oldest[x] = min(oldest.get(x, low), low)
-        made = [node.output for node in self.nodes[:-1]]
-        held = {x: min(newest[x] - oldest[x] + 1, self.size(x, ROWS)) for x in made if x in oldest}
-        held |= dict.fromkeys(inside, 0)
-        return {x: 0 if number == 1 and self._is_overwritten(x) else number for x, number in held.items()}
+        return {x: min(newest[x] - oldest[x] + 1, self.size(x, ROWS)) for x in oldest}
 
     def _is_overwritten(self, x: Value) -> bool:
         """By the result of the only node that reads it."""

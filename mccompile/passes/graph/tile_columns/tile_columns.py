@@ -21,6 +21,7 @@ from ..eliminate_dead import eliminate_dead
 from .bottlenecks import bottlenecks
 from .column_steps import COLUMNS, USUAL, Span
 from .expected import expected
+from .expected_copies import expected_copies
 from .pooled_channels import pooled
 from .regions import Region, region, ways_through
 
@@ -30,7 +31,7 @@ def tile_columns(graph: Graph, context: Context) -> None:
     if memory.recompute > 1:
         ways = ways_through(graph)
         context.cuts.extend(Cut(w.value.name, frozenset(n for node in w.nodes for n in node.provenance)) for w in ways)
-        context.strips.extend(expected(ways, memory))
+        context.strips.extend(expected_copies(ways, memory) if memory.copied else expected(ways, memory))
     for strips in memory.strips:
         found = region(graph, strips.first, strips.last)
         for each in bottlenecks(found) if found is not None and strips.rows else ():
