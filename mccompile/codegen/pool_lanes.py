@@ -87,6 +87,11 @@ class PoolLanes:
         return self.lane.stride == 1 and self.lane.always_inside and self.under == 1 and self.inside
 
     @property
+    def parts(self) -> bool:
+        """Are rows combined before elements that lie `stride` apart come together? That takes time per element."""
+        return self.under > 1 and self.lane.stride > 1
+
+    @property
     def used(self) -> int:
         """Elements of a row that windows read."""
         axis = self.lane
@@ -114,6 +119,8 @@ class PoolLanes:
         found = [] if self.inside else [("outside", self.stored, self.used)]
         if self.slides and not self.straight:
             found.append(("line", self.total, self.phase * self.lane.stride))
+        if self.parts:
+            found.append(("row", self.total, self.used))
         if self.kind.algorithm == "average" and not self.count_along(self.axis, self.lane).isdigit():
             found.append(("counts", self.total, self.lane.out))
         return found
@@ -233,9 +240,11 @@ class PoolLanes:
 
     def line(self) -> list[str]:
         """Rows become a line, in which elements that lie `stride` apart lie together."""
-        stride = self.lane.stride
+        stride, lines = self.lane.stride, list[str]()
+        if self.parts:
+            lines += self.combined(self.used, [Source(self.under, self.row_term, _to_row, self.stored, self.term)])
         wanted = {self.place_of(tap) % stride for tap in range(self.lane.kernel)}
-        whole, lines = self.used // stride, []
+        whole = self.used // stride
         for begin, end, count in ((0, stride, whole), (whole * stride, self.used, 1)):
             elements = [e for e in range(begin, end) if (e + self.before) % stride in wanted]
             if elements and count:
@@ -243,16 +252,14 @@ class PoolLanes:
         return lines
 
     def to_line(self, element: int) -> Source:
-        stride = self.lane.stride
-
         def term(tap: int, turn: int, at: Code) -> str:
-            under = index_c([turn], ["turn"], tap)
-            return load_c(self.stored, f"under[{under}]", index_c([stride], [at], element))
+            place = Code(index_c([self.lane.stride], [at], element), loose=True)
+            return f"row[{place.text}]" if self.parts else self.row_term(tap, turn, place)
 
         def end(at: Code, value: str) -> list[str]:
             return [f"line[{index_c([1], [at], self.in_line(element + self.before))}] = {value};"]
 
-        return Source(self.under, term, end, self.stored, self.term)
+        return Source(1, term, end, self.total) if self.parts else Source(self.under, term, end, self.stored, self.term)
 
     def in_line(self, place: int) -> int:
         return place % self.lane.stride * self.phase + place // self.lane.stride
@@ -320,3 +327,7 @@ class PoolLanes:
         fixed = [steps["nc".index(name)] for name in names]
         positions = [f"p{number}" for number, _ in self.rows]
         return index_c([*fixed, *(steps[n + 2] for n, _ in self.rows), along], [*names, *positions, at])
+
+
+def _to_row(at: Code, value: str) -> list[str]:
+    return [f"row[{at.text}] = {value};"]
