@@ -2,7 +2,8 @@
 
 Lanes lie along an axis of the results where operands have elements side by side along one, else along the last of the
 reduced axes if they do there. Several vectors are combined at a time:
-of more results, or in chains whose ends meet, as each addition waits for the one before.
+of more results, or in chains whose ends meet, as each addition waits for the one before. Columns of more elements than
+caches hold are combined a few rows at a time, so that memory is read in its order; totals wait in the workspace.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ from mccompile.kernels.work import Units
 from mccompile.kinds.reduce import Reduce
 
 AT_ONCE = 4  # vectors that are combined independently of each other
+PASS, PASSES = 8, 512  # rows that are combined at a time, at least, and how often that is done, at most
+FAR = 1 << 18  # bytes of the operands that lie between the first and the last element of a result
 ALONG = -1  # in place of the number of a loop over results: lanes lie along the last of the reduced axes
 
 
@@ -74,6 +77,8 @@ class StridedLanes(Kernel):
             _case("outer_axes", (4, 3, 2, 7), (0, 1, 2)),
             _case("long", (2, 20000), (1,)),
             _case("long_columns", (1000, 5), (0,)),
+            _case("passes", (515, 300), (0,)),
+            _case("passes_of_several_axes", (2, 300, 70, 7), (1, 3), "max", permute={0: (0, 1, 3, 2)}),
             _case("rows_of_several_axes", (3, 150, 2, 9), (1, 3)),
             replace(_case("squares", (5, 37), (1,)), kind=Reduce((1,), "add", f32, square, apply("sqrt", x))),
             Case("scaled_rows", Reduce((3,), "add", f32, x, scaled), (pixels, rows, rows), (rows,)),
@@ -115,7 +120,9 @@ class StridedLanes(Kernel):
         lanes = best_lanes(outer.loops[chosen].extent, target) if chosen != ALONG else lanes_of(target)
         while chosen == ALONG and lanes > inner.loops[-1].extent:
             lanes //= 2
-        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen))
+        passes = _passes(call, outer, inner, chosen)
+        row = -(-outer.loops[chosen].extent // lanes) * lanes if passes else 0
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, passes), scratch=4 * row, scratch_align=64)
 
     def cost(self, call: Call, target: Target) -> Cost:
         chosen = _lane_loop(call)
@@ -148,7 +155,7 @@ class _Printer:
 
     def __init__(self, call: Call, names: tuple[list[str], list[str]]) -> None:
         self.call, self.kind = call, call.of(Reduce)
-        self.lanes, self.chosen = call.blocks
+        self.lanes, self.chosen, self.passes = call.blocks
         (self.y,), self.names = names
         self.outer, self.inner = _nests(call)
         self.of, self.along = f"f32x{self.lanes}", self.chosen == ALONG
@@ -158,7 +165,9 @@ class _Printer:
         if self.along:
             loops = (*loops[:-1], Loop(self.row.counter, self.row.extent // self.lanes))
         self.turns = loops[-1].extent if loops else 1
-        self.levels = levels(loops, self.kind.combine == "add") or [Level("r", "0", Code("1"), 1, 0, False)]
+        self.levels = levels(loops, self.kind.combine == "add", self.passes) or [
+            Level("r", "0", Code("1"), 1, 0, False)
+        ]
 
     @property
     def groups(self) -> Groups:
@@ -180,17 +189,36 @@ class _Printer:
         if shared and around:
             around[0] = replace(around[0], begin="begin", end="end")
         if self.along:
-            return {"around": around, "tiles": [{"header": "{", "lines": self.tile(1, self.lanes)}]}
+            return {"around": around, "tiles": [{"header": "{", "lines": self.tile(1, self.lanes)}], "passes": []}
         headers = self.groups.headers(self.row.counter, Units() if shared and not around else None)
         sizes = [(vectors, last) for _, _, vectors, last in self.groups.parts()]
         tiles = [{"header": h, "lines": self.tile(*size)} for h, size in zip(headers, sizes, strict=True)]
-        return {"around": around, "tiles": tiles}
+        passes = zip(headers, sizes, strict=True) if self.passes else ()
+        begun = (
+            f"for (mcc_index i = 0; i < {self.groups.padded}; ++i) totals[i] = {literal_c(self.kind.identity(), f32)};"
+        )
+        return {
+            "around": around, "tiles": tiles, "begun": begun, "rows": self.levels[0],
+            "passes": [{"header": header, "lines": self.one_pass(*size)} for header, size in passes]}  # fmt: skip
 
     def tile(self, vectors: int, last: int) -> list[str]:
         """So many vectors of results, of which the last has `last` lanes that count, or one result."""
         chunks = self.groups.chunks(vectors, last)
+        if self.passes:
+            return [*self.waiting(vectors), *self.results(chunks)]
         finish = self.result if self.along else self.results
         return [*self.start("a0", vectors), *self.level(0, chunks), *finish(chunks)]
+
+    def one_pass(self, vectors: int, last: int) -> list[str]:
+        """The same vectors, combined with the rows of one pass."""
+        kept = [f"mcc_store_{self.of}({self.total(vector)}, a0_{vector});" for vector in range(vectors)]
+        return [*self.waiting(vectors), *self.level(1, self.groups.chunks(vectors, last)), *kept]
+
+    def waiting(self, vectors: int) -> list[str]:
+        return [f"mcc_{self.of} a0_{vector} = mcc_load_{self.of}({self.total(vector)});" for vector in range(vectors)]
+
+    def total(self, vector: int) -> str:
+        return f"totals + {index_c([1], [self.row.counter], vector * self.lanes)}"
 
     def start(self, name: str, vectors: int) -> list[str]:
         identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), f32)})"
@@ -355,6 +383,15 @@ def _lane_loop(call: Call) -> int | None:
     if inner.loops and inner.loops[-1].extent >= SHORTEST and all(inner.strides[v - 1][-1] in (0, 1) for v in full):
         return ALONG
     return None
+
+
+def _passes(call: Call, outer: Nest, inner: Nest, chosen: int) -> int:
+    """How many rows are combined at a time; 0: all. Workers share what lies around."""
+    if chosen == ALONG or not inner.loops or (call.workers > 1 and len(outer.loops) == 1):
+        return 0
+    rows, step = inner.loops[0].extent, 4 * max(abs(static(strides[0])) for strides in inner.strides)
+    passes = max(PASS, -(-rows // PASSES))
+    return passes if passes < rows and rows * step >= FAR and outer.loops[chosen].extent > SHORTEST * AT_ONCE else 0
 
 
 def totals(first: int, second: int, last: int) -> Case:

@@ -49,8 +49,9 @@ def grouped(
     return (*kept, *inside), outer, inner
 
 
-def levels(loops: Sequence[Loop], blocked: bool) -> list[Level]:
-    """The loops of a sum, outermost first; without `blocked` all share one accumulator."""
+def levels(loops: Sequence[Loop], blocked: bool, passes: int = 0) -> list[Level]:
+    """The loops of a sum, outermost first; without `blocked` all share one accumulator. `passes`: the outermost loop
+    goes over so many steps of what would be it at a time."""
     count = 1
     for loop in loops:
         count *= loop.extent
@@ -61,16 +62,16 @@ def levels(loops: Sequence[Loop], blocked: bool) -> list[Level]:
         depth = len(found) if blocked else 0
         found.append(Level(counter, first, limit, step, depth, opens=blocked and bool(found)))
 
-    for loop in loops:
-        step = 1
-        while blocked and step * BLOCK < loop.extent:
-            step *= BLOCK
+    for number, loop in enumerate(loops):
+        outermost = [passes] if passes and not number else []
+        extent = min([loop.extent, *outermost])
+        steps = [BLOCK**power for power in range(1, 9) if blocked and BLOCK**power < extent]
         first, limit = "0", Code(loop.limit)
-        while step > 1:
+        for step in (*outermost, *reversed(steps)):
             counter = f"{loop.counter}_{step}"
             add(counter, first, limit, step)
             end, whole = f"{counter} + {step}", loop.count % step == 0
             limit = Code(end if whole else f"{end} < {loop.limit} ? {end} : {loop.limit}", loose=not whole)
-            first, step = counter, step // BLOCK
+            first = counter
         add(loop.counter, first, limit, 1)
     return found

@@ -9,10 +9,10 @@ from mccompile.codegen.loops import Loop
 from mccompile.codegen.sums import BLOCK, levels
 
 
-def visited(extents: list[int]) -> tuple[list[tuple[int, ...]], int]:
+def visited(extents: list[int], passes: int = 0) -> tuple[list[tuple[int, ...]], int]:
     """Positions in order, and the longest run of one loop; the C texts happen to be Python but for the conditional."""
     loops = [Loop(f"r{i}", extent) for i, extent in enumerate(extents)]
-    nest = levels(loops, blocked=True)
+    nest = levels(loops, blocked=True, passes=passes)
     found: list[tuple[int, ...]] = []
     longest = 0
 
@@ -46,6 +46,11 @@ def test_every_element_once_in_order(extents: list[int]) -> None:
     for extent in extents:
         expected = [(*head, i) for head in expected for i in range(extent)]
     assert found == expected
+
+
+@pytest.mark.parametrize("extents", [[20], [515], [300, 7], [20000]])
+def test_every_element_once_in_passes(extents: list[int]) -> None:
+    assert visited(extents, passes=8) == (visited(extents)[0], max(8, -(-extents[0] // 8)))
 
 
 @pytest.mark.parametrize("extents", [[129], [20000], [150, 2]])
