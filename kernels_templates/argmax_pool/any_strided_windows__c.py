@@ -75,6 +75,12 @@ class Windows(Kernel):
         return {
             "outer": [Range.over("n", x.shape[0]), Range.over("c", x.shape[1])],
             "rows": rows,
+            "scope": [
+                *batch,
+                *(f"{name}{number}" for number in range(len(found)) for name in ("at", "first", "end")),
+                f"{dtype.compute_c} &best",
+                "int64_t &best_place",
+            ],
             "type": dtype.compute_c,
             "is_float": dtype.is_float,
             "lowest": literal_c(dtype.low, dtype),

@@ -222,6 +222,7 @@ class _Printer:
             "axis": axis,
             "wide": self.body(tile, clamped=False) if tile.points > 1 else None,
             "single": self.body(Tile(1, tile.lanes), clamped=True),
+            "scope": self.scope(outer),
             "sum_type": kind.accumulator.compute_c,
             "zero": self.zero,
             "x_at": index_c([*batch_and_group, *(a.x for a in self.axes)], ["n", "g", *(f"at{i}" for i in numbers)]),
@@ -235,6 +236,12 @@ class _Printer:
                 ["w_at", self.channel_counter, *(f"k{i}" for i in numbers)],
             ),
         }
+
+    def scope(self, outer: Sequence[Range]) -> list[str]:
+        """What a tile may read of what stands around it."""
+        axes = [f"{name}{axis.number}" for axis in self.axes for name in ("p", "at", "tap", "taps", "first", "end")]
+        zero = [f"{self.kind.accumulator.compute_c} zero"] if self.zero else []
+        return [*(loop.counter for loop in outer), *axes, "phase", "m", *zero]
 
     @property
     def zero(self) -> str:

@@ -128,6 +128,8 @@ class DeformConvPlaces(Kernel):
             "channels": static(x.shape[1]) // groups,
             "taps": taps,
             "axes": axes,
+            "scope": ["n", *counters, f"{work.compute_c} *taps"],
+            "tap_scope": ["g", "k", *(f"k{axis}" for axis in range(rank))],
             "conditions": " && ".join(
                 f"place{axis} > {literal_c(-1, work)} && place{axis} < {literal_c(static(size), work)}"
                 for axis, size in enumerate(x.shape[2:])

@@ -129,7 +129,13 @@ def positions(axis: Sliding[Dim], number: int, by_rows: bool, x: View, others: S
     """What a template prints of the loop over the result's positions along an axis of the image; `others` are the
     result and what is read at its positions."""
     run, rows = Range.over(f"p{number}", axis.out), number == 0
+    rings = sorted({view.lines for view in others if view.lines}) if rows else []
     return {
+        "scope": [
+            *(f"{name}{number}" for name in ("p", "at", "first", "end")),
+            *(ring_row(f"p{number}", lines) for lines in rings),
+            *(["const mcc_index *x_row"] if rows and x.lines else []),
+        ],
         "loop": (replace(run, begin="begin", end="end") if by_rows and rows else run).header,
         "ring": [
             *(axis.ring(number, x.lines) if rows and x.lines else []),

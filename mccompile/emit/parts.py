@@ -1,6 +1,6 @@
 """Long functions in parts. A template marks blocks that may stand alone (`part` of base/marked.py); where a function
-has more lines than `LONGEST`, its parts become functions of their own, which compilers put back (`MCC_PART`). Equal
-parts that follow each other are one, as far as that is short.
+has more lines than `LONGEST` or loops and branches deeper than `DEEPEST`, its parts become functions of their own,
+which compilers inline (`MCC_PART`). Equal parts that follow each other are one, as far as that is short.
 
 Invariant: a part is handed the names that it reads, and pointers to those that it writes. It declares nothing but in
 blocks of its own, so where it stays, its brackets mean nothing.
@@ -15,6 +15,7 @@ from .layout import Block, shown
 from .tokens import names_read, through_pointers
 
 LONGEST = 150  # lines of a function that is not taken apart
+DEEPEST = 6  # loops and branches around a line
 SHORTEST = 6  # lines that are not worth a function
 _WIDTH = 110  # of a line that is surely not folded
 
@@ -23,7 +24,9 @@ def in_parts(top: Block, function: str, parameters: Mapping[str, str]) -> str:
     """The text of a function as it is printed, behind its parts; changes the tree of it. `parameters`: how a part
     declares those of the function."""
     parts = _Parts(function, parameters)
-    parts.settle(top)
+    for item in top.inside:
+        if isinstance(item, Block):
+            parts.settle(item)
     _dissolve(top)
     return "\n".join((*parts.functions, shown(top)))
 
@@ -36,13 +39,13 @@ class _Parts:
     def settle(self, block: Block) -> None:
         """Parts of parts first, then those of the block, until it is short enough."""
         _join(block)
-        places = list(_places(block))
-        for around, place in places:
+        places = list(_places(block, 0))
+        for around, place, _ in places:
             self.settle(_block(around, place))
         length = _length(block) if places else 0
-        for around, place in places:
+        for around, place, depth in places:
             lines = _length(_block(around, place))
-            if length > LONGEST and lines >= SHORTEST:
+            if depth + _depth(_block(around, place)) > DEEPEST or (length > LONGEST and lines >= SHORTEST):
                 around.inside[place] = self.call(_block(around, place))
                 length -= lines - 1
 
@@ -68,15 +71,21 @@ def _block(around: Block, place: int) -> Block:
     return block
 
 
-def _places(block: Block) -> Iterator[tuple[Block, int]]:
-    """Where the parts of a block are, without those in other parts."""
+def _places(block: Block, depth: int) -> Iterator[tuple[Block, int, int]]:
+    """Where the parts of a block are and how deep, without those in other parts."""
     for place, item in enumerate(block.inside):
         if isinstance(item, Block):
             part = part_of(item.head)
             if part is not None and part.name:
-                yield block, place
+                yield block, place, depth
             else:
-                yield from _places(item)
+                yield from _places(item, depth + (part is None))
+
+
+def _depth(block: Block) -> int:
+    """How deep the blocks in a block are nested, where its parts stay in it."""
+    inside = (item for item in block.inside if isinstance(item, Block))
+    return max((_depth(item) + (not opens_part(item.head)) for item in inside), default=0)
 
 
 def _join(block: Block) -> None:

@@ -9,15 +9,17 @@ Invariant: expressions keep their values, since only integers are written `0` an
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from ..base.marked import CLOSES, OPENS
 from .layout import Block
 from .tokens import Token, closing, is_binary, is_cast, operand_end, operand_start, printed, tokens
 
 _COUNTS = re.compile(
-    r"for\(mcc_index(?P<counter>\w+)=0;(?P=counter)<(?P<end>\d+);(\+\+(?P=counter)|(?P=counter)\+=(?P<step>\d+))\)\{"
+    r"for\(mcc_index(?P<counter>\w+)=0;(?P=counter)<(?P<end>\d+);(\+\+(?P=counter)|(?P=counter)\+=(?P<step>\d+))\)"
 )
+_LOOP = "for (mcc_index "
+_LOOPS = ("for (", "while (", "do {")
 _LEAVES = re.compile(r"\b(break|continue);")
 _NEEDLESS = re.compile(r"[-+*/%] (\ue000name\ue001)?[01](?![\w.])|(?<![\w.])[01](?![\w.])[^\w(]* [-+*/%] ")
 
@@ -36,7 +38,7 @@ def simplify(block: Block, around: Set[str] = frozenset()) -> None:
             simplify(item, zeros | counter)
             item.tail = _simplified(item.tail, zeros)
         elif not comment and not item.startswith("#"):
-            item = _simplified(item, zeros)
+            item = _without_loop(_simplified(item, zeros), zeros)
             if name := _declared_zero(item):
                 zeros.add(name)
                 continue
@@ -48,16 +50,34 @@ def simplify(block: Block, around: Set[str] = frozenset()) -> None:
 
 def _runs_once(loop: Block) -> set[str]:
     """The counter of a loop that counts from 0, runs once and never ends early."""
-    if not loop.head.startswith("for (mcc_index ") or _leaves(loop):
+    if not loop.head.startswith(_LOOP) or _leaves(loop):
         return set()
-    head = "".join(token.name or token.text for token in tokens(loop.head))
-    match = _COUNTS.fullmatch(head)
+    return _counts_once(tokens(loop.head)[:-1])
+
+
+def _counts_once(head: Sequence[Token]) -> set[str]:
+    """The counter of a loop with this head, if it runs once."""
+    match = _COUNTS.fullmatch("".join(token.name or token.text for token in head))
     return {match["counter"]} if match and 0 < int(match["end"]) <= int(match["step"] or 1) else set()
 
 
+def _without_loop(line: str, zeros: Set[str]) -> str:
+    """A line that is a loop and its body is the body, if the loop runs once."""
+    while line.startswith(_LOOP) and line.endswith(";") and not _LEAVES.search(line):
+        found = tokens(line)
+        body = closing(found, 1) + 1
+        counter = _counts_once(found[:body])
+        if not counter:
+            break
+        line = _simplified(printed(found[body:]).lstrip(), zeros | counter)
+    return line
+
+
 def _leaves(loop: Block) -> bool:
-    """Does a line of it leave a loop, its own or one inside?"""
-    return any(_leaves(item) if isinstance(item, Block) else _LEAVES.search(item) for item in loop.inside)
+    """Does a line of it leave it? Those of loops inside leave these."""
+    blocks = (item for item in loop.inside if isinstance(item, Block) and not item.head.startswith(_LOOPS))
+    lines = (item for item in loop.inside if isinstance(item, str) and not item.startswith(_LOOPS))
+    return any(map(_LEAVES.search, lines)) or any(map(_leaves, blocks))
 
 
 def _declared_zero(line: str) -> str:

@@ -17,12 +17,13 @@ from mccompile.emit.folding import WIDTH
 
 DEEPEST = 6  # loops and branches in a function
 _SILENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+ONCE = "a loop that runs once"
 FAULTS = {
     "an index that is 0": re.compile(r"\bconst mcc_index \w+ = 0;"),
     "a term of 0": re.compile(r"[-+] 0(?![\w.])"),
     "a product with 0": re.compile(r"(?<![\w.])0 \*|\* 0(?![\w.])"),
     "a factor of 1": re.compile(r"(?<![\w.])1 \*|[*/%] 1(?![\w.])"),
-    "a loop that runs once": re.compile(r"\bfor \(mcc_index (\w+) = 0; \1 < 1;"),
+    ONCE: re.compile(r"\bfor \(mcc_index (\w+) = 0; \1 < 1;"),
     "an empty block": re.compile(r"\{\s*\}"),
 }
 TOO_LONG, TOO_DEEP = f"a line over {WIDTH}", f"deeper than {DEEPEST}"

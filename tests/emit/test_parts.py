@@ -44,6 +44,19 @@ def test_a_part_of_a_short_function_stays_where_it_is() -> None:
     assert "MCC_PART" not in text and text.count("{") == 2
 
 
+def nested(depth: int) -> str:
+    loops = "\n".join(f"for (mcc_index j{n} = 0; j{n} < 4; ++j{n}) {{" for n in range(depth))
+    ends = "}\n" * depth
+    inner = f"{part('rows', ['i'])} {{\n{loops}\n{named('y')}[{named('i')}] = 0;\n{ends}}}"
+    return f"void f(void)\n{{\nfor (mcc_index i = 0; i < 4; ++i) {{\n{inner}\n}}\n}}"
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_part_in_which_loops_are_nested_too_deep_is_a_function(beyond: int) -> None:
+    text = plain(in_parts(blocks(nested(parts.DEEPEST - 1 + beyond)), "f", PARAMETERS))
+    assert ("        f_rows1(y, i);\n" in text) == bool(beyond)
+
+
 def test_a_part_is_handed_pointers_to_what_it_writes() -> None:
     statements = "\n".join(f"{named('sum')} += {named('x')}[{n}];" for n in range(parts.LONGEST))
     text = f"void f(void)\n{{\nfloat sum = 0;\n{part('sums', ['float &sum'])} {{\n{statements}\n}}\n}}"

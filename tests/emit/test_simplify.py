@@ -92,6 +92,17 @@ def test_loops_that_run_never_more_often_or_end_early_stay(counts: str, body: st
     assert simplified(*lines).splitlines() == lines
 
 
+@pytest.mark.parametrize("line", ["for (mcc_index i = 0; i < 1; ++i) y[i * 4 + c] = x[i];", "y[c] = x[0];"])
+def test_a_loop_and_its_body_on_one_line_become_the_body(line: str) -> None:
+    assert simplified(line) == "y[c] = x[0];\n"
+
+
+def test_what_loops_inside_leave_is_not_the_loop_around() -> None:
+    inner = ["for (mcc_index j = 0; j < n; ++j) {", "if (x[j] > 0) {", "break;", "}", "}"]
+    text = simplified("for (mcc_index i = 0; i < 1; ++i) {", *inner, "y[i] = 0;", "}")
+    assert "mcc_index i" not in text and "y[0] = 0;" in text
+
+
 def test_what_is_left_is_folded_where_it_would_have_been() -> None:
     terms = [f"term_{number}[{number}]" for number in range(12)]
     before = ["const mcc_index c = 0;", f"y = {summed([named('c') + ' * 4', *terms])};"]

@@ -35,6 +35,7 @@ from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
 from mccompile.toolchain.elements import from_bytes, to_bytes
+from tests.emit.c_faults import ONCE, faults
 from tests.lengths import LONGEST, LONGEST_OF_HALVES, too_long
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
@@ -286,6 +287,11 @@ def _has_halves(trial: Trial) -> bool:
     return any(view.buffer.dtype in (f16, bf16) for view in (*call.ins, *call.outs))
 
 
+def _faults(text: str) -> list[tuple[str, int]]:
+    """What a reviewer would mark. A loop that is left early may run once: no pass takes it away."""
+    return [fault for fault in faults(folded(text)) if fault[0] != ONCE]
+
+
 def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -> None:
     """kernels.c with the functions, cases.h with what harness.c needs to call them. Without `restrict`, which means
     little to a compiler that hardly optimises, functions that differ by nothing else are written once."""
@@ -296,6 +302,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
         made = printed(trial.function)
         most = LONGEST_OF_HALVES if _has_halves(trial) else LONGEST
         assert not too_long(folded(made.text), most), f"{trial.name}: {too_long(folded(made.text), most)}"
+        assert not _faults(made.text), f"{trial.name}: {_faults(made.text)}"
         assert _cast_away(made.text) <= _empty(trial), f"{trial.name} is given what it does not read"
         text, name, headers = plain(made.text), trial.function.name, headers | made.headers
         head = plain(signature(trial.function))

@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0x565DAD9Du
+#define READY 0xD881D950u
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x56, 0x5D, 0xAD, 0x9D, 0x17, 0xBC, 0x0E, 0x67, 0xD0, 0x93, 0x16, 0x1A, 0x77, 0xFD, 0x6F, 0xE6
+        0xD8, 0x81, 0xD9, 0x50, 0x65, 0x86, 0xD4, 0x3F, 0x13, 0x42, 0x41, 0x4E, 0xC3, 0x8B, 0xA6, 0x34
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

@@ -21,6 +21,69 @@ void shown_map_div_f32(float *MCC_RESTRICT y, const float *MCC_RESTRICT e0)
 /* conv/any_strided_direct__c
  * y f32[1,2,6,6], x f32[1,2,6,6], w f32[2,2,3,3], e0 f32[1,2,1,1]
  * for c/Conv + left/Relu */
+MCC_PART void shown_conv_3x3s1_6x6x2_2_tile1(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
+    const float *MCC_RESTRICT w, const float *MCC_RESTRICT e0, mcc_index p0, mcc_index at0, mcc_index first0,
+    mcc_index end0, mcc_index p1, mcc_index at1)
+{
+    const mcc_index x_at = at0 * 6 + at1;
+    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f;
+    for (mcc_index c = 0; c < 2; ++c) {
+        for (mcc_index k0 = first0; k0 < end0; ++k0) {
+            for (mcc_index k1 = 0; k1 < 3; ++k1) {
+                const mcc_index x_in = x_at + c * 36 + k0 * 6 + k1;
+                const mcc_index w_in = c * 2 + k0 * 12 + k1 * 4;
+                const float x0 = x[x_in];
+                const float x1 = x[x_in + 1];
+                const float x2 = x[x_in + 2];
+                const float x3 = x[x_in + 3];
+                const float w0 = w[w_in];
+                const float w1 = w[w_in + 1];
+                a0 += x0 * w0;
+                a2 += x1 * w0;
+                a4 += x2 * w0;
+                a6 += x3 * w0;
+                a1 += x0 * w1;
+                a3 += x1 * w1;
+                a5 += x2 * w1;
+                a7 += x3 * w1;
+            }
+        }
+    }
+    const float totals[8] = {a0, a1, a2, a3, a4, a5, a6, a7};
+    for (mcc_index lane = 0; lane < 2; ++lane) {
+        for (mcc_index point = 0; point < 4; ++point) {
+            const float total = totals[point * 2 + lane];
+            y[p0 * 6 + p1 + lane * 36 + point] = mcc_max_f32(total + e0[lane], 0.0f);
+        }
+    }
+}
+
+MCC_PART void shown_conv_3x3s1_6x6x2_2_tile2(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
+    const float *MCC_RESTRICT w, const float *MCC_RESTRICT e0, mcc_index p0, mcc_index at0, mcc_index first0,
+    mcc_index end0, mcc_index p1, mcc_index at1, mcc_index first1, mcc_index end1)
+{
+    const mcc_index x_at = at0 * 6 + at1;
+    float a0 = 0.0f, a1 = 0.0f;
+    for (mcc_index c = 0; c < 2; ++c) {
+        for (mcc_index k0 = first0; k0 < end0; ++k0) {
+            for (mcc_index k1 = first1; k1 < end1; ++k1) {
+                const mcc_index x_in = x_at + c * 36 + k0 * 6 + k1;
+                const mcc_index w_in = c * 2 + k0 * 12 + k1 * 4;
+                const float x0 = x[x_in];
+                const float w0 = w[w_in];
+                const float w1 = w[w_in + 1];
+                a0 += x0 * w0;
+                a1 += x0 * w1;
+            }
+        }
+    }
+    const float totals[2] = {a0, a1};
+    for (mcc_index lane = 0; lane < 2; ++lane) {
+        const float total = totals[lane];
+        y[p0 * 6 + p1 + lane * 36] = mcc_max_f32(total + e0[lane], 0.0f);
+    }
+}
+
 void shown_conv_3x3s1_6x6x2_2(float *MCC_RESTRICT y, const float *MCC_RESTRICT x, const float *MCC_RESTRICT w,
     const float *MCC_RESTRICT e0)
 {
@@ -31,61 +94,12 @@ void shown_conv_3x3s1_6x6x2_2(float *MCC_RESTRICT y, const float *MCC_RESTRICT x
         for (mcc_index p1 = 0; p1 < 6;) {
             const mcc_index at1 = p1 - 1;
             if (p1 >= 1 && p1 <= 1) {
-                const mcc_index x_at = at0 * 6 + at1;
-                float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f;
-                for (mcc_index c = 0; c < 2; ++c) {
-                    for (mcc_index k0 = first0; k0 < end0; ++k0) {
-                        for (mcc_index k1 = 0; k1 < 3; ++k1) {
-                            const mcc_index x_in = x_at + c * 36 + k0 * 6 + k1;
-                            const mcc_index w_in = c * 2 + k0 * 12 + k1 * 4;
-                            const float x0 = x[x_in];
-                            const float x1 = x[x_in + 1];
-                            const float x2 = x[x_in + 2];
-                            const float x3 = x[x_in + 3];
-                            const float w0 = w[w_in];
-                            const float w1 = w[w_in + 1];
-                            a0 += x0 * w0;
-                            a2 += x1 * w0;
-                            a4 += x2 * w0;
-                            a6 += x3 * w0;
-                            a1 += x0 * w1;
-                            a3 += x1 * w1;
-                            a5 += x2 * w1;
-                            a7 += x3 * w1;
-                        }
-                    }
-                }
-                const float totals[8] = {a0, a1, a2, a3, a4, a5, a6, a7};
-                for (mcc_index lane = 0; lane < 2; ++lane) {
-                    for (mcc_index point = 0; point < 4; ++point) {
-                        const float total = totals[point * 2 + lane];
-                        y[p0 * 6 + p1 + lane * 36 + point] = mcc_max_f32(total + e0[lane], 0.0f);
-                    }
-                }
+                shown_conv_3x3s1_6x6x2_2_tile1(y, x, w, e0, p0, at0, first0, end0, p1, at1);
                 p1 += 4;
             } else {
                 const mcc_index first1 = at1 < 0 ? -at1 : 0;
                 const mcc_index end1 = at1 + 2 < 6 ? 3 : 6 - at1;
-                const mcc_index x_at = at0 * 6 + at1;
-                float a0 = 0.0f, a1 = 0.0f;
-                for (mcc_index c = 0; c < 2; ++c) {
-                    for (mcc_index k0 = first0; k0 < end0; ++k0) {
-                        for (mcc_index k1 = first1; k1 < end1; ++k1) {
-                            const mcc_index x_in = x_at + c * 36 + k0 * 6 + k1;
-                            const mcc_index w_in = c * 2 + k0 * 12 + k1 * 4;
-                            const float x0 = x[x_in];
-                            const float w0 = w[w_in];
-                            const float w1 = w[w_in + 1];
-                            a0 += x0 * w0;
-                            a1 += x0 * w1;
-                        }
-                    }
-                }
-                const float totals[2] = {a0, a1};
-                for (mcc_index lane = 0; lane < 2; ++lane) {
-                    const float total = totals[lane];
-                    y[p0 * 6 + p1 + lane * 36] = mcc_max_f32(total + e0[lane], 0.0f);
-                }
+                shown_conv_3x3s1_6x6x2_2_tile2(y, x, w, e0, p0, at0, first0, end0, p1, at1, first1, end1);
                 p1 += 1;
             }
         }
