@@ -132,6 +132,8 @@ class Split(Operator):
         sizes = node.inputs[1].constant if len(node.inputs) > 1 and node.inputs[1] is not None else None
         if node.version == 1 and sizes is not None:  # of the type of what is split
             node.set_input(1, node.constant(sizes.array.astype(np.int64)))
+        if node.version < 18 and (len(node.inputs) < 2 or node.inputs[1] is None) and _is_even(node):
+            node.attributes["num_outputs"] = node.outputs  # which newer ones have to say
         return make(cls, node)
 
     def parts(self, site: Site) -> tuple[int, tuple[Dim, ...]]:
@@ -195,6 +197,14 @@ class Split(Operator):
         axis, parts = self.parts(back.site)
         found = [back.of(index) for index in range(len(parts))]
         back.give(0, found[0] if len(found) == 1 else back.op("Concat", *found, axis=axis))
+
+
+def _is_even(node: OnnxNode) -> bool:
+    x = node.inputs[0]
+    if x is None or node.outputs < 1:
+        return False
+    axis = normal_axis(node.attributes.get("axis", 0), x.type.rank)
+    return x.type.shape[axis] % node.outputs == 0
 
 
 def _declared_parts(site: Site, axis: int) -> tuple[Dim, ...]:

@@ -48,7 +48,7 @@ from .training_statistics import check_statistics
 from .weights_only import quantize_weights
 
 _TRIED = 16  # samples that choices are made by
-_WORTH = 0.5  # dB that weights rounded by samples have to bring with others: less may be luck
+_WORTH = 0.2  # dB that weights rounded by samples have to bring with others: less may be luck
 _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
@@ -115,6 +115,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     through_onnxruntime.simplified(folder / "written.onnx", plain)
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
+    bench = _with_normalizations(bench, plain, dims)
     made = Quantized(plain, result, dims, equalised)
     if recipe.auto:
         gains = _gains(bench, plain, dims)
@@ -144,6 +145,7 @@ class _Bench:
     feeds: Sequence[Feed]
     folder: Path
     dims: DimRanges
+    more: tuple[str, ...] = ()  # operators to quantize that need not be
     ranges: dict[bytes, Any] = field(default_factory=dict)  # of the float files that were tried, by their contents
 
     def quantize(self, plain: Path, result: Path, left: Collection[str] = ()) -> None:
@@ -153,7 +155,7 @@ class _Bench:
         contents = plain.read_bytes()
         if contents not in self.ranges:
             self.ranges[contents] = through_onnxruntime.ranges(plain, self.feeds, self.recipe.method)
-        through_onnxruntime.static(plain, result, self.ranges[contents], self.recipe.symmetric, left)
+        through_onnxruntime.static(plain, result, self.ranges[contents], self.recipe.symmetric, left, self.more)
         if self.recipe.weights != "int8":
             graph = load(result, self.dims)
             if self.recipe.weights == PALETTE:
@@ -202,6 +204,15 @@ def _equalised(bench: _Bench, plain: Path, dims: DimRanges) -> int:
         return 0
     tried.replace(plain)
     return len(found)
+
+
+def _with_normalizations(bench: _Bench, plain: Path, dims: DimRanges) -> _Bench:
+    """With integers around normalizations as well, where that brings the outputs closer."""
+    name = through_onnxruntime.NORMALIZATION
+    if not (bench.recipe.needs_samples and any(node.op.name == name for node in load(plain, dims).nodes)):
+        return bench
+    wider = replace(bench, more=(name,))
+    return max(bench, wider, key=lambda each: each.quality(plain))
 
 
 def _adapted(bench: _Bench, plain: Path, result: Path) -> int:

@@ -26,6 +26,7 @@ _OPERATORS = (
     *("GlobalAveragePool", "LeakyRelu", "MatMul", "MaxPool", "Mul", "Pad", "Relu", "Reshape", "Resize", "Sigmoid"),
     *("Slice", "Softmax", "Split", "Squeeze", "Transpose", "Unsqueeze"),
 )
+NORMALIZATION = "LayerNormalization"  # computes in floats either way; integers around it bring some networks closer
 _ENTROPY_BINS = 512
 _DYNAMIC_OPERATORS = ("Conv", "Gemm", "MatMul")
 
@@ -53,14 +54,16 @@ def ranges(model: Path, feeds: Sequence[Feed], method: str) -> Any:
     with _refusals(), TemporaryDirectory(prefix="mccompile-") as scratch:
         augmented = str(Path(scratch, "augmented.onnx"))
         calibrator = quantization.create_calibrator(
-            model, list(_OPERATORS), augmented, chosen, extra_options={"symmetric": False, **finer}
+            model, [*_OPERATORS, NORMALIZATION], augmented, chosen, extra_options={"symmetric": False, **finer}
         )
         calibrator.collect_data(_Reader(feeds))
         return calibrator.compute_data()
 
 
-def static(model: Path, result: Path, ranges: Any, symmetric: bool, left: Collection[str]) -> None:
-    """Integers with scales from ranges; nodes in `left` stay floats."""
+def static(
+    model: Path, result: Path, ranges: Any, symmetric: bool, left: Collection[str], more: Collection[str] = ()
+) -> None:
+    """Integers with scales from ranges, around operators of `more` too; nodes in `left` stay floats."""
     from onnxruntime import quantization
     from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
 
@@ -75,7 +78,7 @@ def static(model: Path, result: Path, ranges: Any, symmetric: bool, left: Collec
             tensors_range=ranges,
             nodes_to_quantize=[],
             nodes_to_exclude=sorted(left),
-            op_types_to_quantize=list(_OPERATORS),
+            op_types_to_quantize=[*_OPERATORS, *more],
             extra_options={
                 "ActivationSymmetric": symmetric,
                 "WeightSymmetric": True,

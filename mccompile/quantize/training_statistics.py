@@ -25,6 +25,8 @@ _RUN = 32  # samples
 _AGREES, _MOVED = 0.05, 0.25  # deviations between means: what training data stays under, and what is said
 _ERRORS = 4.0  # standard errors, below which means of few samples differ by chance
 _STILL = 0.05  # the share of values that are the same in all samples
+_PICTURE = 8  # positions at least along each of its two or more axes
+_LOPSIDED = 1.5  # between the margins of two sides, where that is more than a position of each line
 _ENOUGH = 8  # samples, below which means and values that do not move say little
 _NO_BIAS, _ALL_BIAS = 0.01, 20.0  # biases per deviation of what they are added to: 0.02 to 2 in the first layers
 _SHOWN = 4  # layers
@@ -94,11 +96,12 @@ def _against_means(node: Node, found: _Channels) -> float:
 
 
 def _still_values(samples: Samples) -> None:
-    """Warns of inputs of which a part is the same in all samples."""
+    """Warns of inputs of which a part is the same in all samples, but for a margin around what moves."""
     if len(samples.feeds) < _ENOUGH:
         return
     for name, array in arrays_of(samples.feeds).items():
-        still = (array == array[0]).all(axis=0)
+        same = (array == array[0]).all(axis=0)
+        still = same & ~_margin(array[0], same)
         if array.dtype.kind not in "fu" or still.mean() < _STILL:
             continue
         held = f", {np.count_nonzero(array[0][still] == 0)} of them 0"
@@ -107,6 +110,32 @@ def _still_values(samples: Samples) -> None:
             f"{np.count_nonzero(still)} of {still.size} values of {name} are the same in all {len(array)} samples"
             f"{held}{where}: was it so in training?"
         )
+
+
+def _margin(sample: np.ndarray, still: np.ndarray) -> np.ndarray:
+    """Which still values lie around what moves: all of one value, and about as many on either side along each axis of
+    a picture, as in scans whose subject is in the middle. Nowhere where they are not."""
+    nowhere = np.zeros(still.shape, bool)
+    axes = [axis for axis, size in enumerate(still.shape) if size >= _PICTURE]
+    outside, moves = nowhere.copy(), ~still
+    for axis in axes:
+        others = tuple(other for other in range(still.ndim) if other != axis)
+        lines = moves.any(axis=axis, keepdims=True)
+        low, high = (side & lines for side in _sides(moves, axis))
+        less, more = sorted((np.count_nonzero(low), np.count_nonzero(high)))
+        if less == 0 or more > max(less * _LOPSIDED, less + np.count_nonzero(lines)):
+            return nowhere
+        outside |= low | high
+        for side in _sides(np.asarray(moves.any(axis=others, keepdims=True)), axis):
+            outside |= side
+    is_one_value = len(axes) > 1 and len(np.unique(sample[outside])) == 1
+    return outside & still if is_one_value else nowhere
+
+
+def _sides(moves: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """What lies before the first that moves along an axis, and behind the last."""
+    behind = np.flip(np.maximum.accumulate(np.flip(moves, axis), axis), axis)
+    return ~np.maximum.accumulate(moves, axis), ~behind
 
 
 def _whole_slices(still: np.ndarray) -> Iterator[str]:

@@ -53,6 +53,14 @@ def test_a_model_goes_through_unchanged_in_meaning() -> None:
         np.testing.assert_allclose(have, want, rtol=1e-6)
 
 
+@pytest.mark.parametrize("opset", [2, 11, 13])
+def test_equal_parts_say_how_many_they_are(opset: int) -> None:
+    text = "g (float[2,6] x) => (float[2,3] a, float[2,3] b) { a, b = Split <axis = -1> (x) }"
+    written = to_onnx(load_proto(parser.parse_model(HEAD.replace("17", str(opset)) + text)))
+    onnx.checker.check_model(written, full_check=True)
+    assert [attribute.i for attribute in written.graph.node[0].attribute if attribute.name == "num_outputs"] == [2]
+
+
 def test_what_is_written_reads_back_the_same() -> None:
     graph = load_proto(model())
     assert show(load_proto(to_onnx(graph))) == show(graph)

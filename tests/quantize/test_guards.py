@@ -149,3 +149,35 @@ def test_values_that_move_in_the_test_set_alone_are_said(pictures: np.ndarray, t
     files = (tmp_path / "int8.onnx", tmp_path / "samples.npz")
     with pytest.warns(MccWarning, match=r"2\d of 64 values of image .* move in the test set"):
         quantize(DIGITS / "digits.onnx", *files, Options(), Recipe(equalise=False), tmp_path / "test.npz")
+
+
+def drawn(count: int = 24) -> np.ndarray:
+    """Strokes in the middle of pictures, like handwritten digits."""
+    chance, found = np.random.default_rng(0), np.zeros((count, 1, 28, 28), np.float32)
+    for picture in found:
+        for y, x in np.clip(chance.normal(13, 4, (40, 2)), 5, 21).astype(int):
+            picture[0, y : y + 2, x : x + 2] = chance.uniform(0.5, 1)
+    return found
+
+
+def without_statistics(folder: Path) -> Path:
+    chance = np.random.default_rng(0)
+    constants = {"w": np.float32(chance.standard_normal((4, 1, 3, 3))), "b": np.float32(chance.standard_normal(4))}
+    net = model("net", [node("Conv", "x w b", "y")], [("x", (1, 1, 28, 28))], [("y", (1, 4, 26, 26))], constants)
+    return save(net, folder)
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.parametrize("ground", [0.0, -0.42])
+def test_a_margin_around_what_moves_is_no_news(ground: float, tmp_path: Path) -> None:
+    quantized(tmp_path, without_statistics(tmp_path), x=drawn() + np.float32(ground))
+
+
+@pytest.mark.parametrize(
+    "part", [np.s_[..., 19:], np.s_[..., :14], np.s_[..., :14, :14], np.s_[..., ::2], np.s_[..., 10:18, 10:18]]
+)
+def test_a_part_that_is_held_is_said_beside_a_margin(part: tuple[slice, ...], tmp_path: Path) -> None:
+    x = drawn()
+    x[part] = 0
+    with pytest.warns(MccWarning, match=r"\d+ of 784 values of x are the same in all 24 samples"):
+        quantized(tmp_path, without_statistics(tmp_path), x=x)
