@@ -6,6 +6,7 @@
  *                                            a patch (u8 too); n is rounded up to 4, gives where the lane goes on
  *     mcc_dsp_blank(d, lanes, n)             zeros to a lane of a patch
  *     mcc_dsp_even_i8(pair, word)            bytes 0 and 2 of a word added to a pair (u8 too; mcc_dsp_odd: 1 and 3)
+ *     mcc_dsp_lows(first, second)            the lower halves of two words (mcc_dsp_highs: the upper ones)
  *
  * In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of 32 bits, those of all lanes side by side.
  *
@@ -85,6 +86,33 @@ MCC_DSP_ADD_BYTES(mcc_dsp_even_i8, int8_t, 0)
 MCC_DSP_ADD_BYTES(mcc_dsp_odd_i8, int8_t, 8)
 MCC_DSP_ADD_BYTES(mcc_dsp_even_u8, uint8_t, 0)
 MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, uint8_t, 8)
+#endif
+
+/* The lower halves of two words as one, and the upper ones. */
+#if MCC_DSP_ASM
+MCC_INLINE uint32_t mcc_dsp_lows(uint32_t first, uint32_t second)
+{
+    uint32_t found;
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(found) : "r"(first), "r"(second));
+    return found;
+}
+
+MCC_INLINE uint32_t mcc_dsp_highs(uint32_t first, uint32_t second)
+{
+    uint32_t found;
+    __asm__("pkhtb %0, %1, %2, asr #16" : "=r"(found) : "r"(second), "r"(first));
+    return found;
+}
+#else
+MCC_INLINE uint32_t mcc_dsp_lows(uint32_t first, uint32_t second)
+{
+    return (first & 0xffffu) | (second << 16);
+}
+
+MCC_INLINE uint32_t mcc_dsp_highs(uint32_t first, uint32_t second)
+{
+    return (first >> 16) | (second & 0xffff0000u);
+}
 #endif
 
 /* Where size counts, there is one copy of what is not called often, else one made to measure for each place. */

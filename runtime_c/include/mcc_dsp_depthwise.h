@@ -29,32 +29,6 @@ typedef struct mcc_dsp_band {
     int32_t cells;   /* in a row of the band */
 } mcc_dsp_band;
 
-#if MCC_DSP_ASM
-MCC_INLINE uint32_t mcc_dsp_lows(uint32_t first, uint32_t second)
-{
-    uint32_t found;
-    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(found) : "r"(first), "r"(second));
-    return found;
-}
-
-MCC_INLINE uint32_t mcc_dsp_highs(uint32_t first, uint32_t second)
-{
-    uint32_t found;
-    __asm__("pkhtb %0, %1, %2, asr #16" : "=r"(found) : "r"(second), "r"(first));
-    return found;
-}
-#else
-MCC_INLINE uint32_t mcc_dsp_lows(uint32_t first, uint32_t second)
-{
-    return (first & 0xffffu) | (second << 16);
-}
-
-MCC_INLINE uint32_t mcc_dsp_highs(uint32_t first, uint32_t second)
-{
-    return (first >> 16) | (second & 0xffff0000u);
-}
-#endif
-
 /* Pairs go to the first half of the cells from `a` on and to the second half of those from `b` on. Steps lead from
  * column to column; a row of nothing but zero points is one word and steps of 0. */
 #define MCC_DSP_PAIRS(T, C)                                                                                            \

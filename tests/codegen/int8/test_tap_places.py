@@ -1,0 +1,36 @@
+"""Depthwise convolutions of 8-bit integers with windows of any form have a kernel on cores with DSP instructions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
+from tests.signal_networks import Signal
+
+KERNEL = "conv/i8_nhwc_taps__dsp"
+
+
+def kernels(target: str, prefer: str, kernel: int, results: int = 1, **more: int) -> set[str]:
+    net = Signal(16, 60, picture=False, quantized=True)
+    net.stored()
+    net.conv(16, 1)
+    net.conv(16 * results, kernel, group=16, **more)
+    net.conv(8, 1)
+    package = compile_graph(load_proto(net.model("n"), Path()), Options(target=target, prefer=prefer), "n")
+    return {function.kernel.id for function in package.plan.functions}
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"])
+@pytest.mark.parametrize(
+    "window", [{"kernel": 5}, {"kernel": 9, "dilation": 2}, {"kernel": 4, "stride": 3}, {"kernel": 3, "results": 2}]
+)
+def test_any_window_is_taken(target: str, window: dict[str, int]) -> None:
+    assert KERNEL in kernels(target, "balanced", **window)
+
+
+@pytest.mark.parametrize("prefer", ["time", "balanced", "ram", "flash"])
+def test_whatever_is_preferred(prefer: str) -> None:
+    assert KERNEL in kernels("cortex-m4", prefer, 7)
