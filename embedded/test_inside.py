@@ -1,4 +1,4 @@
-"""Looking inside of runs on emulated boards: what their steps make comes out, and a wrong weight is found at its
+"""Looking inside runs on emulated boards: what their steps make comes out, and a wrong weight is found at its
 layer."""
 
 from __future__ import annotations

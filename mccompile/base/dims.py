@@ -293,7 +293,7 @@ def symbols(dim: int | Symbolic) -> set[Symbol]:
 
 
 def substituted(dim: int | Symbolic, table: Mapping[Symbol, Symbol]) -> int | Symbolic:
-    """The dimension with other symbols in the place of some."""
+    """The dimension with other symbols in place of some."""
     names = {found.name: _atom(table.get(found, found)) for found in symbols(dim)}
     return parse(str(dim), names) if any(found in table for found in symbols(dim)) else dim
 

@@ -1,4 +1,4 @@
-"""C functions of the user's own in the place of operators: what `--external` asks for.
+"""C functions of the user's own in place of operators: what `--external` asks for.
 
 A subject is an operator (`Swish`, `com.acme::Blur`), a node by its name, or what lies between tensors (`x..y`,
 `a+b..y`): all that is needed to make those behind the dots of those in front.
@@ -67,7 +67,7 @@ def own_function(text: str) -> OwnFunction:
 
 
 def _likely(subject: str, name: str) -> str:
-    """An operator alone, or with a file in the place of its function."""
+    """An operator alone, or with a file in place of its function."""
     stem, dot, ending = name.rpartition(".")
     function = re.sub(r"\W", "_", (stem if dot else name or subject).rpartition("/")[2])
     return f"{subject or 'OPERATOR'}={function},include={name if ending == 'h' and dot else f'{function}.h'}"

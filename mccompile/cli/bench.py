@@ -47,7 +47,7 @@ def bench(
     """Measure what a model costs on its target: under emulation instructions, flash, RAM and stack; on this machine the
     time of a run and of each step; with --serial the ticks of both on a board, and its stack.
 
-    --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
+    --target may name several, with commas between. A project file (TOML or JSON) in place of the model lists
     several models with their options. --data is for --results: its labels say how many answers are right.
     """
     jobs = jobs_of(model, options)

@@ -93,7 +93,7 @@ def compile(  # noqa: A001 - what users type
 
     MODEL may be - for standard input, so that a model that is decrypted by a pipe never lies on a disk. Several models
     share the runtime and equal kernels; --name then names what they share. A project file (TOML or
-    JSON) in the place of models lists them with their options.
+    JSON) in place of models lists them with their options.
     """
     from ..driver import arrange, compile_jobs, neighbours, pass_manager
     from ..emit.folder import write_folder
@@ -323,8 +323,7 @@ def check(
 ) -> int:
     """Build a model, run or emulate it, and compare it with a reference.
 
-    --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
-    several models with their options.
+    --target takes several (a,b). MODEL may be a project file (TOML or JSON).
     """
     from ..measure.verdict import Tolerance
     from .checks import Check, Checked, How, all_checked

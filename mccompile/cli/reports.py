@@ -50,7 +50,7 @@ def analyze(
 ) -> None:
     """Show what a model needs: memory, weights, work per step, and the memory map.
 
-    --target may name several, with commas between. A project file (TOML or JSON) in the place of the model lists
+    --target may name several, with commas between. A project file (TOML or JSON) in place of the model lists
     several models with their options.
     """
     jobs = jobs_of(model, options)

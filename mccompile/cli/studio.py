@@ -61,7 +61,7 @@ def studio(
 ) -> None:
     """Write one page on a model, or on several side by side: graph, memory, time, flash, accuracy, plans.
 
-    --target may name several, with commas between. A project file (TOML or JSON) in the place of the models lists
+    --target may name several, with commas between. A project file (TOML or JSON) in place of the models lists
     several models with their options. The page needs nothing from elsewhere, and no network.
     """
     from ..emit.studio.page import studio_page

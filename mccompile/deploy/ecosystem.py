@@ -24,7 +24,7 @@ from ..targets.boards.catalogue import Board
 _HERE = Path(__file__).parent
 ECOSYSTEMS, MAINS, SHARED = _HERE / "ecosystems", _HERE / "mains", _HERE / "shared"
 _PACKAGED = re.compile(r"^(STM32\w{6}[A-Z])\d(\w*)$")  # makers' tools write x for the temperatures that it stands
-_NONE = "-"  # in the place of a fact: there is none
+_NONE = "-"  # in place of a fact: there is none
 _BOARD = "board"  # the fact that says what the ecosystem calls a board
 
 

@@ -25,7 +25,7 @@ def single_file(package: Package) -> Package:
     done: set[str] = set()
 
     def whole(name: str) -> str:
-        """The text of a file, with what it includes in the place of the first include of each."""
+        """The text of a file, with what it includes in place of the first include of each."""
         done.add(name)
         text = texts[name].decode()
         lines = {header: f"{include_line(header)}\n" for header in includes[name]}

@@ -26,7 +26,7 @@ class Foreign:
 
 
 _TORCH = "pip install torch onnx onnxscript\n"
-_OWN_SHAPE = "\n# with the shape of your own input in the place of 1, 3, 224, 224"
+_OWN_SHAPE = "\n# with the shape of your own input in place of 1, 3, 224, 224"
 _SCRIPT = (
     f"{_TORCH}python -c \"import torch; torch.onnx.export(torch.jit.load('FILE').eval(), "
     f"(torch.zeros(1, 3, 224, 224),), 'MODEL.onnx', dynamo=False)\"{_OWN_SHAPE}"
@@ -44,7 +44,7 @@ _STATE = (
 _FROZEN = (
     "pip install tensorflow tf2onnx\n"
     "python -m tf2onnx.convert --graphdef FILE --inputs x:0 --outputs y:0 --output MODEL.onnx\n"
-    "# with the names of your own input and output in the place of x:0 and y:0"
+    "# with the names of your own input and output in place of x:0 and y:0"
 )
 _EXPORT_AGAIN = "export it to ONNX where it was trained"
 

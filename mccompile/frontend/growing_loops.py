@@ -98,7 +98,7 @@ class Writer:
 
 
 def written_out(node: NodeProto, grows: Along, most: int, alike: Sequence[Along] = ()) -> list[NodeProto]:
-    """Nodes in the place of a loop. `alike`: what else is always as long, and grows as much."""
+    """Nodes in place of a loop. `alike`: what else is always as long, and grows as much."""
     prefix, states = f"{node_name(node)}/carried {grows.number}", len(node.input) - 2
     around, results = Writer(prefix), [*node.output, *[""] * (states - len(node.output))]
     begin = around.scalar(around.length(node.input[2 + grows.number], grows.axis))

@@ -32,7 +32,7 @@ class Assumption:
     values: tuple[int, ...]
 
     def known(self, graph: Graph, value: Value) -> Value:
-        """What nodes read in the place of the input."""
+        """What nodes read in place of the input."""
         if ANY not in self.values:
             array = np.array(self.values, value.type.dtype.numpy).reshape(value.type.static_shape)
             return Value.of_constant(f"{value.name}/implied", Constant.of(array))

@@ -106,7 +106,7 @@ class Original:
         return judged(self._whole(also))
 
     def in_doubles(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any] | None:
-        """Outputs by name, with doubles in the place of floats from the inputs on, through onnx's reference evaluator;
+        """Outputs by name, with doubles in place of floats from the inputs on, through onnx's reference evaluator;
         None where that cannot compute them."""
         from onnx.reference import ReferenceEvaluator
 
@@ -203,7 +203,7 @@ def _tensors(graph: GraphProto) -> Iterator[TensorProto]:
 
 
 def widen(graph: GraphProto, types: Collection[int] = (TensorProto.FLOAT,)) -> None:
-    """Doubles in the place of floats."""
+    """Doubles in place of floats."""
     del graph.value_info[:]
     for tensor in graph.initializer:
         _widen_tensor(tensor, types)

@@ -27,7 +27,7 @@ def declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
 
 
 def numbered(entry: ValueInfoProto, dims: Mapping[str, tuple[int, int]]) -> ValueInfoProto:
-    """An input with numbers in the place of names for which there is one."""
+    """An input with numbers in place of names for which there is one."""
     made = ValueInfoProto()
     made.CopyFrom(entry)
     for dim in made.type.tensor_type.shape.dim:

@@ -25,7 +25,7 @@ from .identity import identity, version_of
 
 BOARD = "board"  # the machine of measurements that a command of the user's has made
 EMULATED = "emulated"
-DEFAULT = "default"  # in the place of a file: those that come with mccompile
+DEFAULT = "default"  # in place of a file: those that come with mccompile
 SHIPPED = Path(__file__).with_name("tuned.sqlite")
 _FORM = 1  # of the file
 

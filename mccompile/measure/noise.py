@@ -66,7 +66,7 @@ def noise(
     handed: Callable[[Feed], Feed] | None = None,
 ) -> dict[str, float]:
     """Of all pairs, by their name in the first file. `pairs`: others than `twins`. `handed`: what the second model
-    takes in the place of what the first one does."""
+    takes in place of what the first one does."""
     first, second = (Original(path, reading) for path, reading in zip((plain, result), readings, strict=True))
     names = twins(first, second) if pairs is None else pairs
     wanted = Oracle(plain, [name for name in names if name not in first.outputs], readings[0])

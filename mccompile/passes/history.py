@@ -83,7 +83,7 @@ def _forget(whole: object) -> None:
 
 
 def _replaced(made: list[Value]) -> tuple[How, Provenance]:
-    """What stands in the place of values that are gone."""
+    """What stands in place of values that are gone."""
     ends = [_end(value) for value in made]
     constants = [end.name for end in ends if end.constant is not None]
     if constants:

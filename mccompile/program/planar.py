@@ -167,7 +167,7 @@ def _without(view: View, axis: int) -> View:
 
 
 def _joined(view: View, axis: int, into: int) -> View | None:
-    """Both axes as one, in the place of `into`, the earlier of them outside."""
+    """Both axes as one, in place of `into`, the earlier of them outside."""
     outer, inner = sorted((axis, into))
     (far, count), (near, size) = ((view.strides[a], view.shape[a]) for a in (outer, inner))
     if count == 1:

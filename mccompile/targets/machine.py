@@ -37,7 +37,7 @@ USUAL = Machine()
 
 
 def machine_in(table: dict[str, float]) -> Machine:
-    """The numbers of a target's file in the place of the usual ones."""
+    """The numbers of a target's file in place of the usual ones."""
     types = {field.name: field.type for field in fields(Machine)}
     given: dict[str, Any] = {name: int(n) if types[name] == "int" else n for name, n in table.items()}
     return Machine(**given)

@@ -54,7 +54,7 @@ def version(command: Sequence[str]) -> str:
 
 
 def require(commands: Sequence[str], what: str, usual: str = "") -> None:
-    """Refuses, with the packages to install, where a command is missing. `usual`: what would be in the place of the
+    """Refuses, with the packages to install, where a command is missing. `usual`: what would be in place of the
     first one, had not another one been asked for."""
     absent = missing(commands)
     if absent:

@@ -1,4 +1,4 @@
-/* mcc_libm.h - <math.h>, with functions of ours in the place of some of the library's:
+/* mcc_libm.h - <math.h>, with functions of ours in place of some of the library's:
  *
  * - for avr-libc those of C99 that it lacks: expm1f, log1pf, asinhf, acoshf, atanhf, erff, each within 4 ulp where
  *   expf, logf and sqrtf are within 1. -DMCC_OWN_LIBM takes these everywhere;

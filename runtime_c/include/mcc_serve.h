@@ -15,7 +15,7 @@
  *
  * The first byte of an answer's body is 0; or MCC_SERVE_REFUSED: no such code, or memory that no area has; or
  * MCC_SERVE_BUSY: the answer is to come, and the board alive; or MCC_SERVE_STOPPED: a run waits for NEXT, and READ of
- * area MCC_SERVE_RECORD gives what a step has made (its bytes stand in the place of ticks).
+ * area MCC_SERVE_RECORD gives what a step has made (its bytes stand in place of ticks).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -38,7 +38,7 @@ def row(model: str, target: str) -> tuple[str, bool]:
 
 
 def updated(page: str, rows: list[str]) -> str:
-    """The page with these rows in the place of those of the same network and target."""
+    """The page with these rows in place of those of the same network and target."""
     before, rest = page.split(BEGIN)
     now, after = rest.split(END)
     kept = {_key(line): line for line in (*now.strip().splitlines()[2:], *rows)}

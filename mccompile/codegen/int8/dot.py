@@ -30,7 +30,7 @@ SHORT_SHIFTS = range(1, 9)
 DSP_SHIFTS = range(9)  # cores with DSP instructions also take those that shift by nothing
 PALETTE = 16  # values that indices of 4 bits tell apart
 FARTHEST = 65535  # places of results that mcc_helium.h stores together are numbers of 16 bits
-TABLE = "table"  # every number of a channel, side by side, in the place of the first operand that rescales
+TABLE = "table"  # every number of a channel, side by side, in place of the first operand that rescales
 IN_TABLE = ("table1", "table2", "table3")  # the others, which stand in it
 RAISED_SHIFTS = (12, 14, 16)  # of sums that are raised first; the usual one comes first
 

@@ -146,7 +146,7 @@ def _constants(nodes: Iterable[NodeProto]) -> Iterable[tuple[str, np.ndarray]]:
 
 
 def choose_branches(graph: GraphProto, name: str) -> None:
-    """The nodes of the branch where `name` is true, in the place of each If that asks for it."""
+    """The nodes of the branch where `name` is true, in place of each If that asks for it."""
     nodes: list[NodeProto] = []
     for node in graph.node:
         if node.op_type != "If" or node.input[0] != name:

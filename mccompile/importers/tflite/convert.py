@@ -221,7 +221,7 @@ class _Conversion:
         """What to do about a size that has a range."""
         ranges = {name: high for name, (low, high) in self.reading.dims.items() if low < high}
         given = ",".join(f"{name}={size}" for name, size in ranges.items())
-        return f"give one number in the place of a range: --dim {given}" if given else ""
+        return f"give one number in place of a range: --dim {given}" if given else ""
 
     def _numbered(self, inputs: list[ValueInfoProto]) -> list[ValueInfoProto]:
         """The same with numbers for the dimensions that have one."""

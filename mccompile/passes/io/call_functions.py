@@ -75,7 +75,7 @@ def _replace(
     results: Sequence[Value],
     attributes: dict[str, object],
 ) -> None:
-    """One node in the place of several."""
+    """One node in place of several."""
     op = External(
         own.name,
         tuple(value.type.dtype if value else None for value in operands),

@@ -155,7 +155,7 @@ def _size(length: Symbol) -> Symbolic:
 
 
 def _with_room(graph: Graph, value: Value, lengths: Mapping[Symbol, Growth], names: Names) -> Value:
-    """An input with room for the most in the place of one that varies; its readers read the part that is used."""
+    """An input with room for the most in place of one that varies; its readers read the part that is used."""
     shape = value.type.shape
     free = {axis: dim for axis, dim in enumerate(shape) if any(s in lengths for s in symbols(dim))}
     room = [upper(dim) if axis in free else dim for axis, dim in enumerate(shape)]

@@ -363,7 +363,7 @@ def form_all(
     old: list[Buffer],
     context: Context,
 ) -> None:
-    """Puts regions in the place of chains, those nearest the end first. `old` are the buffers that the chains name, in
+    """Puts regions in place of chains, those nearest the end first. `old` are the buffers that the chains name, in
     the order of the program's own."""
     twins = dict(zip(old, program.buffers(), strict=True))
     registry, target, names = context.registry, context.target, taken_names(program)

@@ -33,7 +33,7 @@ from .choose_kernels.scored import is_better
 from .fuse import PORTABLE
 
 CALLS = 1.05  # several calls take that much longer than one that does the same
-MOST = 16  # calls in the place of one
+MOST = 16  # calls in place of one
 RUN, ELEMENT = 8, 1  # what a run of a window takes that is laid out, and each of its elements, over a short product
 
 

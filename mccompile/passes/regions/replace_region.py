@@ -40,7 +40,7 @@ def graph_of(region: Region, built: Built) -> Graph:
 
 
 def replace_region(graph: Graph, region: Region, built: Built, asked: Accelerated) -> None:
-    """One node in the place of the region's. `graph.sort` is the caller's."""
+    """One node in place of the region's. `graph.sort` is the caller's."""
     taken = {value.name for value in graph.values()}
     op = External(
         region.name,

@@ -23,7 +23,7 @@ from .tensors import Tensors, touched
 
 @dataclass(frozen=True)
 class Segment:
-    """Items in the place of some of the program's: what brings operands, a run of calls, what takes results away."""
+    """Items in place of some of the program's: what brings operands, a run of calls, what takes results away."""
 
     before: tuple[Call, ...]  # operands that come as a whole
     body: tuple[Item, ...]

@@ -33,7 +33,7 @@ SECONDS_TO_COMPILE = 60.0
 
 
 def mutants(data: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """Cut off, with numbers in the place of others, with bytes changed, with parts over others."""
+    """Cut off, with numbers in place of others, with bytes changed, with parts over others."""
     chance = np.random.default_rng(seed)
     numbers = (0, 1, 2, 0xFF, 0x7FFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFF0, len(data), len(data) - 4)
     for _ in range(count):

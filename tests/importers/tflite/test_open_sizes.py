@@ -78,7 +78,7 @@ def test_without_options_sizes_are_those_of_the_file() -> None:
 
 
 def spectrogram() -> bytes:
-    """Frames whose number is computed from the shape: the file has 1 in the place of each size between."""
+    """Frames whose number is computed from the shape: the file has 1 in place of each size between."""
     net = Net()
     x = net.input((1, 32), name="x", open=[0])
     shape, counts, sizes = (net.tensor((n,), "INT32") for n in (2, 2, 3))

@@ -1,4 +1,4 @@
-"""`--external`: C functions of the user's own in the place of operators, nodes and sub-graphs."""
+"""`--external`: C functions of the user's own in place of operators, nodes and sub-graphs."""
 
 from __future__ import annotations
 
