@@ -50,7 +50,7 @@ def _body(body: list[Item], context: Context, names: Names) -> bool:
     for item in body:
         if any([_body(inner, context, names) for inner in bodies(item)]):
             result.append(item)
-        elif isinstance(item, Call) and isinstance(item.kind, Conv) and _is_grouped(item, item.kind, context):
+        elif isinstance(item, Call) and isinstance(item.kind, Conv) and _is_grouped(item, item.kind):
             result += _quickest(item, item.kind, context, names)
         else:
             result.append(item)
@@ -59,10 +59,7 @@ def _body(body: list[Item], context: Context, names: Names) -> bool:
     return changed
 
 
-def _is_grouped(call: Call, kind: Conv, context: Context) -> bool:
-    """Where memory is preferred, parts of a single row may be joined in planes, which leaves them portable kernels."""
-    if context.target.prefer == Prefer.RAM and 1 in call.outs[0].shape[2:]:
-        return False
+def _is_grouped(call: Call, kind: Conv) -> bool:
     w, known = call.ins[1], all(view.is_static and isinstance(view.offset, int) for view in (*call.ins, *call.outs))
     return 1 < kind.group < static(w.shape[0]) and known and w.buffer.role == CONSTANT and not kind.w_zero
 

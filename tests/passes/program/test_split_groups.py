@@ -4,6 +4,7 @@ several in one."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import f32, i8, i32
 from mccompile.codegen.int8.patch_conv import rescaled_case
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
 from mccompile.kernels.registry import Registry
 from mccompile.kinds.conv import Conv
 from mccompile.passes.api import Context
@@ -20,6 +23,7 @@ from mccompile.program.verify import verify
 from mccompile.targets import api as targets
 from mccompile.targets.api import Prefer
 from tests.passes.program.interpreter import outputs
+from tests.signal_networks import Signal
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
@@ -92,3 +96,14 @@ def test_small_gains_cost_no_memory_where_that_comes_first() -> None:
     program = grouped(4, 8, 8)
     split_groups(program, context("cortex-m4", Prefer.RAM))
     assert len(convolutions(program)) == 1
+
+
+@pytest.mark.parametrize("prefer", ["balanced", "ram"])
+def test_groups_of_signals_are_split_where_memory_comes_first(prefer: str) -> None:
+    net = Signal(24, 60, picture=False, quantized=True)
+    net.stored()
+    net.conv(24, 1)
+    net.conv(16, 5, group=4)
+    net.conv(8, 1)
+    plan = compile_graph(load_proto(net.model("n"), Path()), Options(target="cortex-m4", prefer=prefer), "n").plan
+    assert "conv/any_strided_direct__c" not in {function.kernel.id for function in plan.functions}
