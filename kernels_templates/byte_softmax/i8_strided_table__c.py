@@ -52,7 +52,7 @@ class StridedTable(Kernel):
             "inner": inner.loops,
             "lowest": int(x.buffer.dtype.low),
             "x": f"x[{at[1]}]",
-            "store": f"y[{at[0]}] = ({kept.storage_c})mcc_saturate_{kept}((int32_t)quotient + zero[0]);",
+            "store": f"y[{at[0]}] = ({kept.storage_c})mcc_saturate_{kept}(mcc_add_i32((int32_t)quotient, zero[0]));",
         }
 
     def label(self, call: Call) -> str:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..base.dtypes import string
-from ..emit.blob import Carrier
+from ..emit.blob import Carrier, blob_bytes, data_bytes
 from ..emit.model import model_context
 from ..emit.package import Package
 from ..emit.render import render_c
 from ..targets.api import Target
+from .eva_steps import alone, contracts
 
 _DRIVER = Path(__file__).parent / "eva.c.j2"
 
 
-def eva(package: Package, target: Target) -> tuple[str, Mapping[str, str]] | str:
+def eva(package: Package, target: Target) -> tuple[str, Mapping[str, Any]] | str:
     """Its C and what `run_eva.py` has to know, or why there is none."""
     plan = package.plan
     if target.vector_bytes:
@@ -26,4 +28,7 @@ def eva(package: Package, target: Target) -> tuple[str, Mapping[str, str]] | str
         return "strings are addresses, which cannot be unknown"
     context = model_context(plan, package.identity, package.weights_align, package.weights_bytes, Carrier.ARRAY)
     machine = "gcc_x86_32" if target.pointer_bytes == 4 else "gcc_x86_64"  # sizes of types are what C knows of it
-    return render_c(_DRIVER, context).text, {"prefix": plan.prefix, "machine": machine}
+    calls, functions = alone(plan)
+    context |= {"alone": calls, "contracts": [*contracts(plan, functions)], "data": blob_bytes(plan) - data_bytes(plan)}
+    about = {"prefix": plan.prefix, "machine": machine, "alone": sorted(functions)}
+    return render_c(_DRIVER, context).text, about

@@ -7,6 +7,7 @@ whether all of it fits together and whether the C passes these addresses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..base.dims import Dim, evaluate, symbols
@@ -15,6 +16,7 @@ from ..base.marked import plain
 from ..emit.addresses import pointer
 from ..emit.blob import data_bytes
 from ..passes.witness import Witness
+from ..plan.constants import Entry
 from ..plan.ir import BLOB, STREAMS, Argument, Life, Plan, Step, swaps
 from ..program import ir
 
@@ -154,14 +156,14 @@ class _Certificate:
         }
 
     def argument(self, argument: Argument, view: ir.View, passed: bool, step: Step) -> dict[str, Any]:
-        address = argument.address
+        address, (low, high) = argument.address, touched(argument, self.plan)
         return {
             "role": argument.role,
             "c": c_of(argument, step) if passed else None,
             "base": address.base,
             "at": address.offset if isinstance(address.offset, int) else None,
-            "low": argument.low,
-            "high": argument.high,
+            "low": low,
+            "high": high,
             "written": argument.written,
             "buffer": self.number(view.buffer) if self.in_arena(view.buffer) else None,
         }
@@ -222,6 +224,18 @@ class _Certificate:
 
     def size(self, dim: Dim) -> int:
         return evaluate(dim, {s.name: 0 if s.name in self.trips else s.high for s in symbols(dim)})
+
+
+def touched(argument: Argument, plan: Plan) -> tuple[int, int]:
+    """The bytes behind its base that a step may touch: of a constant all, as kernels pack others into it."""
+    low, high = argument.low, argument.high
+    entry = _entries(plan).get(argument.low) if argument.address.base == BLOB else None
+    return low, high if entry is None else max(high, entry.offset + entry.contents.type.max_bytes)
+
+
+@lru_cache(maxsize=1)
+def _entries(plan: Plan) -> dict[int, Entry]:
+    return {entry.offset: entry for entry in plan.entries}
 
 
 def c_of(argument: Argument, step: Step) -> str:

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 # Functions of numbers in C's library of which Frama-C has no contract: it takes them to read and write nothing else.
 _PURE = re.compile(r"(?:a?(?:cos|sin|tan)h?|erfc?|expm1|exp2|log1p|cbrt|copysign)f?")
@@ -26,6 +27,10 @@ _CHANGED = re.compile(r"(?<![\w.>\]])(\w+) (?:[-+*/]|<<|>>)?=(?!=)|(?:\+\+|--)(\
 _DERIVED = re.compile(r"\s*(?:const )?(?:mcc_index|size_t|int|u?int32_t) (\w+) = (.*)", re.S)
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"\s*(?:else )?(?:if|while|for) (\(.*)", re.S)
+_MOVED = re.compile(r"(?<![\w.>\]])(\w+) [-+]=|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
+_PASSED_ON = re.compile(r"(?<![\w.>\]])(\w+) = \w+\(\1\b")
+_POINTER = re.compile(r"\*(?:MCC_RESTRICT |const )?(\w+)(?: =|[,;)])")
+_CALL = re.compile(r"\bmcc_\w+(\([^;{}]*)")
 _CHOICE = re.compile(r"([^=,?:]*[^=,?:\s])\s*\?")
 
 
@@ -42,8 +47,6 @@ def bracketed(text: str, at: int, begin: str, end: str) -> int:
 def loops(text: str) -> Iterator[tuple[int, str, str, str]]:
     """Where each begins, its indentation, what stands in its parentheses, and its body."""
     for found in _LOOP.finditer(text):
-        if text[found.end() :].partition("\n")[0].endswith("\\"):
-            continue  # in a macro there are no annotations
         begin = found.end()
         end = bracketed(text, begin, "(", ")")
         body = end + len(text[end:]) - len(text[end:].lstrip())
@@ -68,6 +71,13 @@ def steers(head: str, body: str) -> bool:
     return any(_names(text) & moved for each in statements for text in _conditions(each))
 
 
+def moves(body: str, pointers: set[str]) -> bool:
+    """Is a function called with something that every turn moves on?"""
+    moved = {name for names in _MOVED.findall(body) for name in names if name}
+    moved |= set(_PASSED_ON.findall(body)) & pointers
+    return any(_names(call) & moved for call in _CALL.findall(body))
+
+
 def _conditions(statement: str) -> Iterator[str]:
     """What a statement decides by."""
     if found := _CONDITION.match(statement):
@@ -89,42 +99,58 @@ def _without_subscripts(text: str) -> str:
 
 
 def annotated(text: str) -> str:
-    """The same C, and annotations."""
-    found, done = [], 0
+    """The same C, and annotations. In macros there are fewer: their loops are the innermost ones."""
+    found, done, pointers = [], 0, set(_POINTER.findall(text))
     for at, indent, head, body in loops(text):
-        if steers(head, body):
-            found += [text[done:at], f"{indent}//@ loop unroll {TURNS};\n"]
-            done = at
+        in_macro = text[at:].partition("\n")[0].endswith("\\")
+        if moves(body, pointers) or (steers(head, body) and not in_macro):
+            note = f"/*@ loop unroll {TURNS}; */ " if in_macro else f"//@ loop unroll {TURNS};\n{indent}"
+            found += [text[done:at], indent, note]
+            done = at + len(indent)
     return "".join(found) + text[done:]
 
 
-def command(code: Path, machine: str, prefix: str) -> list[str]:
-    """Run in a folder with `eva.c` and the code. NaN and infinity are values like any other, and no alarm."""
+def command(code: Path, about: dict[str, Any], entry: str) -> list[str]:
+    """Run in a folder with `eva.c` and the code. NaN and infinity are values like any other, and no alarm. In `main`
+    functions whose calls are looked at by themselves in `steps` stand for any that write what they are handed."""
+    prefix, alone = about["prefix"], about["alone"]
     sources = sorted(path.name for path in code.glob(f"{prefix}*.c") if not path.name.endswith("_main.c"))
     opening = ",".join(f"{name}:{TURNS}" for name in (f"{prefix}_init", "mcc_blob_open", "mcc_check_arena", "main"))
+    whole = ["-eva-slevel-function", opening, *(["-eva-use-spec", ",".join(alone)] if alone else [])]
     return [
-        *("frama-c", "-machdep", machine, "-cpp-extra-args=-I. -Iruntime -DMCC_DSP_PORTABLE", "eva.c", *sources),
+        *("frama-c", "-machdep", about["machine"], "-cpp-extra-args=-CC -I. -Iruntime -DMCC_DSP_PORTABLE"),
+        *("eva.c", *sources, "-main", entry),
         *("-kernel-warn-key", "*=inactive,annot:missing-spec=active", "-eva-warn-key", "*=feedback,alarm=active"),
         *("-eva", "-eva-no-results", "-eva-no-print", "-warn-special-float", "none", "-eva-split-return", "full"),
-        *("-eva-slevel-function", opening),
+        *(whole if entry == "main" else ["-eva-domains", "gauges"]),
     ]
 
 
 def run(folder: Path) -> tuple[list[str], str]:
     """What Eva raises, and how it sums up."""
     about = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["eva"]
+    found, covered = [], []
     with tempfile.TemporaryDirectory() as temporary:
         code = Path(temporary, "code")
         shutil.copytree(folder / "code", code)
         shutil.copy(folder / "eva.c", code)
         for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):
-            if not path.name.endswith("_weights.c") and path.name not in ("main.c", "mcc_init.h"):
+            if not path.name.endswith("_weights.c") and path.name not in ("main.c", "eva.c", "mcc_init.h"):
                 path.write_text(annotated(path.read_text(encoding="utf-8")), encoding="utf-8")
-        words, where = command(code, about["machine"], about["prefix"]), {**os.environ, "PWD": str(code)}
-        done = subprocess.run(words, cwd=code, env=where, capture_output=True, text=True, check=False)
+        for entry in ("main", "steps")[: 2 if about["alone"] else 1]:
+            alarms, reached = said(command(code, about, entry), code, about["alone"])
+            found += alarms
+            covered.append(f"{entry}: {reached}")
+    return list(dict.fromkeys(found)), ", ".join(covered)
+
+
+def said(words: list[str], code: Path, alone: list[str]) -> tuple[list[str], str]:
+    """The same of one of its runs."""
+    where = {**os.environ, "PWD": str(code)}
+    done = subprocess.run(words, cwd=code, env=where, capture_output=True, text=True, check=False)
     if done.returncode or "ANALYSIS SUMMARY" not in done.stdout:
         return [f"frama-c failed: {(done.stdout + done.stderr)[-2000:]}"], ""
-    unknown = set(re.findall(r"Neither code nor specification for function (\w+)", done.stdout))
+    unknown = set(re.findall(r"Neither code nor specification for function (\w+)", done.stdout)) - set(alone)
     if strange := [name for name in sorted(unknown) if not _PURE.fullmatch(name)]:
         return [f"nothing is known of {', '.join(strange)}"], ""
     alarms = re.findall(r"^\[eva:alarm\] ([^\n]*(?:\n  [^\n]*)*)", done.stdout, re.M)

@@ -421,9 +421,10 @@ typedef struct mcc_dsp_result {
     {                                                                                                                  \
         for (mcc_index o = 0; o < t->channels; ++o) {                                                                  \
             const int32_t *const table = t->table + o / 4 * 4 * MCC_DSP_ROWS_##MODE;                                   \
-            const int8_t *two = w + o / 4 * 8 * t->steps + o % 4 / 2 * 8 + o % 2;                                      \
+            const int8_t *const own = w + o / 4 * 8 * t->steps + o % 4 / 2 * 8 + o % 2;                                \
             int32_t sum = table[o % 4];                                                                                \
-            for (mcc_index i = 0; i < t->steps; ++i, two += i % 2 ? 4 : 12) {                                          \
+            for (mcc_index i = 0; i < t->steps; ++i) {                                                                 \
+                const int8_t *const two = own + i / 2 * 16 + i % 2 * 4;                                                \
                 const int32_t first = o % 2 ? two[0] : (uint8_t)two[0] - 128;                                          \
                 const int32_t second = o % 2 ? two[2] : (uint8_t)two[2] - 128;                                         \
                 sum = mcc_dsp_smlad(sum, patch[i], first, second);                                                     \

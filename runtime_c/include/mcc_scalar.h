@@ -405,11 +405,11 @@ MCC_SCALAR_DOT(i32, int32_t, 1)
         const uint8_t *own = (const uint8_t *)w;                                                                       \
         const int32_t *table = t->table;                                                                               \
         mcc_scalar_rounding r = {4, t->shift, 1, 3, 1};                                                                \
-        int32_t total = 0;                                                                                             \
-        for (mcc_index i = 0; i < inputs; ++i) total += x[i];                                                          \
+        uint32_t total = 0;                                                                                            \
+        for (mcc_index i = 0; i < inputs; ++i) total += (uint32_t)(int32_t)x[i];                                       \
         for (int32_t left = t->channels; left > 0; left -= 4) {                                                        \
             int32_t sums[4];                                                                                           \
-            sums[0] = -128 * total;                                                                                    \
+            sums[0] = (int32_t)(0u - 128u * total);                                                                    \
             if (left < 4) r.reach = left;                                                                              \
             mcc_scalar_row_sums_##X(own, x, sums, t->steps);                                                           \
             mcc_scalar_round_##Y(y, sums, table, &r);                                                                  \

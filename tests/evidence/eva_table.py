@@ -30,11 +30,13 @@ def row(model: str, target: str) -> tuple[str, bool]:
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
         done = subprocess.run([sys.executable, str(out / "run_eva.py")], capture_output=True, text=True, check=False)
     print(done.stdout, file=sys.stderr, flush=True)
-    found = re.search(r"(\d+) alarms, (\d+) statements reached \(out of \2\): 100% coverage, (\d+) s", done.stdout)
-    if not found:
+    found = re.search(r"(\d+) alarms, .*, (\d+) s$", done.stdout, re.M)
+    parts = re.findall(r"(\d+) statements reached \(out of (\d+)\)", done.stdout)
+    if not found or not parts or any(reached != there for reached, there in parts):
         raise MccError(f"{model} on {target}: {done.stdout or done.stderr}")
     name = path.parent.name if path.stem == "model" else path.stem
-    return f"| {name} | {target} | {found[1]} | {found[2]} | {found[3]} |", found[1] == "0"
+    statements = sum(int(reached) for reached, _ in parts)
+    return f"| {name} | {target} | {found[1]} | {statements} | {found[2]} |", found[1] == "0"
 
 
 def updated(page: str, rows: list[str]) -> str:

@@ -1,0 +1,133 @@
+"""The calls of kernels, each for itself, as Frama-C/Eva looks at them: every operand is an object of its own, as large
+as what its call may touch, with unknown contents. So Eva sees every access beside one, and nothing of it depends on
+other steps.
+
+Constants are unknown as well, but for those of which init checks facts (indices, shifts, divisors): these are as they
+lie in the blob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..base.dtypes import string
+from ..base.marked import called
+from ..emit.kernels import signature
+from ..plan.ir import BLOB, Argument, Plan, Repeat, RowRegion, Step, is_arena, walk
+from .memory import touched
+
+
+@dataclass(frozen=True)
+class Room:
+    """An object: one operand, or those of a call that lie over each other."""
+
+    name: str
+    bytes: int
+    copied: int | None  # from so many bytes behind the begin of the blob's data; None: unknown
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A call of a kernel, or all that make the rows of a stage."""
+
+    rooms: tuple[Room, ...]
+    call: str
+    height: int  # rows, and how many one call makes; 0: the call makes all there is
+    step: int
+
+
+def contracts(plan: Plan, functions: frozenset[str]) -> Iterator[tuple[list[str], str]]:
+    """Of functions: what they need and write, as ACSL, and their declarations."""
+    for function in plan.functions:
+        if function.name in functions:
+            clauses = dict[str, None]()
+            for step in plan.steps():
+                if step.function.name == function.name:
+                    clauses |= dict.fromkeys(_clauses(step, plan))
+            returns = ["\\result"] if function.kernel.failure(function.call) else []
+            clauses |= {f"assigns {each} \\from Frama_C_entropy_source;": None for each in returns}
+            if not any(clause.startswith("assigns") for clause in clauses):
+                clauses["assigns \\nothing;"] = None
+            yield sorted(clauses, reverse=True), signature(function)
+
+
+def _clauses(step: Step, plan: Plan) -> Iterator[str]:
+    for a in step.arguments:
+        low, high = touched(a, plan)
+        if a.role not in step.function.unpassed and high > low:
+            assert isinstance(a.address.offset, int)
+            valid, low, high = "valid" if a.written else "valid_read", low - a.address.offset, high - a.address.offset
+            yield f"requires \\{valid}((char *){a.role} + ({low} .. {high - 1}));"
+            if a.written:
+                yield f"assigns ((char *){a.role})[{low} .. {high - 1}] \\from Frama_C_entropy_source;"
+
+
+def alone(plan: Plan) -> tuple[list[tuple[int, Alone]], frozenset[str]]:
+    """Calls that differ, each with the first step that makes it, and the functions that nothing else calls."""
+    others = {step.function.name for step in plan.steps() if not _is_alone(step)}
+    others |= {step.function.name for item in plan.items if isinstance(item, Repeat) for step in walk((item,))}
+    found: dict[Alone, int] = {}
+    for step, height, rows in _calls(plan):
+        if step.function.name not in others:
+            found.setdefault(_alone(step, plan, height, rows), step.number)
+    functions = {step.function.name for step in plan.steps()} - others
+    return [(number, each) for each, number in found.items()], frozenset(functions)
+
+
+def _is_alone(step: Step) -> bool:
+    """Is the call the same whatever is around it? Else Eva sees it in the run alone."""
+    function = step.function
+    same = not (function.sizes or step.table or step.shared or function.kernel.asks)
+    return same and all(_is_fixed(a) for a in step.arguments if a.role not in function.unpassed)
+
+
+def _is_fixed(argument: Argument) -> bool:
+    base, at = argument.address.base, argument.address.offset
+    return isinstance(at, int) and (is_arena(base) or base == BLOB) and argument.type.dtype is not string
+
+
+def _calls(plan: Plan) -> Iterator[tuple[Step, int, int]]:
+    rows = {
+        stage.run.number: (stage.height, stage.step)
+        for item in plan.items
+        if isinstance(item, RowRegion)
+        for stage in item.stages
+    }
+    yield from ((step, *rows.get(step.number, (0, 0))) for step in plan.steps())
+
+
+def _alone(step: Step, plan: Plan, height: int, rows: int) -> Alone:
+    passed = [a for a in step.arguments if a.role not in step.function.unpassed]
+    rooms, places = [], dict[str, str]()
+    checked = {offset for check in plan.checks for offset in check.offsets}
+    for number, together in enumerate(_overlapping(passed, plan)):
+        low = min(touched(a, plan)[0] for a in together)
+        high = max(touched(a, plan)[1] for a in together)
+        exact = together[0].address.base == BLOB and any(a.address.offset in checked for a in together)
+        room = Room(f"room{number}", max(high - low, 1), low if exact else None)
+        rooms.append(room)
+        for a in together:
+            const = "" if a.written else "const "
+            assert isinstance(a.address.offset, int)
+            place = f"{room.name} + {a.address.offset - low}" if a.address.offset != low else room.name
+            places[a.role] = f"({const}{a.type.dtype.storage_c} *)(void *)({place})"
+    end = f"begin + {rows}" if height % max(rows, 1) == 0 else f"begin + {rows} < {height} ? begin + {rows} : {height}"
+    more = ["begin", end] if height else []
+    call = called(step.function.name, [*(places[a.role] for a in passed), *more])
+    return Alone(tuple(rooms), call, height, rows)
+
+
+def _overlapping(arguments: Sequence[Argument], plan: Plan) -> list[list[Argument]]:
+    """Arguments by the memory that they share."""
+    found: list[list[Argument]] = []
+    base, end = "", 0
+    for a in sorted(arguments, key=lambda a: (a.address.base, *touched(a, plan))):
+        low, high = touched(a, plan)
+        if a.address.base == base and low < end:
+            found[-1].append(a)
+            end = max(end, high)
+        else:
+            found.append([a])
+            base, end = a.address.base, high
+    return found
