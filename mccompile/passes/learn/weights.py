@@ -1,18 +1,23 @@
 """Which constants of a network are weights, and which of them learn.
 
 A layer is a node that multiplies with a constant, or scales by one; its weights are its constants of floats, and the
-constant that is added to its result.
+constant that is added to its result. Exporters may turn, cut or join constants in front of a layer: those learn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ...base.provenance import show
 from ...graph.ir import Graph, Node, Value, reads
+from ...ops.concat import Concat, Split
+from ...ops.identity import Identity
+from ...ops.reshape import SameElements
+from ...ops.slice import Slice
+from ...ops.transpose import Transpose
 
 # Operators with weights, and the operands that are.
 LAYERS = {
@@ -30,6 +35,7 @@ LAYERS = {
     "PRelu": (1,),
     "Gather": (0,),
 }
+_MOVES = (Concat, Identity, SameElements, Slice, Split, Transpose)
 Layer = tuple[Node, list[Value]]
 BATCH_NORM = {"BatchNormalization": (1, 2)}  # which learns only where that is asked for
 
@@ -38,15 +44,26 @@ def layers(nodes: Iterable[Node], batch_norm: bool = False) -> list[Layer]:
     """Layers in order, each with its weights."""
     found, known = [], LAYERS | (BATCH_NORM if batch_norm else {})
     for node in nodes:
-        weights = [v for i in known.get(node.op.name, ()) if (v := _weight(node, i)) is not None]
+        weights = [value for i in known.get(node.op.name, ()) for value in _weights(node, i)]
         if weights:
-            found.append((node, [*weights, *_added(node)]))
+            found.append((node, _unique([*weights, *_added(node)])))
     return found
 
 
-def _weight(node: Node, position: int) -> Value | None:
+def _weights(node: Node, position: int) -> list[Value]:
+    """The constants that an operand is, or is made of by moving elements."""
     value = node.inputs[position] if position < len(node.inputs) else None
-    return value if value is not None and value.constant is not None and value.type.dtype is f32 else None
+    if value is None or value.type.dtype is not f32:
+        return []
+    return [value] if value.constant is not None else _moved(value)
+
+
+def _moved(value: Value) -> list[Value]:
+    maker = value.producer
+    if maker is None or not isinstance(maker.op, _MOVES):
+        return []
+    parts = [_weights(maker, i) for i in range(len(maker.inputs) if isinstance(maker.op, Concat) else 1)]
+    return [each for part in parts for each in part] if all(parts) else []
 
 
 def _added(node: Node) -> list[Value]:
@@ -54,8 +71,7 @@ def _added(node: Node) -> list[Value]:
     uses = list(node.output.uses)
     if node.op.name != "MatMul" or len(uses) != 1 or uses[0][0].op.name != "Add":
         return []
-    bias = _weight(uses[0][0], 1 - uses[0][1])
-    return [bias] if bias is not None and bias.type.rank <= 1 else []
+    return [bias for bias in _weights(uses[0][0], 1 - uses[0][1]) if bias.type.rank <= 1]
 
 
 def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[Value]:
@@ -85,7 +101,7 @@ def merged(weights: Iterable[Value]) -> list[str]:
     found = []
     for weight in weights:
         content = weight.constant.array if weight.constant is not None else None
-        readers = list(dict.fromkeys(node for node, _ in weight.uses))
+        readers = list(dict.fromkeys(_readers(weight)))
         if content is not None and len(readers) > 1 and (content == content.flat[0]).all():
             names = ", ".join(show(node.provenance) or node.output.name for node in readers)
             found.append(
@@ -93,6 +109,15 @@ def merged(weights: Iterable[Value]) -> list[str]:
                 "docs/learning.md says how PyTorch leaves them apart"
             )
     return found
+
+
+def _readers(value: Value) -> Iterator[Node]:
+    """Behind what only moves elements."""
+    for node, _ in value.uses:
+        if isinstance(node.op, _MOVES):
+            yield from (reader for made in node.outputs if made is not None for reader in _readers(made))
+        else:
+            yield node
 
 
 def _asked(graph: Graph, known: Sequence[Layer], leading: set[Node], text: str, of: Value) -> list[Value]:

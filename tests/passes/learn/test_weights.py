@@ -1,4 +1,4 @@
-"""Initializers that an exporter merged are told; what layers share on purpose is not."""
+"""Which constants learn. Initializers that an exporter merged are told; what layers share on purpose is not."""
 
 from __future__ import annotations
 
@@ -19,3 +19,29 @@ def test_equal_elements_that_several_layers_read_are_told(bias: str, said: list[
     graph = load_proto(model)
     found = merged(learning(graph, "all", graph.outputs[0]))
     assert [text.partition(":")[0] for text in found] == said
+
+
+MOVED = """<ir_version: 8, opset_import: ["" : 18]> g (float[2, 4, 3] x) => (float[2, 4, 2] y)
+    <float[2, 3] w1 = {1, 2, 3, 4, 5, 6}, float[2] b1 = {0, 0}, float[6, 2] wide = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+     float[2, 2] w2 = {1, 2, 3, 4}, int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}, int64[1] six = {6}> {
+    t = Transpose <perm = [1, 0]> (w1) p = MatMul(x, t) h = Add(b1, p)
+    w_z = Slice(wide, four, six, zero) w_r = Slice(wide, zero, two, zero) w_h = Slice(wide, two, four, zero)
+    w_all = Concat <axis = 0> (w_z, w_r, w_h) w = Unsqueeze(w_all, zero)
+    r_all = Concat <axis = 0> (w2, w2, w2) r = Unsqueeze(r_all, zero)
+    s = GRU <hidden_size = 2> (h, w, r) y = Squeeze(s, one) }"""
+
+
+def test_constants_that_are_turned_cut_and_joined_learn() -> None:
+    """As PyTorch exports Linear and GRU where it folds no constants."""
+    graph = load_proto(parser.parse_model(MOVED.replace("int64[1] zero", "int64[1] one = {1}, int64[1] zero")))
+    learned = learning(graph, "all", graph.outputs[0])
+    assert [value.name for value in learned] == ["w1", "b1", "wide", "w2"]
+    assert not merged(learned)  # three slices, but one layer
+    assert [value.name for value in learning(graph, "last:1", graph.outputs[0])] == ["wide", "w2"]
+
+
+def test_what_is_computed_of_constants_does_not_learn() -> None:
+    text = """g (float[2, 3] x) => (float[2, 2] y) <float[3, 2] w1 = {1, 2, 3, 4, 5, 6}, float[2, 2] w2 = {1, 2, 3, 4}>
+        { e = Exp(w1) h = MatMul(x, e) y = MatMul(h, w2) }"""
+    graph = load_proto(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}'))
+    assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["w2"]
