@@ -104,7 +104,8 @@ def _options(chance: np.random.Generator, lesson: Drawn, machine: machines.Machi
     """Those that learning has, as the fuzzer draws them."""
     drawn, plain = options.draw(chance, subject.Subject(lesson.model, ()), machine), Options()
     left = {field: getattr(plain, field) for field in (*_REFUSED, *APART)}
-    return replace(drawn, **left, name="net")
+    budget = {what: most for what, most in drawn.budget.items() if what in ("ram", "weights")}
+    return replace(drawn, **{**left, "budget": budget}, name="net")
 
 
 def compared(judged: Reference, batches: Sequence[Arrays], told: Told, chance: np.random.Generator) -> tuple[str, str]:
