@@ -93,6 +93,7 @@ class DepthwiseDots(Kernel):
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        solid = Conv((1, 1, 1), (1, 1, 1), (1,) * 6, 1, i32, x_zero=True)
         cases = [_case(f"channels_{n}", plain, (1, n, 4, 5)) for n in (1, 3, 16, 31, 32, 33, 64, 72, 100, 144)]
         return [
             *cases,
@@ -107,6 +108,12 @@ class DepthwiseDots(Kernel):
             _case("5x5", replace(plain, pads=(2, 2, 2, 2)), (1, 20, 6, 7), window=(5, 5)),
             _case("2x4", replace(plain, pads=(1, 1, 0, 2)), (1, 33, 6, 7), window=(2, 4)),
             _case("1d", Conv((1,), (1,), (2, 0), 1, i32, x_zero=True), (1, 20, 9), window=(3,)),
+            _case("3d", solid, (2, 20, 5, 6, 7), window=(3, 3, 3)),
+            _case("3d_inside", replace(solid, pads=(0,) * 6), (1, 33, 5, 4, 6), window=(3, 3, 3)),
+            _case(
+                "3d_dilated", replace(solid, dilations=(2, 1, 1), strides=(1, 2, 1)), (1, 9, 6, 5, 4), window=(3, 2, 3)
+            ),
+            _case("3d_frames", replace(solid, strides=(2, 1, 1)), (1, 17, 5, 4, 5), window=(1, 3, 3)),
             replace(_case("planar", plain, (1, 17, 5, 6)), permute={}),
             _case("bounded", plain, (1, 40, 5, 6), bounds=(-9, 90)),
         ]
@@ -122,8 +129,8 @@ class DepthwiseDots(Kernel):
             return No("results are not of 8 bits")
         if w.shape[:2] != (x.shape[1], 1) or kind.group != x.shape[1]:
             return No("channels are not each for itself")
-        if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
-            return No("it has more than 2 spatial axes, a tensor is empty, or weights or zero points are computed")
+        if len(kind.strides) > 3 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
+            return No("it has more than 3 spatial axes, a tensor is empty, or weights or zero points are computed")
         layout = _Layout(call, dot_lanes(target), sum_registers(target), form_of(target))
         epilogue = layout.epilogue
         if not epilogue.in_vectors or any(map(epilogue.moves, epilogue.extras)):
@@ -149,14 +156,17 @@ class DepthwiseDots(Kernel):
         layout, kind = _layout(call), call.of(Conv)
         shift = call.blocks[3]
         w = viewed(call.ins[1], constants[1])
-        w = w.reshape(w.shape[0], *layout.rows.kernel)
+        w = w.reshape(w.shape[0], layout.rows.deep.kernel, *layout.rows.kernel)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
-        begins = layout.epilogue.begins(constants) - (zero + shift) * w.astype(np.int64).sum((1, 2))
+        begins = layout.epilogue.begins(constants) - (zero + shift) * w.astype(np.int64).sum((1, 2, 3))
         # [channel][column][quad][row of results][row of the quad]
-        deep = np.zeros((w.shape[0], w.shape[2], layout.quads * layout.depth, layout.at_once), np.int8)
+        lines = np.zeros((*w.shape[:2], layout.rows.rows, w.shape[3], layout.at_once), np.int8)
         for late in range(layout.at_once):
-            deep[:, :, late : late + w.shape[1], late] = w.transpose(0, 2, 1)
-        quads = deep.reshape(w.shape[0], w.shape[2] * layout.quads, layout.depth, layout.at_once).swapaxes(2, 3)
+            lines[:, :, late : late + w.shape[2], :, late] = w
+        lines = lines.reshape(w.shape[0], -1, *lines.shape[3:]).swapaxes(1, 2)
+        rest = layout.quads * layout.depth - layout.rows.lines
+        deep = np.pad(lines, [(0, 0), (0, 0), (0, rest), (0, 0)])
+        quads = deep.reshape(w.shape[0], w.shape[3] * layout.quads, layout.depth, layout.at_once).swapaxes(2, 3)
         blocks = quads.reshape(w.shape[0], -1, layout.depth)
         tables = layout.epilogue.rows(constants)
         found: list[np.ndarray] = []
@@ -230,7 +240,7 @@ class _Layout:
     @property
     def quads(self) -> int:
         """Of rows in a window, which are multiplied together."""
-        return -(-self.rows.rows // self.depth)
+        return -(-self.rows.lines // self.depth)
 
     @property
     def products(self) -> int:
@@ -273,8 +283,8 @@ class _Layout:
             lines += " ".join((*hoisted, *(line for part in parts for line in itertools.chain(*part.results))))
         used = {"x", "w"} if self.rows.in_place else {"x", "w", "x_zero"}
         return {
-            "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
-            "scope": ["n", "p0", self.rows.declared],
+            "outer": self.rows.outer,
+            "scope": ["n", "d", "p0", self.rows.declared],
             "rows": self.rows.context(),
             "units": units,
             "bytes": self.bytes,
@@ -299,7 +309,7 @@ class _Layout:
                 loads = []
                 for column in (point * stride + tap * dilation for point in range(points)):
                     at = index_c([stride * rows.pixel, 1], ["p1", "o"], column * rows.pixel)
-                    numbers = [min(quad * self.depth + i, rows.rows - 1) for i in range(self.depth)]
+                    numbers = [min(quad * self.depth + i, rows.lines - 1) for i in range(self.depth)]
                     if column not in met:
                         pointers = ", ".join(f"{named('lines')}[{number}] + {at}" for number in numbers)
                         loads.append((f"q{column}_{quad}", pointers))
@@ -344,7 +354,9 @@ class _Layout:
         at = f"{named('p0')} + {late}" if late else named("p0")
         line = f"(({at}) % {view.lines})" if view.lines else f"({at})" if late else at
         batch = "n" if self.rows.batch != 1 else "0"
-        index = index_c([static(view.strides[0]), row, column, 1], [batch, line, "p1", "o"], point * column)
+        index = index_c(
+            [static(view.strides[0]), self.rows.deep.y, row, column, 1], [batch, "d", line, "p1", "o"], point * column
+        )
         return Place("y", view, index, column, 1)
 
 

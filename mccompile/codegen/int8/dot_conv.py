@@ -111,7 +111,7 @@ class DotConv:
         used = {"x", "w"} if self.rows.in_place and not has_sums(self.call) else {"x", "w", "x_zero"}
         lines = " ".join(tile.lines for tile in tiles.values())
         return {
-            "outer": [Range("n", self.rows.batch).header] if self.rows.batch != 1 else [],
+            "outer": self.rows.outer,
             "nests": nests,
             "scope": ["n", "p0", "p1", "o", self.rows.declared, "const int32_t *rest"],
             "flat": self.flat,
