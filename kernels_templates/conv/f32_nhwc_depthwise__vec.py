@@ -1,7 +1,7 @@
 """Depthwise convolution in vectors along channels, for operands that lie channels-last: tiles of rows x columns of
-results.
+results. In volumes, loops over the taps in depth that lie inside go around these.
 
-All taps are unrolled. Products that would lie left or right of the image do not occur in the tiles at its edges.
+All other taps are unrolled. Products that would lie left or right of the image do not occur in the tiles at its edges.
 Above and below, rows are computed one at a time with only those taps that lie inside, or, where that would be most of
 the image, in tiles of their own as well. Weights that are not constant are packed at run time.
 """
@@ -24,6 +24,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.vector.edge_runs import Run, covering, edges_apart, is_inside, middle, tiles_loop
 from mccompile.codegen.vector.packed_weights import needs_of_weights, packing
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from mccompile.codegen.vector.vector_loops import channels_last_refusal, narrow
@@ -47,7 +48,7 @@ from mccompile.kinds.conv import Conv
 
 NOT_CUT, BY_CHANNELS, BY_ROWS = range(3)  # how the work is cut for several workers
 OF_OTHERS = 1.1  # what it costs to read channels of all rows, which convolutions over channels have made row by row
-NARROW = 8  # columns: an image of so many is taken in one tile
+BY_ITSELF = 0  # in place of the rows of a tile
 MOST_PRODUCTS = 5000  # unrolled in one function
 LINES = 60  # of products that stand together
 
@@ -84,21 +85,9 @@ class Column:
 class Row:
     header: str
     lines: tuple[str, ...]
-    taps: str  # a loop over the taps of a column that lie inside the image, or nothing: all of them are unrolled
+    taps: tuple[str, ...]  # loops over taps that lie inside the image; without any all of them are unrolled
     scope: tuple[str, ...]
     columns: tuple[Column, ...]
-
-
-@dataclass(frozen=True)
-class Run:
-    """Equal tiles along one axis: first position, positions per tile, how many tiles; `edge`: some products would lie
-    outside; `bounded`: which ones is found at run time."""
-
-    first: int
-    count: int
-    tiles: int
-    edge: bool
-    bounded: bool = False
 
 
 class Depthwise(Kernel):
@@ -117,6 +106,10 @@ class Depthwise(Kernel):
             _case("no_pads", replace(plain, pads=(0, 0, 0, 0)), (1, 40, 6, 7), (3, 3)),
             _case("one_row_is_left", replace(plain, pads=(0, 0, 0, 0)), (1, 1, 6, 5), (2, 3)),
             _case("1d", Conv((1,), (1,), (1, 1), 1, f32), (1, 20, 37), (3,)),
+            _case("3d", Conv((1, 1, 1), (1, 1, 1), (1,) * 6, 1, f32), (2, 20, 4, 5, 9), (3, 3, 3)),
+            _case("3d_strided", Conv((2, 1, 2), (1, 2, 1), (2, 0, 1, 0, 0, 1), 1, f32), (1, 9, 5, 6, 7), (3, 2, 3)),
+            _case("large_window", replace(plain, pads=(6,) * 4), (1, 17, 20, 19), (13, 13)),
+            _case("3d_frames", Conv((2, 1, 1), (1, 1, 1), (1,) * 6, 1, f32), (1, 17, 4, 5, 6), (1, 3, 3)),
         ]
         for dtype in (f16, bf16):
             case = _case(f"weights_{dtype}", plain, (1, 21, 6, 5), (3, 3))
@@ -141,12 +134,11 @@ class Depthwise(Kernel):
         if kind.group != x.shape[1] or w.shape[0] != kind.group:
             return No("not depthwise, or with several results per channel")
         packs = computed_in(call) is f32 and w.buffer.constant is None
-        reason = convolution_refusal(call, target, packs=packs) or channels_last_refusal(call, call.ins[2:])
+        reason = "there are more than 3 spatial axes" if len(kind.strides) > 3 else ""
+        reason = reason or convolution_refusal(call, target, packs=packs) or channels_last_refusal(call, call.ins[2:])
         if reason:
             return No(reason)
         layout = _Layout(call)
-        if len(layout.axes) > 2:
-            return No("only for one or two spatial axes")
         lanes, high, wide, cut = layout.blocks(target)
         if layout.products(high, wide) > MOST_PRODUCTS:
             return No("the window is too large to write it out")
@@ -156,11 +148,12 @@ class Depthwise(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         layout = _Layout(call)
-        lanes, rows, columns, _ = layout.blocks(target)
+        lanes, high, columns, _ = layout.blocks(target)
+        rows = max(high, 1)
         vectors = -(-static(call.ins[0].shape[1]) // lanes)
         tiles = prod(axis.out for axis in layout.axes) / (rows * columns) * static(call.ins[0].shape[0]) * vectors
         cycles = tiles * (layout.taps * rows * columns * (1 if lanes == 16 else 0.6) + 20 + 2 * rows * columns)
-        return Cost(cycles, code=layout.products(rows, columns) * 10)
+        return Cost(cycles, code=layout.products(high, columns) * 10)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if 1 not in constants:
@@ -229,15 +222,44 @@ class _Layout:
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         found = known(any_axes(self.y, self.x, (), self.extras, kernel, kind.strides, kind.dilations, kind.pads))
         single = Axis(1, 1, 1, 1, 1, 0, 0, 0, 0, (0,) * len(self.extras))
-        self.axes = found if len(found) > 1 else [single, *found]
-        self.rows, self.columns = self.axes[0], self.axes[-1]
+        self.axes = [*[single] * (3 - len(found)), *found]
+        self.depth, self.rows, self.columns = self.axes
         self.channels = static(self.x.shape[1])
         self.batch = static(self.x.shape[0])
-        self.scope = (*(("n",) if self.batch != 1 else ()), "const float *packed")  # what lies around all rows
+        around = ("d", "first2", "end2", "const float *packed")
+        self.scope = (*(("n",) if self.batch != 1 else ()), *around)  # what lies around all rows
 
     @property
     def taps(self) -> int:
-        return self.rows.kernel * self.columns.kernel
+        return self.depth.kernel * self.rows.kernel * self.columns.kernel
+
+    @property
+    def at_depth(self) -> str:
+        """C of the counter along the depth."""
+        return "d" if self.depth.out != 1 else "0"
+
+    @property
+    def deep(self) -> bool:
+        """Is there a loop over taps in depth?"""
+        return self.depth.kernel > 1 or not self.depth.always_inside
+
+    def outer(self) -> list[str]:
+        """C of the loops around rows, the last with what lies inside of the volume in depth."""
+        loops = [Range("n", self.batch), Range("d", self.depth.out)]
+        found = [loop.header for loop in loops if loop.extent != 1]
+        if self.deep and not self.depth.always_inside:
+            lines = self.ends(2, self.depth, self.at_depth)
+            found.append("\n".join(["{", *lines]))
+        return found
+
+    @staticmethod
+    def ends(number: int, axis: Axis, position: str) -> list[str]:
+        at = f"at{number}"
+        return [
+            f"const mcc_index {at} = {axis.origin(position)};",
+            f"const mcc_index first{number} = {axis.first_tap(named(at))};",
+            f"const mcc_index end{number} = {axis.end_tap(named(at))};",
+        ]
 
     def blocks(self, target: Target) -> tuple[int, int, int, int]:
         """Lanes, rows and columns, and how the work is cut."""
@@ -245,8 +267,10 @@ class _Layout:
         rows, columns = self.rows, self.columns
         kernel = (rows.kernel, columns.kernel)
         registers = vector_registers(lanes, target)
-        first, end = _middle(columns)
+        first, end = middle(columns)
         high, wide = _best_tile(rows.out, end - first, rows.stride, columns.stride, kernel, registers)
+        if self.products(high, wide) > MOST_PRODUCTS:
+            high, wide = BY_ITSELF, _best_tile(1, end - first, rows.stride, columns.stride, kernel, registers)[1]
         if self.call.workers == 1:
             return lanes, high, wide, NOT_CUT
         by_rows, by_channels = (slowest(self.units(lanes, high, c), self.call.workers) for c in (BY_ROWS, BY_CHANNELS))
@@ -259,11 +283,14 @@ class _Layout:
         return tuple(run.count for run in self.row_runs(high) for _ in range(run.tiles))
 
     def row_runs(self, high: int) -> list[Run]:
-        """Rows inside the image in tiles; those at its edges one by one, or in tiles if they are many."""
+        """Rows inside the image in tiles; those at its edges one by one, or in tiles if they are many. Those of windows
+        that are too large to write out each by itself."""
+        if high == BY_ITSELF:
+            return [Run(0, 1, self.rows.out, True, True)]
         first, end = self.rows.interior
         tiles = (end - first) // high
         if tiles * high * 2 <= self.rows.out and self.rows.out <= 3 * high:
-            return _cover(self.rows, high)
+            return covering(self.rows, high)
         runs = [Run(0, 1, first, True, True)] if first else []
         if tiles:
             runs.append(Run(first, high, tiles, False))
@@ -272,7 +299,7 @@ class _Layout:
 
     def products(self, high: int, wide: int) -> int:
         """How many are unrolled."""
-        columns = sum(run.count for run in _across(self.columns, wide))
+        columns = sum(run.count for run in edges_apart(self.columns, wide))
         height = sum(1 if run.bounded else run.count * self.rows.kernel for run in self.row_runs(high))
         return columns * height * self.columns.kernel
 
@@ -283,7 +310,7 @@ class _Layout:
         vector, total = f"mcc_{self.dtype}x{lanes}", f"mcc_total_{self.dtype}x{lanes}"
         pointers = [f"const {stored} *wp", f"const {number} *xp", f"{vector} *acc", f"{total} *t", f"{vector} zero"]
         return {
-            "outer": [Range("n", self.batch).header] if self.batch != 1 else [],
+            "outer": self.outer(),
             "batch": self.scope,
             "rows": [self.row(run, wide, units) for run in self.row_runs(high)],
             "taps": self.taps,
@@ -297,22 +324,22 @@ class _Layout:
         }
 
     def row(self, run: Run, wide: int, units: Units | None) -> Row:
-        position, header = _loop("p0", run)
+        position, header = tiles_loop("p0", run)
         if units is not None:
             position, header = "p0", units.loop("p0", run.first, run.count, run.tiles, run.count)
-        lines: list[str] = []
-        taps = ""
+        lines, taps = list[str](), list[str]()
+        if self.deep:
+            inside = () if self.depth.always_inside else (named("first2"), named("end2"))
+            taps.append(Range("k2", self.depth.kernel, *inside).header)
         if run.bounded:
-            lines.append(f"const mcc_index at0 = {self.rows.origin(position)};")
-            lines.append(f"const mcc_index first0 = {self.rows.first_tap(named('at0'))};")
-            lines.append(f"const mcc_index end0 = {self.rows.end_tap(named('at0'))};")
-            taps = Range("k0", self.rows.kernel, named("first0"), named("end0")).header
+            lines = self.ends(0, self.rows, position)
+            taps.append(Range("k0", self.rows.kernel, named("first0"), named("end0")).header)
         scope = (*self.scope, "p0", "first0", "end0")
-        columns = tuple(self.column(run, position, across, scope) for across in _across(self.columns, wide))
-        return Row(header, tuple(lines), taps, scope, columns)
+        columns = tuple(self.column(run, position, across, scope) for across in edges_apart(self.columns, wide))
+        return Row(header, tuple(lines), tuple(taps), scope, columns)
 
     def column(self, down: Run, row: str, across: Run, scope: tuple[str, ...]) -> Column:
-        position, header = _loop("p1", across)
+        position, header = tiles_loop("p1", across)
         whole, found = self.channels // self.lanes * self.lanes, []
         units = Units() if self.cut == BY_CHANNELS else None
         if whole:
@@ -333,8 +360,8 @@ class _Layout:
 
         def reference(view: View, name: str, steps: Sequence[int]) -> Reference:
             lane = 1 if name == "y" else min(static(view.strides[1]), 1) if view.shape[1] != 1 else 0
-            index = self.place(view, [row, column], steps, "c" if lane else "0")
-            return Reference(name, index, steps[1], lane, steps[0], across.count, view.buffer.dtype)
+            index = self.place(view, [self.at_depth, row, column], steps, "c" if lane else "0")
+            return Reference(name, index, steps[2], lane, steps[1], across.count, view.buffer.dtype)
 
         epilogue = epilogue_statements(
             self.kind.epilogue,
@@ -351,16 +378,18 @@ class _Layout:
             sums=True,
             long=True,
         )
-        at = [axis.place(p) for axis, p in zip(self.axes, (row, column), strict=True)]
+        at = [axis.place(p) for axis, p in zip(self.axes, (self.at_depth, row, column), strict=True)]
         x_at = self.place(self.x, at, [axis.x for axis in self.axes], "c")
         totals = longest_run(self.taps, self.dtype) > 0
         taps = self.written(down, across)
         first = min((offset for tap in taps for _, offset in tap.products), default=0)
         products = [tuple((point, offset - first) for point, offset in tap.products) for tap in taps]
         taps = [replace(tap, products=each) for tap, each in zip(taps, products, strict=True)]
-        row_tap = "k0" if down.bounded else "0"
-        x_at = index_c([1, self.rows.dilation * self.rows.x], [x_at, row_tap], first)
-        w_at = index_c([self.taps, self.columns.kernel * self.lanes], ["c", row_tap])
+        row_tap, deep_tap = "k0" if down.bounded else "0", "k2" if self.deep else "0"
+        steps = [axis.dilation * axis.x for axis in self.axes[:2]]
+        x_at = index_c([1, *steps], [x_at, deep_tap, row_tap], first)
+        row_w = self.columns.kernel * self.lanes
+        w_at = index_c([self.taps, self.rows.kernel * row_w, row_w], ["c", deep_tap, row_tap])
         each = max(LINES // points, 1)
         runs = tuple(tuple(taps[first : first + each]) for first in range(0, len(taps), each))
         return Channels(header, x_at, w_at, points, runs, totals, last, epilogue)
@@ -377,7 +406,7 @@ class _Layout:
                 products = []
                 for point in range(down.count * across.count):
                     y, x = divmod(point, across.count)
-                    if _inside(self.rows, down, y, tap0) and _inside(self.columns, across, x, tap1):
+                    if is_inside(self.rows, down, y, tap0) and is_inside(self.columns, across, x, tap1):
                         products.append((point, self.x_offset(y, x, tap0, tap1)))
                 if products:
                     found.append(Tap((tap0 * wide + tap1) * self.lanes, tuple(products)))
@@ -389,55 +418,6 @@ class _Layout:
         rows, columns = self.rows, self.columns
         down, across = y * rows.stride + tap0 * rows.dilation, x * columns.stride + tap1 * columns.dilation
         return down * rows.x + across * columns.x
-
-
-def _inside(axis: Axis, run: Run, point: int, tap: int) -> bool:
-    """Can the tap of a point lie inside the image? For tiles at edges that is decided here."""
-    if not run.edge or run.bounded:
-        return True
-    return 0 <= (run.first + point) * axis.stride - axis.pad + tap * axis.dilation < axis.size
-
-
-def _middle(axis: Axis) -> tuple[int, int]:
-    """The columns that are worth wide tiles: all of a narrow image; of a wide one those whose windows lie inside."""
-    first, end = axis.interior
-    return (first, end) if axis.out > NARROW and end - first >= NARROW else (0, axis.out)
-
-
-def _across(axis: Axis, size: int) -> list[Run]:
-    """Columns at the edges of a wide image are tiles of their own: they need other code, and little of it."""
-    first, end = _middle(axis)
-    if (first, end) == (0, axis.out):
-        return _cover(axis, size)
-    whole = (end - first) // size
-    runs = [Run(0, first, 1, True)] if first else []
-    runs += [Run(first, size, whole, False)] if whole else []
-    rest = end - first - whole * size
-    runs += [Run(end - rest, rest, 1, False)] if rest else []
-    return [*runs, Run(end, axis.out - end, 1, True)] if end < axis.out else runs
-
-
-def _cover(axis: Axis, size: int) -> list[Run]:
-    """Tiles from the first position on, as many together as are alike."""
-    first, end = axis.interior
-    runs: list[Run] = []
-    at = 0
-    while at < axis.out:
-        count = min(size, axis.out - at)
-        edge = at < first or at + count > end
-        if runs and not edge and not runs[-1].edge and runs[-1].count == count:
-            runs[-1] = replace(runs[-1], tiles=runs[-1].tiles + 1)
-        else:
-            runs.append(Run(at, count, 1, edge))
-        at += count
-    return runs
-
-
-def _loop(counter: str, run: Run) -> tuple[str, str]:
-    """C of the position where a tile starts, and what opens the loop over tiles, or a block where there is one."""
-    if run.tiles == 1:
-        return str(run.first), "{"
-    return counter, Range(counter, run.first + run.count * run.tiles, str(run.first), step=run.count).header
 
 
 def depthwise(channels: int, height: int, width: int) -> Case:

@@ -1,5 +1,6 @@
 """lay_channels_last: what convolutions and pools read or write channel by channel lies channels-last instead, where
-only a portable kernel takes it as it is, and that is worth its time.
+only a portable kernel takes it as it is, or one that multiplies channels of other groups by 0, and that is worth its
+time.
 
 assign_layout has laid out what lies between such operators. Left are inputs and outputs of the model, and tensors that
 others make or read in the order of ONNX. Two ways lead there, and what the registry says of all calls around decides:
@@ -21,6 +22,7 @@ from itertools import combinations
 from ...base.dims import static
 from ...expr.ir import operand
 from ...kernels.registry import Candidate, effort
+from ...kinds.conv import Conv
 from ...kinds.map import Map
 from ...program.clone import clone
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads, walk, writes
@@ -76,7 +78,7 @@ class _Layouts:
     def call(self, call: Call, body: list[Item], copies: dict[View, View]) -> None:
         pictures = [view for view in (call.ins[0], call.outs[0]) if _is_planar(view)]
         before = self.best(call) if pictures else None
-        if before is None or before.kernel.isa != PORTABLE:
+        if before is None or not (before.kernel.isa == PORTABLE or _has_groups(call)):
             return
         least, best = effort(before.cost, self.target) * (1 - SAVED), None
         for views in (some for count in (1, 2) for some in combinations(pictures, count)):
@@ -166,6 +168,10 @@ def _is_planar(view: View) -> bool:
     if not view.is_static or not isinstance(view.offset, int) or 0 in view.shape:
         return False
     return view.shape[1] != 1 and any(size != 1 for size in view.shape[2:]) and static(view.strides[1]) != 1
+
+
+def _has_groups(call: Call) -> bool:
+    return isinstance(call.kind, Conv) and call.kind.group > 1
 
 
 def _with(call: Call, turned: dict[View, View]) -> Call:
