@@ -8,12 +8,25 @@ from typing import Any
 from mccompile.base.dims import product, upper
 from mccompile.base.dtypes import bool_, f16, f32, f64, i32, u8
 from mccompile.base.tensor import TensorType
+from mccompile.codegen.lanes import lanes_refusal
 from mccompile.codegen.loops import index_c, magnitude, nest, size_name
 from mccompile.codegen.rows import row_by_row
 from mccompile.codegen.sums import levels
 from mccompile.expr.ir import Expr, Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, elementwise_alias, supports_types
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    Target,
+    View,
+    elementwise_alias,
+    static_views,
+    supports_types,
+)
 from mccompile.kinds.reduce import Reduce
 
 
@@ -73,6 +86,14 @@ class StridedLoops(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.ins[0].type.count) * (1 + len(call.ins)) * target.machine.element, code=150)
+
+    def vectorizes(self, call: Call, target: Target) -> bool:
+        """Integers that lie side by side, in any order."""
+        kind, x = call.of(Reduce), call.ins[0]
+        if not kind.accumulator.is_integer or kind.operands != 1 or static_views(call, x):
+            return False
+        along = any(x.strides[axis] == 1 != x.shape[axis] for axis in kind.axes)
+        return along and not lanes_refusal(target, [kind.element], [x.buffer.dtype])
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind = call.of(Reduce)

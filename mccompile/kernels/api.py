@@ -157,6 +157,10 @@ class Kernel:
     def cost(self, call: Call, target: Target) -> Cost:
         raise NotImplementedError
 
+    def vectorizes(self, call: Call, target: Target) -> bool:
+        """Do compilers make vectors of its loops? A portable kernel is as good as one with vectors then."""
+        return False
+
     def rounding(self, call: Call) -> float:
         """How far sums of 32-bit floats are off, as base/rounding.py counts it."""
         return plain(terms(call))

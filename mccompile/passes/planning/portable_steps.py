@@ -32,7 +32,8 @@ def portable_steps(program: Program, context: Context) -> tuple[PortableStep, ..
     found = []
     for run, time in runs:
         call, item = run.call, explained.get((run.call.provenance, run.call.kernel))
-        portable = context.registry[call.kernel].isa == PORTABLE
+        kernel = context.registry[call.kernel]
+        portable = kernel.isa == PORTABLE and not kernel.vectorizes(call, context.target)
         if not portable or time <= LEAST * total or not _has_better(call, context.target):
             continue
         why = _reasons(item) if item is not None else ()

@@ -1,8 +1,9 @@
-"""reduce_whole_windows: pools whose window is the whole picture are reductions where that takes less time.
+"""reduce_whole_windows: pools whose window is the whole picture are reductions where that takes less time, and
+reductions of integers such pools.
 
-Kernels of reductions have vectors along what is combined, those of pools along channels and positions, of which such a
-pool has one. Before lay_channels_last, which would copy pictures for the sake of pools. Where memory comes first it
-stays a pool, which takes a picture row by row.
+Kernels of reductions have vectors of floats along what is combined, those of pools of any numbers along channels and
+positions, of which such a pool has one. Before lay_channels_last, which would copy pictures for the sake of pools.
+Where memory comes first it stays a pool, which takes a picture row by row.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from dataclasses import replace
 from math import inf, prod
 
 from ...base.dims import static
+from ...codegen.loops import nest
 from ...codegen.traffic import has_traffic
-from ...expr.ir import apply, cast, literal, operand, rebuild
+from ...expr.ir import Index, apply, cast, literal, operand, rebuild, walk
+from ...kernels.api import static_views
 from ...kernels.registry import effort
 from ...kinds.pool import Pool
 from ...kinds.reduce import Reduce
-from ...program.ir import Call, Item, Program, bodies
+from ...program.ir import Call, Item, Program, View, bodies
 from ...targets.api import Prefer
 from ..api import Context
+from .fuse import PORTABLE
 
 
 def reduce_whole_windows(program: Program, context: Context) -> None:
@@ -30,10 +34,10 @@ def _body(body: list[Item], context: Context) -> None:
     for index, item in enumerate(body):
         for inner in bodies(item):
             _body(inner, context)
-        if isinstance(item, Call) and isinstance(item.kind, Pool):
-            reduced = reduction(item, item.kind)
-            if reduced is not None and _effort(reduced, context) < _effort(item, context):
-                body[index] = reduced
+        if isinstance(item, Call) and isinstance(item.kind, Pool | Reduce):
+            other = reduction(item, item.kind) if isinstance(item.kind, Pool) else pool(item, item.kind)
+            if other is not None and _effort(other, context, portable=False) < _effort(item, context):
+                body[index] = other
 
 
 def reduction(call: Call, kind: Pool) -> Call | None:
@@ -53,6 +57,37 @@ def reduction(call: Call, kind: Pool) -> Call | None:
     return replace(call, kind=Reduce(axes, combine, total, element, epilogue))
 
 
-def _effort(call: Call, context: Context) -> float:
-    found = context.registry.choose(call, context.target).candidates
+def pool(call: Call, kind: Reduce) -> Call | None:
+    """The same as a pool, where integers are combined as they are: what stays are its batch and channels, the others
+    the axes of its picture."""
+    x, total, algorithms = call.ins[0], kind.accumulator, {"add": "sum", "max": "max"}
+    plain = kind.element == cast(operand(0, x.buffer.dtype), total)
+    if not plain or not total.is_integer or kind.combine not in algorithms or static_views(call) or 0 in x.shape:
+        return None
+    if any(isinstance(node, Index) for node in walk(kind.epilogue or kind.element)):
+        return None
+    kept = [axis for axis in range(len(x.shape)) if axis not in kind.axes]
+    views = [*call.outs, *call.ins]
+    outer = nest([x.shape[axis] for axis in kept], [view.permuted(kept) for view in views])
+    inner = nest([x.shape[axis] for axis in kind.axes], [x.permuted(kind.axes)], prefix="r")
+    if len(outer.loops) > 2 or not inner.loops:
+        return None
+    around = (1,) * (2 - len(outer.loops))
+    sizes, window = tuple(loop.extent for loop in outer.loops), tuple(loop.extent for loop in inner.loops)
+    ones, none = (1,) * len(window), (0,) * len(window)
+
+    def laid(number: int) -> View:
+        strides = (*(0 for _ in around), *outer.strides[number])
+        full = number == 1
+        picture, steps = (window, inner.strides[0]) if full else (ones, none)
+        return replace(views[number], shape=(*around, *sizes, *picture), strides=(*strides, *steps))
+
+    made = Pool(algorithms[kind.combine], window, ones, ones, none * 2, ones, total, epilogue=kind.epilogue)
+    found = [laid(number) for number in range(len(views))]
+    return replace(call, kind=made, outs=(found[0],), ins=tuple(found[1:]))
+
+
+def _effort(call: Call, context: Context, portable: bool = True) -> float:
+    candidates = context.registry.choose(call, context.target).candidates
+    found = [one for one in candidates if portable or one.kernel.isa != PORTABLE]
     return effort(found[0].cost, context.target) if found else inf

@@ -99,3 +99,12 @@ def test_every_element_is_computed_as_before(role: str) -> None:
     verify(program, "lay_channels_last")
     assert conv.ins[0].strides[1] == conv.outs[0].strides[1] == 1
     np.testing.assert_array_equal(outputs(program, inputs)["y"], before)
+
+
+@pytest.mark.parametrize(("space", "window"), [((14, 14), 13), ((6, 14, 14), 3)])
+def test_channels_of_other_groups_are_not_multiplied(space: tuple[int, ...], window: int) -> None:
+    shape = (1, 32, *space)
+    weights = {"w": np.ones((32, 1, *(window for _ in space)), np.float32)}
+    nodes = [node("Conv", "x w", "y", group=32, pads=[window // 2] * 2 * len(space))]
+    proto = model("depthwise", nodes, [("x", shape)], [("y", shape)], weights)
+    assert "conv/f32_nhwc_depthwise__vec" in kernels(plan(proto, "x86-64-v3", Prefer.TIME))

@@ -44,5 +44,23 @@ def test_pools_over_pictures_are_reductions_with_the_epilogue(op: str) -> None:
     np.testing.assert_allclose(y, e - pooled, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("axis", "kind"), [(1, "pool"), (2, "reduce")])
+def test_integers_are_combined_in_lanes(axis: int, kind: str) -> None:
+    """Those that lie apart are a pool's; compilers make vectors of others."""
+    shape = (2, 70, 90)
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)
+    axes = helper.make_tensor("axes", TensorProto.INT64, [1], [axis])
+    ends = [helper.make_tensor_value_info(n, TensorProto.INT32, s) for n, s in (("x", shape), ("y", None))]
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:], [axes])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    options = Options(target="native", prefer=Prefer.TIME)
+    if "vec" not in options.resolved_target().isas:
+        pytest.skip("this machine has no vectors")
+    package = compile_graph(load_proto(model, Path()), options, "summed")
+    assert kernels(package) == [kind] and not package.plan.portable
+    x = np.random.default_rng(0).integers(-(2**31), 2**31, shape).astype(np.int32)
+    np.testing.assert_array_equal(build(package, options.resolved_target()).run({"x": x})["y"], x.sum(axis, np.int32))
+
+
 def test_pools_stay_where_pictures_come_row_by_row() -> None:
     assert kernels(compiled("GlobalAveragePool", "cortex-m4")) == ["pool"]
