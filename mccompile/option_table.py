@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .base.option_entries import ENTRY, NO_FLAG, Entry
 from .base.quantizing import METHODS, Recipe
 from .base.streaming import Stream
 
@@ -21,37 +22,13 @@ if TYPE_CHECKING:
     from .base.strips import Strips
     from .emit.blob import Carrier
     from .importers.joining import Prepended
-    from .passes.api import BlockActivations, WeightsDtype
+    from .passes.api import BlockActivations, CacheDtype, WeightsDtype
     from .passes.io.io_forms import InputForm, OutputForm
     from .passes.io.turn_io import IoLayout
     from .targets.api import Pool, Prefer
 
-ENTRY = "entry"  # key of an entry in the metadata of its field
 FILES, TARGET, SIZES, MEMORY = "Files", "Target", "Sizes", "Memory"  # groups of --help
 INT8, ENDS, INSIDE = "Int8", "Inputs and outputs", "Looking inside"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What is to be known of an option besides its name, type and default, which its field has."""
-
-    help: str
-    group: str
-    common: bool = False  # shown by --help; others by --help-all
-    flag: str = ""  # on the command line; empty: the name of the field behind two dashes
-    metavar: str | None = None
-    values: tuple[str, ...] = ()  # all there are
-    path: bool = False  # text that begins with the path of a file
-    reads: str = ""  # the function of option_texts that makes the value of what is given; empty: it is that already
-    recorded: bool = True  # in report.json; not: new weights for code that is there do not depend on it
-    draws: tuple[Any, ...] = ()  # by the fuzzer; empty: `values` or the other truth, but for the default
-    share: float = 0.12  # how often the fuzzer draws one of these
-    undrawn: str = ""  # why the fuzzer draws none
-
-    def drawn(self, default: Any) -> tuple[Any, ...]:
-        """Values that differ from the default; empty: nothing here says which there are."""
-        others = self.values or ((not default,) if isinstance(default, bool) else ())
-        return () if self.undrawn else self.draws or tuple(value for value in others if value != default)
 
 
 def _option(text: str, group: str, default: Any = None, make: Callable[[], Any] | None = None, **more: Any) -> Any:
@@ -65,9 +42,6 @@ def _option(text: str, group: str, default: Any = None, make: Callable[[], Any] 
 def _internal(default: Any, **more: Any) -> Any:
     """A field that the compiler sets itself; no flag leads to it."""
     return _option("", "", default, flag=NO_FLAG, **more)
-
-
-NO_FLAG = "none"
 
 
 @dataclass(frozen=True)
@@ -299,6 +273,14 @@ class OptionTable:
         INT8,
         "",
         values=("f16", "bf16"),
+    )
+    cache_dtype: CacheDtype = _option(
+        "Store states that grow, such as caches of keys and values, in fewer bits: f16, or int8 with a scale for each "
+        "row. `check` says what that changes.",
+        INT8,
+        "",
+        values=("f16", "int8"),
+        undrawn="only decoders have such states: tests/fuzz/languages draws it",
     )
     block_activations: BlockActivations = _option(
         "Multiply weights of few bits with activations as they are, or rounded to int8 in blocks, a faster way; "

@@ -67,7 +67,7 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
         graph = read(file, options)
         observe(graph, options.observe)
         call_functions(graph, options.functions)
-        declare_states(graph, {**graph.states_of_file, **options.state})
+        declare_states(graph, {**graph.states_of_file, **options.state}, options.cache_dtype)
         graph = stream(graph, options.stream)[0] if options.stream else graph
         GRAPH.verify(graph, "load")
         return graph

@@ -47,6 +47,12 @@ def of_weights(graph: Graph, dtype: DType) -> float:
     return BEYOND * sharp * sqrt(_along(graph, lambda node: _unit(dtype) ** 2 / 3 if _terms(node) else 0.0))
 
 
+def of_caches(count: int, dtype: DType) -> float:
+    """Where so many states that grow are stored in a narrow type: in integers by the largest element of each row."""
+    square = PEAK**2 / 127**2 / 12 if dtype.is_integer else _unit(dtype) ** 2 / 3
+    return BEYOND * SOFTMAX * sqrt(count * square)
+
+
 def of_activations(graph: Graph, everywhere: bool) -> float:
     """Where products with weights of few bits round the other operand to int8 in blocks: those that the model lets, or
     everywhere. An element is off by up to half of what the largest one of its block is over 127."""

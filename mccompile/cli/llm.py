@@ -16,9 +16,19 @@ from .options import force_flag, output_option, understood
 @click.option("--dim", "dims", multiple=True, metavar="past=0..1008,tokens=1..16", help="Room of the text; of a run.")
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="", help="Prefix in C.")
+@click.option("--cache-dtype", type=click.Choice(["f32", "f16", "int8"]), default="f32", help="Keys and values.")
 @click.option("--chat", type=click.Choice(["auto", "none"]), default="auto", help="The chat template of the model.")
 @force_flag
-def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: str, chat: str, force: bool) -> None:
+def llm(
+    source: Path,
+    output: Path,
+    dims: tuple[str, ...],
+    target: str,
+    name: str,
+    cache_dtype: str,
+    chat: str,
+    force: bool,
+) -> None:
     """Write a language model as a C program: tokenizer, network and sampler.
 
     FOLDER has tokenizer.json, and the network as Hugging Face's libraries save it (safetensors), or as optimum or
@@ -28,12 +38,18 @@ def llm(source: Path, output: Path, dims: tuple[str, ...], target: str, name: st
     from .. import option_texts
     from ..driver import Options
     from ..llm.program import program
+    from ..passes.api import CacheDtype
 
     sizes = understood("--dim", option_texts.dims, dims)
-    made = program(source, Options(target=target, name=name, dims=sizes), chat == "auto")
+    cache = "" if cache_dtype == "f32" else cache_dtype
+    options = Options(target=target, name=name, dims=sizes, cache_dtype=CacheDtype(cache))
+    made = program(source, options, chat == "auto")
     made.write(output, force)
     told = made.report["language"]
     runs = f"{told['batch']} in a run" if told["batch"] > 1 else "one by one, as tokens are no free size"
     chats = ", with its chat template" if told["chats"] else ""
     click.echo(f"{output}: {told['tokens']} tokens, room for {told['context']}, a prompt {runs}{chats}")
-    click.echo(f"arena {made.report['arena_bytes']} bytes, weights {made.report['weights_bytes']} bytes, mapped")
+    kept = f"{told['cache_bytes']} of them the cache"
+    click.echo(
+        f"arena {made.report['arena_bytes']} bytes, {kept}, weights {made.report['weights_bytes']} bytes, mapped"
+    )

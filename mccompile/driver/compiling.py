@@ -214,7 +214,7 @@ def _compiled(
     graph.updatable = options.updatable
     observe(graph, options.observe)
     call_functions(graph, options.functions)
-    declare_states(graph, {**graph.states_of_file, **options.state})
+    declare_states(graph, {**graph.states_of_file, **options.state}, options.cache_dtype)
     tensors = name_tensors(graph) if options.dump_values and not options.stream else {}
     manager.finished(GRAPH, graph, "load")
     orders, streamed = channels_last(graph, options), None

@@ -22,7 +22,7 @@ from ..importers.api import Reading
 from ..importers.joining import Prepended  # noqa: F401
 from ..memory.planners import PLANNERS
 from ..option_table import OptionTable
-from ..passes.api import BlockActivations, Memory, WeightsDtype
+from ..passes.api import BlockActivations, CacheDtype, Memory, WeightsDtype
 from ..passes.io.io_forms import InputForm, OutputForm  # noqa: F401
 from ..passes.io.turn_io import IoLayout
 from ..passes.planning.inside import Looks
@@ -55,6 +55,7 @@ class Options(OptionTable):
             "weights_dtype": chosen(
                 WeightsDtype, self.weights_dtype, "weights cannot be stored as {!r}", "--weights-dtype"
             ),
+            "cache_dtype": chosen(CacheDtype, self.cache_dtype, "caches cannot be stored as {!r}", "--cache-dtype"),
             "block_activations": chosen(
                 BlockActivations, self.block_activations, "block activations cannot be {!r}", "--block-activations"
             ),

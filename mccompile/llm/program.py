@@ -19,7 +19,7 @@ from ..emit.blob import Carrier
 from ..emit.building import build_name, cmake_tools, make_tools
 from ..emit.files import Files
 from ..emit.folder import MARK, with_report, write_folder
-from ..emit.model import identity_c
+from ..emit.model import identity_c, state_bytes
 from ..emit.package import Package
 from ..emit.render import TEMPLATES, Source, render, render_c
 from ..emit.runtime import runtime_headers
@@ -118,6 +118,7 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         **facts,
         "context": context,
         "batch": batch,
+        "cache_bytes": state_bytes(plan),
         "stops": list(stops),
         "chats": chatting is not None,
     }

@@ -34,7 +34,7 @@ from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
 from ..graph.ir import Graph
 from ..judge.rules import NoWitness
-from ..passes.api import BlockActivations, WeightsDtype
+from ..passes.api import BlockActivations, CacheDtype, WeightsDtype
 from ..passes.memory.state import declare_states
 from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
@@ -43,7 +43,7 @@ from ..toolchain.served import Served
 from .building import build, input_sets, on_board
 from .fewer_bits import effects_of_fewer_bits, rounds_activations
 from .first_difference import first_difference
-from .growing import Growing
+from .growing import STEPS, Growing
 from .handing import handed_over, handing_over, turned
 from .runs import Runs, run_twice
 from .streaming import Reference, as_runs, pushes_of
@@ -53,7 +53,6 @@ from .windows import sliding
 __all__ = ["Tolerance", "Verdict", "build", "check", "input_sets", "run_twice"]
 
 RUNS_TO_TELL = 8  # sets of inputs that tell a wrong weight from rounding that went the other way
-STEPS = 2  # of each size, where the model keeps a state
 
 
 @stage("check")
@@ -76,13 +75,14 @@ def check(
         raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
     found = _Check(path, settled(path, options), tolerance, cc, port)
     rounds = rounds_activations(found.package.plan)
-    if not (options.weights_dtype or rounds):
+    if not (options.weights_dtype or options.cache_dtype or rounds):
         with closing(found):
             return found.verdict(data, seed, runs)
     if port is not None:
         fix = "leave out --serial: emulation runs the model with all bits as well"
         raise WrongUse(Problem("fewer bits are judged by two models", "--serial", "a board runs one", fix))
     wide = replace(options, weights_dtype=WeightsDtype.OWN, block_activations=BlockActivations.FLOAT)
+    wide = replace(wide, cache_dtype=CacheDtype.OWN)
     verdict = check(path, wide, data, seed, runs, tolerance, cc)
     whole = replace(options, stream=Stream())  # what fewer bits do to results does not depend on that
     return replace(verdict, effects=effects_of_fewer_bits(path, whole, data, seed, runs, cc, rounds))

@@ -16,11 +16,12 @@ from ..check import rounding
 from ..driver import Options, compile_graph
 from ..frontend.load import load
 from ..graph.ir import Graph
-from ..passes.api import BlockActivations, WeightsDtype
+from ..passes.api import BlockActivations, CacheDtype, WeightsDtype
 from ..plan.ir import Plan
 from .building import build, input_sets
+from .growing import STEPS, Growing
 from .handing import handed_over, handing_over, turned
-from .runs import run_twice
+from .runs import Runs
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,16 @@ def rounds_activations(plan: Plan) -> bool:
 def effects_of_fewer_bits(
     path: Path, options: Options, data: Path | None, seed: int, runs: int, cc: str | None, rounds: bool
 ) -> tuple[Effect, ...]:
-    """Per output how far it is from that of the same model with weights as they are, and, where it `rounds`, from that
-    with activations as they are."""
+    """Per output how far it is from that of the same model with weights as they are, where it `rounds` from that with
+    activations as they are, and from that with caches as they are."""
 
     def read() -> Graph:
         return load(path, options.dims, options.shapes, options.bounds, options.reading)
 
-    plain = replace(options, block_activations=BlockActivations.FLOAT)
+    cached = replace(options, cache_dtype=CacheDtype.OWN)
+    plain = replace(cached, block_activations=BlockActivations.FLOAT)
+    states = {**read().states_of_file, **options.state}
+    growing = Growing(read(), states)
     ways: list[tuple[str, Options, Options, float]] = []
     if options.weights_dtype:
         most = rounding.of_weights(read(), DTYPES[options.weights_dtype])
@@ -54,8 +58,12 @@ def effects_of_fewer_bits(
         ways.append((f"weights in {options.weights_dtype}", wide, plain, most))
     if rounds:
         most = rounding.of_activations(read(), options.block_activations == BlockActivations.INT8)
-        ways.append(("activations rounded to int8", plain, options, most))
-    sets = input_sets(read(), data, seed, runs)
+        ways.append(("activations rounded to int8", plain, cached, most))
+    if options.cache_dtype:
+        most = rounding.of_caches(len(growing.states), DTYPES[options.cache_dtype.replace("int", "i")])
+        ways.append((f"caches in {options.cache_dtype}", cached, options, most))
+    follow = growing.states and data is None
+    sets = list(growing.sets(read(), seed, runs, STEPS)) if follow else input_sets(read(), data, seed, runs)
     forms, orders = handing_over(read(), options)
     made: list[tuple[Options, list[dict[str, np.ndarray]]]] = []
     found: list[Effect] = []
@@ -65,7 +73,9 @@ def effects_of_fewer_bits(
                 continue
             model = build(compile_graph(read(), tried, options.name or path.stem), options.resolved_target(), cc)
             given = (turned(handed_over(data_set, forms)[1], orders) for data_set in sets)
-            made.append((tried, [run_twice(model, inputs) for inputs in given]))
+            asked = ({name: x for name, x in inputs.items() if name not in states.values()} for inputs in given)
+            run = Runs(model)
+            made.append((tried, [run(growing.with_room(inputs, model.report)) for inputs in asked]))
         moved = _moved(made[-2][1], made[-1][1])
         found += [Effect(cause, name, share, share <= most) for name, share in moved]
     return tuple(found)

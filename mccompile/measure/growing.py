@@ -17,6 +17,8 @@ from ..graph.ir import Graph
 from ..passes.memory.growing_states import Growth, growth
 from ..toolchain.model_report import Report
 
+STEPS = 2  # of each size, where the model keeps a state
+
 
 class Growing:
     """Which states of a graph, as it was read, grow. `states`: inputs by output."""

@@ -69,6 +69,14 @@ class WeightsDtype(StrEnum):
     BF16 = "bf16"
 
 
+class CacheDtype(StrEnum):
+    """In which elements states in f32 that grow are stored."""
+
+    OWN = ""  # as they are
+    F16 = "f16"
+    INT8 = "int8"  # with a scale for each row
+
+
 class BlockActivations(StrEnum):
     """As what the other operand of products with weights of few bits is multiplied."""
 

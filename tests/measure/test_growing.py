@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from onnx import ModelProto, numpy_helper, parser
 from mccompile.driver import Options
 from mccompile.measure import growing
 from mccompile.measure.correctness import check
+from mccompile.passes.api import CacheDtype
 
 
 def counting() -> ModelProto:
@@ -52,3 +54,13 @@ def test_what_is_left_wrong_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     dims = {"past": (0, 3), "more": (1, 1), "total": (1, 4)}
     verdict = check(file, Options(state={"k2": "k"}, dims=dims), runs=2)
     assert [output.name for output in verdict.worst() if not output.ok] == ["k2"]
+
+
+@pytest.mark.parametrize("kind", ["f16", "int8"])
+def test_it_is_told_what_a_cache_in_fewer_bits_changes(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "g.onnx"
+    onnx.save(counting(), file)
+    options = Options(state={"k2": "k"}, dims={"past": (0, 9), "more": (1, 4)}, shapes={"mask": ("past + more", 1)})
+    verdict = check(file, replace(options, cache_dtype=CacheDtype(kind)), runs=5)
+    (effect,) = verdict.effects
+    assert verdict.ok and (effect.cause, effect.output) == (f"caches in {kind}", "y") and 1e-5 < effect.share < 0.01

@@ -82,7 +82,7 @@ def refusals(graph: Graph, grown: Mapping[str, Growth]) -> Iterable[Problem]:
         if new != found.new:
             why = f"a run adds {found.new} elements to it and {new} to {first!r}, and both are as long as {size}"
             yield Problem(what, where, why, f"give them lengths of different names: --shape {before}=...")
-        if _joined(outputs[after], inputs[before], found.axis) is None:
+        if joined(outputs[after], inputs[before], found.axis) is None:
             why = f"{after!r} is no Concat of {before!r} and what is new, in this order, along axis {found.axis}"
             fix = f"leave out --state {after}={before}, and hand it over in your program"
             yield Problem(what, where, why, fix)
@@ -106,7 +106,7 @@ def _maker(value: Value) -> Node | None:
     return node
 
 
-def _joined(made: Value, taken: Value, axis: int) -> Node | None:
+def joined(made: Value, taken: Value, axis: int) -> Node | None:
     """The node that joins a state and what is new."""
     node = _maker(made)
     if node is None or not isinstance(node.op, Concat) or node.inputs[0] is not taken:
@@ -175,17 +175,17 @@ def _with_room(graph: Graph, value: Value, lengths: Mapping[Symbol, Growth], nam
 
 def _put_behind(graph: Graph, made: Value, taken: Value, buffer: Value, found: Growth, names: Names) -> Value:
     """Writes what is new into the buffer, which becomes the output. Gives what is used then."""
-    node = _joined(made, taken, found.axis)
+    node = joined(made, taken, found.axis)
     assert node is not None
     used = _size(found.length)
     parts = [buffer, *node.inputs[1:]]
-    joined, provenance = node.output, node.provenance
+    former, provenance = node.output, node.provenance
     whole = graph.compute(PutBehind(found.axis, used), parts, [names.take(f"{taken.name}/grown")], provenance)[0]
     end = graph.compute(
-        UsedPart(found.axis, used + found.new), [whole], [names.take(f"{joined.name}/used")], provenance
+        UsedPart(found.axis, used + found.new), [whole], [names.take(f"{former.name}/used")], provenance
     )[0]
     place = next(number for number, value in enumerate(graph.outputs) if value is made)
     graph.outputs[place] = whole
-    graph.replace(joined, end)
+    graph.replace(former, end)
     whole.name, made.name = made.name, whole.name
     return end

@@ -16,10 +16,12 @@ from ...kernels.registry import Registry
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Overlap, Program, View, reads, root, walk, writes
 from ...program.spans import loop_spans
 from ...targets.api import Target
+from ..api import CacheDtype
 from .growing_states import freed, grow_states, growth
+from .narrow_caches import narrow_caches
 
 
-def declare_states(graph: Graph, states: Mapping[str, str]) -> None:
+def declare_states(graph: Graph, states: Mapping[str, str], cache: CacheDtype = CacheDtype.OWN) -> None:
     """Notes pairs of an output and the input that it becomes; refuses what does not go together."""
     inputs, outputs = ({v.name: v for v in values} for values in (graph.inputs, graph.outputs))
     problems: list[Problem] = []
@@ -44,6 +46,7 @@ def declare_states(graph: Graph, states: Mapping[str, str]) -> None:
             problems.append(Problem("strings cannot be a state", where, "they point into memory that a run uses anew"))
         graph.states[before] = after
     raise_all(WrongUse, problems)
+    narrow_caches(graph, cache)
     grow_states(graph)
 
 

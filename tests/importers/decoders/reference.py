@@ -46,6 +46,7 @@ def _attention(x: np.ndarray, w: Weights, heads: int, groups: int, number: int, 
     )
     if how.get("turns", True):
         q, k = _turned(q), _turned(k)
+    k, v = (_stored(each, how.get("cache", "")) for each in (k, v))
     distance = np.subtract.outer(np.arange(count), np.arange(count))
     seen = (distance >= 0) & (distance < (how.get("windows") or {}).get(number, count))
     made = []
@@ -64,6 +65,16 @@ def _turned(x: np.ndarray) -> np.ndarray:
     one, other = x[..., :half], x[..., half:]
     turned = one * np.cos(angles) - other * np.sin(angles), other * np.cos(angles) + one * np.sin(angles)
     return np.concatenate(turned, -1)
+
+
+def _stored(x: np.ndarray, kind: str) -> np.ndarray:
+    """Keys or values as a cache of few bits has them."""
+    if kind == "f16":
+        return np.asarray(x.astype(np.float32).astype(np.float16).astype(np.float64))
+    if kind == "int8":
+        scale = np.maximum(np.abs(x.astype(np.float32)).max(-1, keepdims=True) / np.float32(127), np.float32(2.0**-126))
+        return np.asarray(np.round(x.astype(np.float32) / scale) * scale.astype(np.float64))
+    return x
 
 
 def _mlp(x: np.ndarray, w: Weights) -> np.ndarray:
