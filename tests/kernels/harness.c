@@ -1,12 +1,16 @@
 /* Calls kernels on memory that comes from stdin and gives it back on stdout; see harness.py. Every block is an allocation of
  * its own and exactly as large as promised, so AddressSanitizer sees each byte too many. With HARNESS_GUARDS it lies between
- * guard bytes instead, and no better aligned than promised. */
+ * guard bytes instead, and no better aligned than promised. With HARNESS_LOADS the first argument is a shared object of the
+ * cases, so that one program serves all kernels. */
 #define _POSIX_C_SOURCE 200112L
+#ifdef HARNESS_LOADS
+#include <dlfcn.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
+#include "harness.h"
 
 static void stop(const char *why)
 {
@@ -82,13 +86,29 @@ static void release(uint8_t *block, size_t bytes, size_t align)
 }
 #endif
 
-int main(void)
+static const struct harness_cases *given_cases(int count, char **arguments)
 {
+#ifdef HARNESS_LOADS
+    void *const library = count == 2 ? dlopen(arguments[1], RTLD_NOW) : NULL;
+    const void *const found = library == NULL ? NULL : dlsym(library, "harness_cases");
+    if (found == NULL) stop(count == 2 ? dlerror() : "it takes one argument");
+    return (const struct harness_cases *)found;
+#else
+    (void)count;
+    (void)arguments;
+    return &harness_cases;
+#endif
+}
+
+int main(int count, char **arguments)
+{
+    const struct harness_cases *const cases = given_cases(count, arguments);
     size_t number;
-    for (number = 0; number < sizeof cases / sizeof cases[0]; number++) {
-        const struct harness_case *const c = &cases[number];
-        uint8_t *block[HARNESS_BLOCKS];
+    for (number = 0; number < cases->count; number++) {
+        const struct harness_case *const c = &cases->first[number];
+        uint8_t **const block = (uint8_t **)calloc((size_t)c->blocks, sizeof *block);
         int i;
+        if (block == NULL) stop("no memory");
         for (i = 0; i < c->blocks; i++) {
             block[i] = allocate(c->bytes[i], c->align[i]);
             if (fread(block[i], 1, c->bytes[i], stdin) != c->bytes[i]) stop("stdin ends too early");
@@ -102,6 +122,7 @@ int main(void)
             fwrite(block[i], 1, c->bytes[i], stdout);
             release(block[i], c->bytes[i], c->align[i]);
         }
+        free(block);
     }
     return 0;
 }

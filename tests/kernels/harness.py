@@ -9,9 +9,11 @@ from __future__ import annotations
 import shlex
 import struct
 import subprocess
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from math import prod
 from pathlib import Path
@@ -39,6 +41,7 @@ from tests.emit.c_faults import ONCE, faults
 from tests.lengths import LONGEST, LONGEST_OF_HALVES, too_long
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
+HERE = Path(__file__).parent
 POISON = 0xA5
 WORKERS = 3
 MOST_SECONDS = 600  # of a program; under emulation on a busy machine
@@ -293,7 +296,7 @@ def _faults(text: str) -> list[tuple[str, int]]:
 
 
 def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -> None:
-    """kernels.c with the functions, cases.h with what harness.c needs to call them. Without `restrict`, which means
+    """kernels.c with the functions, cases.c with what harness.c needs to call them. Without `restrict`, which means
     little to a compiler that hardly optimises, functions that differ by nothing else are written once."""
     headers: set[str] = set()
     names: dict[str, str] = {}  # of functions, by what stands in them
@@ -318,13 +321,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
     (folder / "kernels.c").write_text(
         '#include "kernels.h"\n' + "".join(f"#include <{name}>\n" for name in sorted(headers)) + "\n" + "\n".join(texts)
     )
-    lines = ['#include "kernels.h"', f"#define HARNESS_BLOCKS {max(len(t.blocks) for t in found)}"]
-    lines.append("struct harness_case {")
-    lines.append("    int blocks;")
-    lines.append("    size_t bytes[HARNESS_BLOCKS], align[HARNESS_BLOCKS];")
-    lines.append("    unsigned strings; /* a bit for each block of strings */")
-    lines.append("    void (*call)(uint8_t **);")
-    lines.append("};")
+    lines = ['#include "kernels.h"', '#include "harness.h"']
     rows = []
     for number, (trial, name) in enumerate(zip(found, called, strict=True)):
         runs = [f", {begin}, {end}" for begin, end in trial.pieces] or [""]
@@ -332,10 +329,12 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
         lines.append(f"static void call_{number}(uint8_t **b) {{ {_given_rows(trial)}{calls} }}")
         sizes = ", ".join(f"{len(block)}u" for block in trial.blocks)
         aligns = ", ".join(f"{align}u" for align in trial.aligns)
+        lines.append(f"static const size_t bytes_{number}[] = {{{sizes}}}, align_{number}[] = {{{aligns}}};")
         strings = sum(1 << block for block in trial.strings)
-        rows.append(f"    {{{len(trial.blocks)}, {{{sizes}}}, {{{aligns}}}, {strings}u, call_{number}}},")
-    lines += ["static const struct harness_case cases[] = {", *rows, "};", ""]
-    (folder / "cases.h").write_text("\n".join(lines))
+        rows.append(f"    {{{len(trial.blocks)}, bytes_{number}, align_{number}, {strings}u, call_{number}}},")
+    lines += ["static const struct harness_case cases[] = {", *rows, "};"]
+    lines += [f"const struct harness_cases harness_cases = {{{len(rows)}u, cases}};", ""]
+    (folder / "cases.c").write_text("\n".join(lines))
 
 
 def _cast_away(text: str) -> set[str]:
@@ -385,17 +384,39 @@ def _first_byte(view: View) -> int:
 
 
 def include_flags(folder: Path) -> list[str]:
-    return [f"-I{folder}", f"-I{data_folder('runtime_c') / 'include'}"]
+    return [f"-I{folder}", f"-I{HERE}", f"-I{data_folder('runtime_c') / 'include'}"]
 
 
-def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path) -> Path:
-    """Builds kernels.c and harness.c; the compiler's complaints make the test fail."""
-    program = folder / "program"
-    sources = [str(folder / "kernels.c"), str(Path(__file__).with_name("harness.c"))]
-    command = [*compiler, *flags, *include_flags(folder), *sources, "-o", str(program), "-lm"]
+def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path) -> list[str]:
+    """Builds kernels.c and cases.c; the command that runs them with harness.c, which is compiled once for all kernels.
+    What is linked with -static is one program, else that of harness.c loads the cases: linking sanitizers takes long.
+    The compiler's complaints make the test fail."""
+    is_whole = "-static" in flags
+    harness = str(_harness(tuple(compiler), tuple(flag for flag in flags if flag != "-static"), is_whole))
+    made = folder / ("program" if is_whole else "cases.so")
+    sources = [str(folder / "kernels.c"), str(folder / "cases.c"), *([harness] if is_whole else ["-shared", "-fPIC"])]
+    _compile([*compiler, *flags, *include_flags(folder), *sources, "-o", str(made), "-lm"])
+    return [str(made)] if is_whole else [harness, str(made)]
+
+
+@cache
+def _harness(compiler: tuple[str, ...], flags: tuple[str, ...], is_object: bool) -> Path:
+    """An object file, or a program that loads cases."""
+    made = Path(tempfile.mkdtemp(dir=_folder().name), "harness.o" if is_object else "harness")
+    how, libraries = (["-c"], []) if is_object else (["-DHARNESS_LOADS"], ["-ldl"])
+    _compile([*compiler, *flags, *include_flags(HERE), *how, str(HERE / "harness.c"), "-o", str(made), *libraries])
+    return made
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Of this process."""
+    return tempfile.TemporaryDirectory(prefix="harness-")
+
+
+def _compile(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr[:6000]}"
-    return program
 
 
 def run_program(command: Sequence[str], found: Sequence[Trial]) -> list[list[bytes]]:

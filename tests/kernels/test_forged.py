@@ -45,4 +45,4 @@ def test_sums_of_forged_weights_wrap_around(id: str, prefer: str, tmp_path: Path
     program = compile_program(["clang"], SANITIZED, tmp_path)
     chance = np.random.default_rng(1)
     for _ in range(3):
-        run_program([str(program)], [forged(trial, chance) for trial in found])
+        run_program(program, [forged(trial, chance) for trial in found])

@@ -144,7 +144,7 @@ def wrong_results(
     options = [*options, *flags]
     write_sources(found, folder, restrict=not {"-O0", "-Og"} & set(options))
     program = compile_program(compiler, [*options, *(["-static"] if target.run else [])], folder)
-    results = run_program([*run_command(target), str(program)], found)
+    results = run_program([*run_command(target), *program], found)
     return "\n".join(
         complaint
         for trial, blocks in zip(found, results, strict=True)
