@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -127,12 +127,12 @@ def wrong_results(
     folder: Path,
     cases: Sequence[Case] = (),
     flags: Sequence[str] = (),
-    reach: str = "",
+    reach: Mapping[str, str] | None = None,
 ) -> str:
     """What is wrong with the results of cases on a target (by default those that it has a share of), which run in one
     program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers, and without
-    optimization the quickest compiler will do. `reach`: of values that are not finite, only which elements they reach
-    is compared."""
+    optimization the quickest compiler will do. `reach`, by names of cases: of values that are not finite, only which
+    elements they reach is compared."""
     found = trials(kernel, target, cases or shared_cases(kernel, target))
     if target.name == "generic":
         sanitizing = _sanitizing()
@@ -148,7 +148,7 @@ def wrong_results(
     return "\n".join(
         complaint
         for trial, blocks in zip(found, results, strict=True)
-        for complaint in complaints(kernel, trial, blocks, reach)
+        for complaint in complaints(kernel, trial, blocks, (reach or {}).get(trial.case.name, ""))
     )
 
 

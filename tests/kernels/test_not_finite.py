@@ -69,17 +69,10 @@ def wrong_where_not_finite(kernel: Kernel, target: Target, folder: Path, flags: 
     cases = not_finite(kernel, few)
     if kernel.kind.name in OPEN:  # an epilogue may make a number of one infinity, and none of the other or of NaN
         cases = [case for case in cases if not getattr(case.kind, "epilogue", None)]
-    found = _wrong(kernel, target, folder, cases, FEWER_ELEMENTS if kernel.kind.name in FEWER else SAME_ELEMENTS, flags)
-    if kernel.kind.name not in WEIGHTED:
-        return found
-    # Products of weights and the zeros of padding may be left out.
-    others = [case for case in not_finite(kernel, few, 1) if not getattr(case.kind, "epilogue", None)]
-    return found + _wrong(kernel, target, folder, others, FEWER_ELEMENTS, flags)
-
-
-def _wrong(
-    kernel: Kernel, target: Target, folder: Path, cases: Sequence[Case], reach: str, flags: Sequence[str]
-) -> str:
+    reach = dict.fromkeys((c.name for c in cases), FEWER_ELEMENTS if kernel.kind.name in FEWER else SAME_ELEMENTS)
+    if kernel.kind.name in WEIGHTED:  # products of weights and the zeros of padding may be left out
+        others = [case for case in not_finite(kernel, few, 1) if not getattr(case.kind, "epilogue", None)]
+        cases, reach = [*cases, *others], reach | dict.fromkeys((case.name for case in others), FEWER_ELEMENTS)
     return wrong_results(kernel, target, folder, cases, flags, reach) if cases else ""
 
 
