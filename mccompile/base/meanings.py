@@ -103,6 +103,13 @@ min-max max absmax = minmax
 4 q4 int4x = int4
 2 3 trit = ternary
 8 q8 = int8
+# image functions
+crop cut = roi
+blur blurr gaussian-blur gaussianblur smooth smoothing filter2d = gaussian
+cvtcolor color colour colors colours convert-color color-space = cvt_color
+mirror flip-horizontal flip-vertical hflip vflip = flip
+warp warpaffine affine affine-transform = warp_affine
+rescale thumbnail = resize
 # operators
 relu6 hardtanh clamp relu-6 clip-by-value = clip
 conv1d conv2d conv3d convolution convolution2d depthwiseconv2d depthwise-conv-2d depthwise-conv2d = conv

@@ -55,7 +55,8 @@ def refuse_other_formats(destination: Path) -> None:
     """ONNX is what is written, whatever the file is called."""
     if destination.suffix in _OTHERS:
         why = f"ONNX is what is written; {destination.suffix} is another format"
-        fix = f"did you mean -o {destination.with_suffix('.onnx')}?"
+        other = destination.with_suffix(".onnx")
+        fix = f"did you mean -o {other.with_suffix('.new.onnx') if other.exists() else other}?"
         raise WrongUse(Problem("cannot write the result", str(destination), why, fix))
 
 

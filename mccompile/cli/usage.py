@@ -48,6 +48,7 @@ _USUAL = {
     "--float-error": "1e-6",
     "--recompute": "1.3",
     "--weights-window": "64K",
+    "--sensitivity": "30",
 }
 
 _NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
@@ -134,6 +135,8 @@ def _option_fix(given: str, line: Line) -> str:
         spoken, word = ["--prefer"] if "--prefer" in options else [], value
     if spoken:
         return _with_names(f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
+    if f"--{value}" in options:  # --format json
+        return f"write --{value} in the place of {given} {value}"
     verbs = [name for name in ours(word) if name in line.group.commands and name != line.command.name]
     if verbs:
         return f"leave out {given}: `mccompile {verbs[0]}` does that"
@@ -221,7 +224,8 @@ def _bad(param: click.Parameter, message: str, line: Line) -> Problem:
         return Problem(what, line.path, message, f"did you mean {flag} {number[0]}?")
     low = getattr(param.type, "min", None)
     likely = default if isinstance(default, int | float) and not isinstance(default, bool) else low
-    fix = f"did you mean {flag} {likely}?" if likely is not None and likely != low else shown
+    is_known = likely is not None and likely != low and flag not in _USUAL
+    fix = f"did you mean {flag} {likely}?" if is_known else shown
     fix = f"did you mean {flag} {low}?" if low is not None and "range" in message else fix
     return Problem(what, line.path, message, fix)
 
@@ -268,6 +272,11 @@ def _too_many(message: str, line: Line) -> Problem:
     takes = " ".join(str(param.metavar or param.human_readable_name) for param in named)
     why = f"{line.path} takes {takes or 'options only'}"
     first = extra[0] if extra else ""
+    before = next((one for one, after in pairwise(line.arguments) if after == first), "")
+    switch = line.option(before)
+    if switch is not None and switch.is_flag and "." in first:
+        fix = f"{before} takes no value and prints: {before} > {shlex.quote(first)}"
+        return Problem(f"there is one argument too many: {first}", line.path, why, fix)
     for flag, endings in (("--data", (".npz", ".npy")), ("--golden", ()), ("-o", (".onnx",))):
         if line.option(flag) is not None and first.endswith(endings or "\0") and flag not in line.arguments:
             return Problem(f"there is one argument too many: {first}", line.path, why, f"did you mean {flag} {first}?")

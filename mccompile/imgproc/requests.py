@@ -80,8 +80,9 @@ def _variants(text: str, asked: Asked) -> list[ImageFunction]:
     name, given, variant = text.partition("=")
     cls = functions().get(name)
     if cls is None:
-        fix = meant(name, functions()) or f"did you mean {next(iter(functions()))}?"
-        raise WrongUse(Problem(f"there is no image function {name!r}", "", f"there are {', '.join(functions())}", fix))
+        fix = meant(name, functions()) or f"name one of them, such as {next(iter(functions()))}"
+        why = f"there are {', '.join(functions())}"
+        raise WrongUse(Problem(f"there is no image function {name!r}", "mccompile imgproc", why, fix))
     if given and variant not in cls.variants:
         why = f"it can be {', '.join(cls.variants)}" if any(cls.variants) else "it has no variants"
         fix = meant(variant, cls.variants) or f"did you mean {next(iter(cls.variants))}?"

@@ -107,6 +107,8 @@ def hear(build: Build, plain: Path, plain_options: Options, data: Path | None) -
         build.without.append(f"the error against {plain.name} was not measured: {error.problems[0].what}")
         return
     heard = on_steps(build.analysis["steps"], second, {pairs[name]: value for name, value in found.items()})
+    if all(value is None for value in heard):
+        build.without.append(f"the error against {plain.name} was not measured: no layer there has one like it here")
     for step, value in zip(build.analysis["steps"], heard, strict=True):
         if value is not None:
             step["signal_to_noise"] = value

@@ -138,7 +138,8 @@ def right_answers(outputs: Sequence[np.ndarray], labels: np.ndarray) -> float:
     answers = scores.reshape(-1)
     if len(answers) > len(labels) or not len(answers):
         why = f"the first output says {len(answers)} things about {len(labels)} samples"
-        raise BadFile(Problem("labels do not fit the model", "", why, "leave them out"))
+        fix = "give one for each sample, or leave them out"
+        raise BadFile(Problem("labels do not fit the model", "labels", why, fix))
     return float(np.mean(answers == labels[: len(answers)]))
 
 

@@ -13,6 +13,7 @@ from mccompile.base import meanings
 from mccompile.cli.commands import commands
 from mccompile.cli.values import values_of
 from mccompile.frontend.supported import supported
+from mccompile.imgproc.requests import functions
 from mccompile.passes.learn.losses import _LOSSES
 from mccompile.targets import api
 from mccompile.targets.processors import named_processor
@@ -93,6 +94,9 @@ TABLE = """
 2 | quantize conv.onnx -o q.tflite --data s.npz | .tflite is another format | -o q.onnx
 2 | convert conv.onnx -o q.pt | .pt is another format | -o q.onnx
 2 | conv.onnx -o out --winograd on | --winograd | --winograd 4
+2 | convert conv.onnx -o conv.tflite | .tflite is another format | -o conv.new.onnx
+2 | quantize conv.onnx -o q.onnx --data s.npz --sensitivity high | not a valid float | --sensitivity 30
+2 | imgproc crop -o img | no image function | did you mean roi?
 2 | conv.onnx -o out --tuned | needs a value | --tuned default
 2 | conv.onnx -o out --io x | is not external | --io x=external
 2 | train conv.onnx -o out --loss ce | no output 'ce' | --loss cross_entropy:y
@@ -177,9 +181,21 @@ def test_each_meaning_leads_to_what_is_there(word: str) -> None:
         for param in command.params:
             there.update(param.opts)
             there.update(values_of(param))
-    there |= {name.lower() for name in supported()}
+    there |= {name.lower() for name in supported()} | {*functions()}
     there |= {"argmax", *_LOSSES, "u8", "u16", "i8", "i16", "i32", "f32", "rgb", "gray", "--markdown", "balanced"}
     assert any(ours in there for ours in meanings.ours(word)), word
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        (["--json", "out.json"], "--json takes no value and prints: --json > out.json"),
+        (["--format", "json"], "write --json in the place of --format json"),
+    ],
+)
+def test_json_is_a_switch(given: list[str], fix: str, more: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["bench", str(more / "conv.onnx"), *given]) == 2
+    assert f"\n  fix    {fix}" in capsys.readouterr().err
 
 
 def test_processors_lead_to_targets() -> None:

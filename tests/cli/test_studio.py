@@ -78,6 +78,13 @@ def test_integers_are_heard_against_floats(conv: Path, tmp_path: Path) -> None:
     assert heard and all(value == "exact" or value > 15 for value in heard)
 
 
+def test_another_network_is_no_float_form(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    other, page = save(small_models.branches(), tmp_path), tmp_path / "page.html"
+    assert cli.run(["studio", str(conv), "--float", str(other), "--no-measure", "-o", str(page)]) == 0
+    assert "the error against" in capsys.readouterr().err
+
+
 def test_what_is_not_installed_is_said(
     conv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
