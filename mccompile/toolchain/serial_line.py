@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mccompile.base.errors import Problem, WrongUse
+from mccompile.base.extras import install
 
 BAUD = 115200
 _WAIT = 0.02  # seconds that a read waits for a byte
@@ -106,7 +107,7 @@ def _device(port: Port) -> Line:
     try:
         import serial
     except ImportError:
-        fix = "install it: pip install 'mccompile[serial]', or give tcp:HOST:PORT"
+        fix = f"{install('serial')}, or give tcp:HOST:PORT"
         raise WrongUse(Problem(f"cannot open {port.name}", "--serial", "pyserial is not installed", fix)) from None
     try:
         device = serial.Serial(port.name, port.baud, timeout=_WAIT)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...base.errors import Problem, WrongUse
+from ...base.extras import install
 from ..api import Accelerator, Built, No, Region, Unit
 from .operators import Writing, orders_of, why_not
 from .vela import compiled
@@ -22,7 +23,7 @@ class EthosU(Accelerator):
 
     def check(self) -> None:
         if find_spec("ethosu") is None:
-            why, fix = "its compiler Vela is not installed", "pip install 'mccompile[ethos-u]'"
+            why, fix = "its compiler Vela is not installed", install("ethos-u")
             raise WrongUse(Problem(f"nothing compiles for {self.name}", "--accelerator", why, fix))
 
     def takes(self, unit: Unit) -> No | None:
