@@ -36,6 +36,8 @@ _FIRST = {  # of what arguments are called in usages
 _USUAL = {
     "--dim": "1",
     "--loss": "cross_entropy:OUTPUT",
+    "--learn": "last:1",
+    "--optimizer": "adam,lr=0.001",
     "--budget": "96K",
     "--quantize": "samples.npz",
     "--data": "samples.npz",

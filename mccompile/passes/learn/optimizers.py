@@ -157,7 +157,7 @@ def optimizer(text: str) -> Optimizer:
     name, *given = text.split(",")
     if name not in OPTIMIZERS:
         why = f"they are {', '.join(OPTIMIZERS)}"
-        fix = meant(name, OPTIMIZERS) or "write --optimizer sgd,lr=0.01"
+        fix = meant(name, OPTIMIZERS, "--optimizer") or "write --optimizer sgd,lr=0.01"
         raise WrongUse(Problem(f"there is no optimizer {name!r}", "--optimizer", why, fix))
     kind, values = OPTIMIZERS[name], dict[str, float]()
     known = [field.name for field in fields(kind)]
@@ -165,7 +165,9 @@ def optimizer(text: str) -> Optimizer:
         key, _, value = pair.partition("=")
         if key not in known:
             why = f"it has {', '.join(known)}"
+            others = [other for other in OPTIMIZERS if any(field.name == key for field in fields(OPTIMIZERS[other]))]
             fix = meant(key, known) or f"write --optimizer {name},lr=0.01"
+            fix = f"did you mean --optimizer {others[0]},{pair}?" if others else fix
             raise WrongUse(Problem(f"{name} has no {key!r}", "--optimizer", why, fix))
         if key in values:
             raise WrongUse(Problem(f"{key} is given twice", "--optimizer", "", f"leave one {key}= out"))
