@@ -60,9 +60,14 @@ def test_a_budget_that_only_strips_keep_names_them(wide: Path) -> None:
     assert least <= budget["ram"]
     with pytest.raises(CheckFailed, match=f"with --recompute 1.3 it takes {least} bytes"):
         compile(wide, Options(budget=budget))
-    with pytest.raises(CheckFailed) as failed:
-        compile(wide, Options(budget={"ram": 8}, recompute=1.5))
-    assert "--recompute" not in str(failed.value)
+
+
+def test_what_may_be_spent_already_is_not_named(tmp_path: Path) -> None:
+    path = save(network("residual"), tmp_path)
+    for most, is_named in ((1.0, True), (1.5, False)):
+        with pytest.raises(CheckFailed) as failed:
+            compile(path, Options(budget={"ram": 8}, recompute=most))
+        assert ("--recompute" in str(failed.value)) == is_named
 
 
 def test_it_is_right_and_told(wide: Path) -> None:
