@@ -15,6 +15,8 @@ from ...base.names import Names
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Refused, Value, graphs
 from ...ops.cast import Cast
+from ...ops.concat import Concat
+from ...ops.growing import PutBehind
 from ...targets.api import Prefer
 from ..api import Context
 
@@ -34,9 +36,15 @@ class _Widening:
         self.graph, self.names = graph, names
         self.wide: dict[Value, Value] = {}
 
+    def joins_state(self, node: Node) -> bool:
+        """Does it put what is new behind a state? That moves elements and rounds nothing; wide, it would be another
+        copy of the state that lives until the run ends."""
+        states = {value for value in self.graph.inputs if value.name in self.graph.states}
+        return isinstance(node.op, (Concat, PutBehind)) and not states.isdisjoint(node.present_inputs)
+
     def run(self) -> None:
         for node in list(self.graph.nodes):
-            facts = _wide_facts(node)
+            facts = None if self.joins_state(node) else _wide_facts(node)
             if facts is not None:
                 self.widen(node, facts)
         self.graph.sort()

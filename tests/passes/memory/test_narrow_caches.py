@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,29 @@ def test_rows_are_rounded_once(kind: str, bytes_of_row: int, optimize: bool, tmp
     for count in range(len(rows)):
         found = net.run({"x": rows[count : count + 1]})["y"]
         assert np.array_equal(found, -rounded(rows[: count + 1], kind))
+
+
+SEVERAL = model(
+    "(float[1,4] x, float[past,4] a, float[past,4] b, float[past,4] c) =>"
+    "(float[4] y, float[all,4] a2, float[all,4] b2, float[all,4] c2) {"
+    "a2 = Concat<axis=0>(a, x) p = ReduceSum<keepdims=0>(a2, first) b2 = Concat<axis=0>(b, x)"
+    "q = ReduceSum<keepdims=0>(b2, first) c2 = Concat<axis=0>(c, x) r = ReduceSum<keepdims=0>(c2, first)"
+    "y = Sum(p, q, r) }",
+    first=np.array([0]),
+)
+
+
+@pytest.mark.parametrize("prefer", ["time", "ram"])
+def test_one_copy_at_most_is_wide_at_a_time(prefer: str) -> None:
+    """Even where floats of 16 bits are computed in 32 because time comes first."""
+    states, dims = {"a2": "a", "b2": "b", "c2": "c"}, {"past": (0, 499)}
+    files = {
+        kind: compiled(SEVERAL, states, dims, cache_dtype=kind, prefer=prefer).files
+        for kind in ("", "f16")
+    }
+    arenas = {kind: json.loads(found["report.json"])["arena_bytes"] for kind, found in files.items()}
+    cache = 500 * 4 * 4
+    assert 3 * cache < arenas[""] and arenas["f16"] < 2.5 * cache + 1000
 
 
 def test_what_is_no_cache_is_refused() -> None:
