@@ -14,7 +14,7 @@
 #include "mcc_dsp.h"
 
 /* Sums of four channels, with the numbers that they begin with in front of the weights. */
-#if MCC_DSP_ASM
+#if MCC_DSP_ASM && defined(__OPTIMIZE__) /* without it a register is missing */
 #define MCC_DSP_TAPS(T, C, WIDEN)                                                                                      \
     MCC_DSP_CALLED const int8_t *mcc_dsp_taps_##T(int32_t *sums, const C *const *taps, const int8_t *w, mcc_index c,   \
                                                   mcc_index count)                                                     \

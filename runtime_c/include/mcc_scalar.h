@@ -406,7 +406,10 @@ MCC_SCALAR_DOT(i32, int32_t, 1)
         const int32_t *table = t->table;                                                                               \
         mcc_scalar_rounding r = {4, t->shift, 1, 3, 1};                                                                \
         uint32_t total = 0;                                                                                            \
-        for (mcc_index i = 0; i < inputs; ++i) total += (uint32_t)(int32_t)x[i];                                       \
+        for (mcc_index i = 0; i < inputs; ++i) {                                                                       \
+            const int32_t one = x[i];                                                                                  \
+            total += (uint32_t)one;                                                                                    \
+        }                                                                                                              \
         for (int32_t left = t->channels; left > 0; left -= 4) {                                                        \
             int32_t sums[4];                                                                                           \
             sums[0] = (int32_t)(0u - 128u * total);                                                                    \

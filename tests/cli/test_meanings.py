@@ -91,8 +91,8 @@ TABLE = """
 2 | conv.onnx -o out --board cortex-m4 | an Armv7E-M core | --target cortex-m4
 2 | conv.onnx -o out --board raspberrypi4 | Arm cores of 64 bits | --target aarch64
 2 | quantize conv.onnx -o q.onnx --data s.npz --method kl | --method | --calibrate entropy
-2 | quantize conv.onnx -o q.tflite --data s.npz | .tflite is another format | -o q.onnx
-2 | convert conv.onnx -o q.pt | .pt is another format | -o q.onnx
+2 | quantize conv.onnx -o ints.tflite --data s.npz | .tflite is another format | -o ints.onnx
+2 | convert conv.onnx -o other.pt | .pt is another format | -o other.onnx
 2 | conv.onnx -o out --winograd on | --winograd | --winograd 4
 2 | convert conv.onnx -o conv.tflite | .tflite is another format | -o conv.new.onnx
 2 | quantize conv.onnx -o q.onnx --data s.npz --sensitivity high | not a valid float | --sensitivity 30

@@ -73,7 +73,7 @@ TABLE = """
 2 | conv.onnx -o out --recompute 2x | not a valid | did you mean --recompute 2?
 2 | conv.onnx -o out --mem DTCM=64k | small letters | did you mean --mem dtcm=64k?
 2 | conv.onnx -o out --threads 0 | cannot be 0 threads | did you mean --threads 1?
-2 | conv.onnx -o out --threads two | not a valid integer | did you mean --threads 1?
+2 | conv.onnx -o out --threads two | not a valid integer | such as --threads 2
 2 | conv.onnx -o out --float-error 0 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error 2 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error -1 | not above 0 and at most 1 | --float-error 1e-6
