@@ -81,10 +81,10 @@ def through_pointers(text: str, names: Set[str]) -> str:
 
 
 def with_lists(line: str) -> str:
-    """A line without marks, with those of the lists between its brackets."""
-    marks = {"(": ("", OPENS + BEHIND_BRACKET), ",": ("", COMMA), ")": (CLOSES, "")}
+    """A line without marks, with those of the lists between its brackets, and behind the parts of a loop's head."""
+    marks = {"(": ("", OPENS + BEHIND_BRACKET), ",": ("", COMMA), ";": ("", COMMA), ")": (CLOSES, "")}
     found = ((token, marks.get(token.text, ("", ""))) for token in tokens(line))
-    return "".join(f"{token.before}{front}{token.text}{behind}" for token, (front, behind) in found)
+    return "".join(f"{token.before}{front}{token.text}{behind}" for token, (front, behind) in found).removesuffix(COMMA)
 
 
 def closing(line: Sequence[Token], at: int) -> int:

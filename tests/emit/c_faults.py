@@ -35,12 +35,16 @@ def faults(text: str) -> Iterator[tuple[str, int]]:
     for fault, pattern in FAULTS.items():
         for match in pattern.finditer(code):
             yield fault, code.count("\n", 0, match.start()) + 1
-    depth = 0
+    around: list[bool] = []  # is it a function, a loop or a branch, and no block of declarations?
     for number, (line, whole) in enumerate(zip(code.splitlines(), text.splitlines(), strict=True), 1):
-        depth += line.count("{") - line.count("}")
+        for letter in re.findall("[{}]", line):
+            if letter == "{":
+                around.append(line.strip() != "{" or line == "{")
+            elif around:
+                around.pop()
         if len(whole) > WIDTH:
             yield TOO_LONG, number
-        if line.endswith("{") and depth > DEEPEST + 1:
+        if line.endswith("{") and sum(around) > DEEPEST + 1:
             yield TOO_DEEP, number
 
 
