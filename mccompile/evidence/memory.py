@@ -7,7 +7,6 @@ whether all of it fits together and whether the C passes these addresses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 from ..base.dims import Dim, evaluate, symbols
@@ -16,7 +15,6 @@ from ..base.marked import plain
 from ..emit.addresses import pointer
 from ..emit.blob import data_bytes
 from ..passes.witness import Witness
-from ..plan.constants import Entry
 from ..plan.ir import BLOB, STREAMS, Argument, Life, Plan, Step, swaps
 from ..program import ir
 
@@ -229,13 +227,10 @@ class _Certificate:
 def touched(argument: Argument, plan: Plan) -> tuple[int, int]:
     """The bytes behind its base that a step may touch: of a constant all, as kernels pack others into it."""
     low, high = argument.low, argument.high
-    entry = _entries(plan).get(argument.low) if argument.address.base == BLOB else None
-    return low, high if entry is None else max(high, entry.offset + entry.contents.type.max_bytes)
-
-
-@lru_cache(maxsize=1)
-def _entries(plan: Plan) -> dict[int, Entry]:
-    return {entry.offset: entry for entry in plan.entries}
+    if argument.address.base != BLOB:
+        return low, high
+    ends = (entry.offset + entry.contents.type.max_bytes for entry in plan.entries if entry.offset == low)
+    return low, max(high, *ends, high)
 
 
 def c_of(argument: Argument, step: Step) -> str:

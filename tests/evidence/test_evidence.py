@@ -39,6 +39,11 @@ def test_shared_steps_and_rows_are_accepted() -> None:
         folder.checked(small_models.compiled(small_models.conv(), options))
 
 
+def test_plans_with_regions_of_accelerators_are_accepted() -> None:
+    backend = str(Path(__file__).resolve().parents[1] / "fuzz" / "accelerator")
+    folder.checked(small_models.compiled(small_models.conv(), Options(accelerator=backend)))
+
+
 def test_other_code_is_rejected() -> None:
     good, code = mutate.certificate(small_models.compiled(small_models.mlp()))
     call = next(mutate.calls_in(good["program"]))
