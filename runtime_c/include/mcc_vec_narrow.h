@@ -79,13 +79,18 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_f16_bits
 
-/* Two instructions on Helium. GNU's assembler (2.40) encodes the second one as another where a register lies above q3:
- * the constraint x stands for q0 to q3. */
+/* Two instructions on Helium. The second one is vcvtb.f32.f16, by its code: GNU's assembler (2.40) writes twice the number
+ * of a register there, which is another register unless it is q0. */
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
 MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
 {
     mcc_f32x4 found;
-    __asm__("vcvtb.f32.f16 %q0, %q1" : "=x"(found) : "x"(h));
+    __asm__(".irp i, 0, 1, 2, 3, 4, 5, 6, 7\n"
+            ".equ mcc_number_of_q\\i, \\i\n"
+            ".endr\n"
+            ".inst.w 0xfe3f0e01 + (mcc_number_of_%q0 << 13) + (mcc_number_of_%q1 << 1)"
+            : "=w"(found)
+            : "w"(h));
     return found;
 }
 #define MCC_VEC_LOAD_f16(N, p) mcc_widened_f16_f32x4(vldrhq_u32(p))
