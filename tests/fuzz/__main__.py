@@ -45,6 +45,7 @@ class Source:
     seed: int
     machines: tuple[Machine, ...]
     having: frozenset[str] = frozenset()  # operators, one of which each graph has; none: any graph
+    options: frozenset[str] = frozenset()  # fields of Options, one of which each program has; none: any program
     strays: float = strays.SHARE  # of the graphs, given values that are not finite and the like
 
 
@@ -59,12 +60,16 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--targets", default="", help="only these, with commas between")
     parser.add_argument("--having", default="", help="only graphs with one of these operators, with commas between")
+    parser.add_argument("--options", default="", help="only programs with one of these, as fields of Options are named")
     parser.add_argument("--strays", type=float, default=strays.SHARE, help="share of graphs given NaN and the like")
     parser.add_argument("--shrink", type=float, default=20.0, help="seconds for each failure")
     parser.add_argument("--out", type=Path, help="where failures are written as well")
     arguments = parser.parse_args()
     there = machines.available(tuple(_listed(arguments.targets)))
-    source = Source(arguments.seed, there, frozenset(_listed(arguments.having)), arguments.strays)
+    asked = frozenset(_listed(arguments.options))
+    if unknown := asked - {*options.choices()}:
+        parser.error(f"the fuzzer draws no option {', '.join(sorted(unknown))}")
+    source = Source(arguments.seed, there, frozenset(_listed(arguments.having)), asked, arguments.strays)
     if arguments.subject is not None:
         return _one(source, arguments.subject, arguments.shrink)
     with tempfile.TemporaryDirectory(prefix="fuzz-kept-") as folder:
@@ -139,7 +144,7 @@ def _warm(source: Source, numbers: range) -> None:
         machine = source.machines[number % len(source.machines)]
         with suppress(Exception), trial.limited(trial.COMPILE_SECONDS):  # a worker says what is wrong
             made = subject.draw(source.seed, number, source.having)
-            chosen = options.draw(np.random.default_rng(number), made, machine)
+            chosen = options.draw(np.random.default_rng(number), made, machine, source.options)
             graph = load_proto(made.model, None, chosen.dims, chosen.shapes, bounds=chosen.bounds)
             compile_graph(graph, replace(chosen, tuned=None), "warm")
 
@@ -245,7 +250,7 @@ def trials_of(source: Source, number: int) -> list[Trial]:
     found = []
     for variant in range(VARIANTS):
         machine = there[int(chance.choice(len(there), p=weights / weights.sum()))]
-        chosen = options.draw(chance, made, machine)
+        chosen = options.draw(chance, made, machine, source.options)
         one = Trial(seed, number, variant, made, chosen, machines.draw(machine, chance), runs, wanted)
         if one.hand_over(runs):
             one.wanted = oracle.wanted(made, one.runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from .subject import Subject
 Chance = np.random.Generator
 Draw = Callable[[Chance, Subject, Machine], Any]
 FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+OFTEN = 200  # times that an option which is asked for is drawn
 SKIPPABLE = sorted(step.name for step in (*GRAPH_PASSES, *PROGRAM_PASSES) if step.optional)
 
 
@@ -97,9 +99,16 @@ def _has_floats(graph: GraphProto) -> bool:
 def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
     if chance.random() > 0.2:
         return None
-    copied = bool(chance.random() < 0.5)  # more of it then: less would mostly be refused
-    room = int(chance.choice([256, 1024, 4096] if copied else [64, 512, 4096]))
+    copied = bool(chance.random() < 0.5)
+    room = int(chance.choice(_tight_rooms(subject) if copied else [64, 512, 4096]))
     return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1, copied, 80 if copied else None))
+
+
+def _tight_rooms(subject: Subject) -> list[int]:
+    """Bytes that hold what the subject is given, or a part of it: rows are copied then, or whole tensors."""
+    highest = {name: sizes[-1] for name, sizes in subject.free.items()}
+    given = sum(made.dtype.itemsize * prod(highest.get(n, n) for n in made.dims) for made in subject.inputs)
+    return [max(64, int(given * share)) for share in (0.5, 1.25, 3.0)]
 
 
 def _stream(chance: Chance, subject: Subject, machine: Machine) -> Any:
@@ -178,10 +187,13 @@ def choices(table: type[OptionTable] = Options) -> dict[str, Draw]:
     return {**of_table, **BY_SUBJECT}
 
 
-def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
+def draw(chance: Chance, subject: Subject, machine: Machine, asked: frozenset[str] = frozenset()) -> Options:
+    """`asked`: one of these options is given, where the subject has any use for it."""
     found: dict[str, Any] = {}
+    sure = str(chance.choice(sorted(asked))) if asked else ""
     for name, drawn in choices().items():
-        value = drawn(chance, subject, machine)
+        values = (drawn(chance, subject, machine) for _ in range(OFTEN if name == sure else 1))
+        value = next((value for value in values if value is not None), None)
         if value is not None:
             found[name] = value
     if found.get("blob") == "incbin" and found.get("single_file"):
@@ -190,8 +202,10 @@ def draw(chance: Chance, subject: Subject, machine: Machine) -> Options:
         found.pop("recompute", None)
     if found.get("threads"):
         found.pop("max_slice", None)
+    if any(pool.copied for pool in found.get("mem", ())):
+        found.pop("mem" if sure == "weights_window" else "weights_window", None)
     if found.get("weights_window"):
-        found.pop("accelerator", None)
+        found.pop("weights_window" if sure == "accelerator" else "accelerator", None)
     if found.get("blob") == "external":
         found.pop("weights_section", None)
     return Options(**found)

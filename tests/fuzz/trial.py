@@ -25,6 +25,8 @@ from mccompile.evidence.folder import checked, checked_ranges, checked_trace
 from mccompile.frontend.listed import nodes_of
 from mccompile.frontend.load import load_proto
 from mccompile.measure import windows
+from mccompile.plan.copies import copies
+from mccompile.plan.ir import Plan
 from mccompile.toolchain.model_report import read_report
 
 from . import costs, forms, machines, oracle, strays, ways
@@ -189,6 +191,7 @@ class Trial:
         notes += ["forms"] if self.fed is not None else []
         notes += [f"strays ({self.strays.kind})"] if self.strays else []
         notes += ["C++"] if self.options.wrappers else []
+        notes += _memories(self.package.plan) if self.package else []
         verdict = Verdict(OK)
         for number, run in enumerate(first):
             for name, answers in self.wanted.runs[number].items():
@@ -238,6 +241,13 @@ class Trial:
         others = [self._given(name, each).astype(got.dtype) for each in others]
         explained = not strays.differs(got, [*answers, *others], self.strays.kind, more)
         return Verdict(NEAR if explained else WRONG, f"{name} of run {number}: {said}")
+
+
+def _memories(plan: Plan) -> list[str]:
+    """What a program really has of several memories and of an accelerator."""
+    notes = ["tensors copied"] if any(step.function.kernel.copies for step in plan.steps()) else []
+    notes += ["weights copied"] if copies(plan.items) else []
+    return notes + (["regions"] if plan.partition and plan.partition.taken else [])
 
 
 def _with_room(array: np.ndarray, shape: Sequence[int | str]) -> np.ndarray:
