@@ -169,7 +169,7 @@ def budget(texts: tuple[str, ...]) -> dict[str, int]:
 
 def _likely_budget(part: str) -> str:
     """`64K`, `RAM=64K`, `ram:64K`, `rom=64K`, `latency=5ms`."""
-    name, _, size = re.sub(r"\s*[:=\s]\s*", "=", re.sub(r"(?<=\d)\s+", "", part.strip())).rpartition("=")
+    name, _, size = re.sub(r"\s*(?:[<≤:]?=|[<≤:\s])\s*", "=", re.sub(r"(?<=\d)\s+", "", part.strip())).rpartition("=")
     what = near(name, BUDGETS) if name else "ram"
     known = what or "ram"
     fits = _number(size, 1024) is not None

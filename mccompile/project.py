@@ -24,6 +24,7 @@ from .base.near import meant
 from .kernels.measurements import DEFAULT
 
 _OWN = ("name", "package", "model")  # keys at the top that are no options of models
+_FILES = ("model", "path", "onnx", "source", "filename", "network")  # what `file` of a model is called elsewhere
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,11 @@ class Project:
 def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
     """`options`: how each key is written on a command line, and is it a path? Such as {"dim": ("--dim", False)}."""
     table = _table(path)
+    write = _write(path)
     models = table.get("model")
     if not isinstance(models, list) or not models or not all(isinstance(model, dict) for model in models):
         why = "its key model is no list of tables"
-        raise WrongUse(Problem("a project file names no models", str(path), why, _WRITE))
+        raise WrongUse(Problem("a project file names no models", str(path), why, write))
     shared = {key: value for key, value in table.items() if key not in _OWN}
     problems = _unknown(shared, [*_OWN, *(key for key in options if key != "name")], str(path))
     for key in ("name", "package"):
@@ -74,7 +76,11 @@ def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
     return Project(table.get("name", path.stem), table.get("package", ""), tuple(jobs))
 
 
-_WRITE = 'write [[model]] and file = "model.onnx" below it, once per model'  # what a project has at least
+def _write(path: Path) -> str:
+    """What a project has at least."""
+    if path.suffix == ".json":
+        return 'write {"model": [{"file": "model.onnx"}]}, with one {...} per model'
+    return 'write [[model]] and file = "model.onnx" below it, once per model'
 
 
 def _table(path: Path) -> dict[str, Any]:
@@ -83,11 +89,11 @@ def _table(path: Path) -> dict[str, Any]:
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         why = error.strerror or str(error)
-        raise BadFile(Problem("cannot read the project file", str(path), why, _WRITE)) from None
+        raise BadFile(Problem("cannot read the project file", str(path), why, _write(path))) from None
     except ValueError as error:
-        raise BadFile(Problem("the project file cannot be read", str(path), str(error), _WRITE)) from None
+        raise BadFile(Problem("the project file cannot be read", str(path), str(error), _write(path))) from None
     if not isinstance(table, dict):
-        raise BadFile(Problem("the project file cannot be read", str(path), "it is no table of keys", _WRITE))
+        raise BadFile(Problem("the project file cannot be read", str(path), "it is no table of keys", _write(path)))
     return table
 
 
@@ -95,7 +101,7 @@ def _unknown(table: Mapping[str, Any], known: list[str], where: str) -> list[Pro
     found = []
     for key in table:
         if key not in known:
-            fix = meant(key, known) or "leave it out"
+            fix = ("did you mean file?" if key in _FILES and "file" in known else meant(key, known)) or "leave it out"
             found.append(Problem(f"there is no key {key!r}", where, f"the keys are {', '.join(known)}", fix))
     return found
 

@@ -74,7 +74,8 @@ def read_code(folder: Path, name: str = "") -> Code:
         names = [str(model["model"]) for model in models]
     except OSError as error:
         why = error.strerror or str(error)
-        fix = "name a folder that mccompile has written"
+        made = f"give the folder that `mccompile {folder} -o out` writes"
+        fix = made if folder.is_file() else "name a folder that mccompile has written"
         raise BadFile(Problem(f"cannot read {folder / MARK}", str(folder), why, fix)) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         why, fix = "it is not what mccompile writes, or was edited", "compile the model into that folder again"

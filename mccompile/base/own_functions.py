@@ -68,6 +68,9 @@ def own_function(text: str) -> OwnFunction:
 
 def _likely(subject: str, name: str) -> str:
     """An operator alone, or with a file in place of its function."""
+    library = re.fullmatch(r"(?:.*/)?(?:lib)?(\w+)\.(?:so|a|dll|dylib|o|c|h)", subject)
+    if library and not name:
+        return f"OPERATOR={library[1]},include={library[1]}.h"
     stem, dot, ending = name.rpartition(".")
     function = re.sub(r"\W", "_", (stem if dot else name or subject).rpartition("/")[2])
     return f"{subject or 'OPERATOR'}={function},include={name if ending == 'h' and dot else f'{function}.h'}"

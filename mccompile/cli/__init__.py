@@ -42,7 +42,7 @@ from . import (  # they add commands
 )
 from .commands import commands as every_command
 from .last_stops import explained, finish, is_closed_pipe, say
-from .usage import Line, problem_of
+from .usage import Line, problems_of
 
 __all__ = [
     "bench",
@@ -104,7 +104,8 @@ def _run(arguments: list[str]) -> int:
         say(str(error))
         return error.exit_code
     except click.ClickException as error:
-        say(problem_of(error, Line(arguments, every_command)).render())
+        problems = problems_of(error, Line(arguments, every_command))
+        say("\n".join(problem.render() for problem in problems))
         return Exit.WRONG_USE
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED

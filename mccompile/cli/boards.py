@@ -18,9 +18,9 @@ _COLUMNS = ["board", "core", "target", "clock", "ram", "flash", ""]
 
 
 @commands.command()
-@click.argument("word", default="")
+@click.argument("words", metavar="[WORD]", nargs=-1)
 @json_flag
-def boards(word: str, as_json: bool) -> None:
+def boards(words: tuple[str, ...], as_json: bool) -> None:
     """List boards and chips, or those that a word finds.
 
     WORD is a part of a name (`f446`), a chip (`nrf52840`), a family (`stm32g4`) or a core (`m33`). `--board NAME`
@@ -29,6 +29,7 @@ def boards(word: str, as_json: bool) -> None:
     from ..emit.summary import table
     from ..targets.boards import catalogue
 
+    word = " ".join(words)
     found = catalogue.search(word) if word else list(catalogue.boards().values())
     if not found:
         raise WrongUse(catalogue.unknown(word, "mccompile boards"))

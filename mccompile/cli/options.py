@@ -83,21 +83,27 @@ def _with(
     """A command with options, which it gets as one argument: what `make` makes of those that were given."""
 
     def collected(**values: Any) -> Any:
-        from .. import option_texts
-
-        found = {}
-        for option in options:
-            given = values.pop(option.name)
-            if given in (None, ()):
-                continue
-            reader = getattr(option_texts, option.entry.reads) if option.entry.reads else lambda text: text
-            found[option.name] = understood(option.flag, reader, given)
+        found = texts_read({option.name: values.pop(option.name) for option in options})
         return command(**{name: make(found)}, **values)
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__
     for option in reversed(options):
         collected = flag_of(option)(collected)
     return collected
+
+
+def texts_read(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what was given for options of the table, what it means; other names are left out."""
+    from .. import option_texts
+
+    found = {}
+    for name, given in values.items():
+        option = OPTIONS.get(name)
+        if option is None or given in (None, ()):
+            continue
+        reader = getattr(option_texts, option.entry.reads) if option.entry.reads else lambda text: text
+        found[name] = understood(option.flag, reader, given)
+    return found
 
 
 def quantizing_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import click
 
-from ..base.errors import Problem, WrongUse
+from ..base.errors import MccError, Problem, WrongUse
 from ..base.meanings import ours
 from ..base.near import meant, near
+from .hidden import also_wrong
 from .values import values_of
 
 _EXAMPLES = {"DIR": "out", "FILE": "result.onnx", "SAMPLES": "samples.npz"}  # of what metavar stands for
@@ -54,6 +55,7 @@ _USUAL = {
 }
 
 _NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
+_PORT = re.compile(r"COM\d+$|/dev/(tty|cu)|tcp:")
 _PERCENT = re.compile(r"(\d+\.?\d*) ?%", re.ASCII)
 
 
@@ -91,6 +93,18 @@ class Line:
         return next((param for param in options if name in (*param.opts, *param.secondary_opts)), None)
 
 
+def problems_of(error: click.ClickException, line: Line) -> list[Problem]:
+    """A refusal of click's, with what a missing option would hide."""
+    own, found = problem_of(error, line), list[Problem]()
+    if own.fix.startswith("did you mean") or not isinstance(error, click.MissingParameter):
+        return [own]
+    if isinstance(error.param, click.Option):
+        given = line.arguments[line.arguments[:1] == [line.command.name] :]
+        for other in also_wrong(line.command, given, error.param):
+            found += other.problems if isinstance(other, MccError) else [problem_of(other, line)]
+    return [*found, own]
+
+
 def problem_of(error: click.ClickException, line: Line) -> Problem:
     """A refusal of click's, with a fix."""
     path = line.path
@@ -101,11 +115,13 @@ def problem_of(error: click.ClickException, line: Line) -> Problem:
             return Problem(f"there is no option {error.option_name}", path, why, _option_fix(error.option_name, line))
         case click.MissingParameter(param=click.Parameter() as param):
             return _missing(param, line)
-        case click.BadParameter(param=click.Option(type=click.Choice() as choice) as param):
-            flag, known = param.opts[0], [str(each) for each in choice.choices]
+        case click.BadParameter(param=click.Parameter(type=click.Choice() as choice) as param):
+            flag, known = param.opts[0] if isinstance(param, click.Option) else "", [*map(str, choice.choices)]
             given = next((word for word in error.message.split("'")[1:2]), "")
-            fix = meant(given, known, flag) or _instead(given, line) or f"name one of them, such as {flag} {known[0]}"
-            return Problem(f"{flag} cannot be {given!r}", path, f"it can be {', '.join(known)}", fix)
+            example = f"name one of them, such as {flag} {known[0]}".replace("  ", " ")
+            fix = meant(given, known, flag) or _instead(given, line) or example
+            what = flag or str(param.human_readable_name).lower()
+            return Problem(f"{what} cannot be {given!r}", path, f"it can be {', '.join(known)}", fix)
         case click.BadParameter(param=click.Parameter() as param):
             return _bad(param, error.message, line)
         case click.BadParameter():
@@ -130,26 +146,41 @@ def _option_fix(given: str, line: Line) -> str:
     value = line.behind(given)
     word = f"{given}{value}".lstrip("-") if len(given) == 2 and value else given.lstrip("-")
     spoken = [flag for flag in (*ours(given), *ours(word)) if flag in options and flag != given]
+    if _PORT.match(value) and "--serial" in options:
+        spoken = ["--serial"]
     if "=" in word and given == f"-{word[:1]}":  # -mcpu=cortex-m4
         word, _, value = word.partition("=")
         spoken = [flag for flag in ours(word) if flag in options]
     if given == "-O":
         spoken, word = ["--prefer"] if "--prefer" in options else [], value
+    alone = _without(given, line)
+    if spoken and spoken[0] in line.arguments and not options[spoken[0]].multiple:
+        return f"leave out {alone}: {spoken[0]} says it"
     if spoken:
         return _with_names(f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
     if f"--{value}" in options:  # --format json
         return f"write --{value} in the place of {given} {value}"
     verbs = [name for name in ours(word) if name in line.group.commands and name != line.command.name]
     if verbs:
-        return f"leave out {given}: `mccompile {verbs[0]}` does that"
+        return f"leave out {alone}: `mccompile {verbs[0]}` does that"
+    if value and alone == given and any(isinstance(param, click.Argument) for param in line.command.params):
+        return f"leave out {given} alone: {value} stands without an option"
     others = [name for name, command in line.group.commands.items() if any(given in p.opts for p in command.params)]
     if others:
         named = [f"`mccompile {name}`" for name in others[:3]]
         has = f"{', '.join(named[:-1])} and {named[-1]} have it" if named[1:] else f"{named[0]} has it"
-        return f"leave out {given}: {has}"
+        return f"leave out {alone}: {has}"
     close = meant(given, [opt for opt in options if opt.startswith("--")]) if len(given) > 2 else ""
     whole = next((each for each in line.arguments if len(given) == 2 and each.startswith(given)), given)
-    return close or f"leave out {whole} (`{line.path} --help-all` lists all options)"
+    return close or f"leave out {whole if whole != given else alone} (`{line.path} --help-all` lists all options)"
+
+
+def _without(given: str, line: Line) -> str:
+    """The option with its value, where it has one: a file may be what the command works on."""
+    value = line.behind(given)
+    if value and f"{given}={value}" in line.arguments:
+        return f"{given}={value}"
+    return f"{given} {value}" if value and given in line.arguments and not Path(value).exists() else given
 
 
 def _instead(value: str, line: Line) -> str:
@@ -191,7 +222,8 @@ def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
 def _example(param: click.Parameter) -> str:
     choices = values_of(param)
     metavar = str(param.metavar or "")
-    return choices[0] if choices else _USUAL.get(param.opts[0], _EXAMPLES.get(metavar, metavar or "VALUE"))
+    usual = next((_USUAL[flag] for flag in param.opts if flag in _USUAL), _EXAMPLES.get(metavar, metavar or "VALUE"))
+    return choices[0] if choices else usual
 
 
 def _missing(param: click.Parameter, line: Line) -> Problem:
@@ -208,7 +240,7 @@ def _missing(param: click.Parameter, line: Line) -> Problem:
             fix, why = f"did you mean -o {folder}?", "--output says in which form an output is handed over"
         elif extra and extra[-1] == line.arguments[-1] and not Path(extra[-1]).is_file() and len(line.arguments) > 1:
             before = line.arguments[-2]
-            if not before.startswith("-"):
+            if not before.startswith("-") and before != line.command.name:
                 fix = f"did you mean -o {extra[-1]}?"
     return Problem(f"{name} is missing", path, why, fix)
 

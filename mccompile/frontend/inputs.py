@@ -143,7 +143,8 @@ class Inputs:
             if dim not in self.free and not named_in_shape:
                 known = f"those of {self.file} are {', '.join(self.free)}" if self.free else f"{self.file} has none"
                 what, where = f"there is no free dimension {dim!r}", f"--dim {dim}={size}"
-                problems.append(Problem(what, where, known, similar(dim, self.free) or f"leave out {where}"))
+                fix = similar(dim, self.free) or self._unsized(size) or f"leave out {where}"
+                problems.append(Problem(what, where, known, fix))
             elif not 0 <= low <= high:
                 problems.append(Problem("a range is empty", f"--dim {dim}={size}", fix=f"write --dim {dim}=LOW..HIGH"))
         for name, shape in self.shapes.items():
@@ -152,6 +153,11 @@ class Inputs:
                 where = f"--shape {name}={','.join(map(str, shape))}"
                 problems.append(Problem(f"there is no input {name!r}", where, known, similar(name, names)))
         raise_all(WrongUse, problems)
+
+    def _unsized(self, size: str) -> str:
+        """The size that was given, for the free dimensions that have none."""
+        names = [name for name in self.free if name.isidentifier() and name not in self.ranges]
+        return f"did you mean --dim {','.join(f'{name}={size}' for name in names)}?" if names else ""
 
     def _shape(self, name: str, shape: tuple[int | str | None, ...] | None) -> tuple[Dim, ...] | None:
         """The shape of an input; None where something is not bound, which is noted."""

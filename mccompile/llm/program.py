@@ -12,7 +12,8 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import MccError, Problem, UnsupportedModel, WrongUse
+from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
+from ..base.near import near_file
 from ..driver import Options
 from ..driver import compile as compile_model
 from ..emit.blob import Carrier
@@ -69,6 +70,9 @@ def program(path: Path, options: Options, chats: bool = True) -> Program:
 
 def with_tokenizer(path: Path) -> bool:
     """Is it a GGUF file? What is no folder either is refused."""
+    if path.suffix == ".gguf" and not path.exists():
+        fix = near_file(path, "*.gguf") or "name a GGUF file that exists, or a folder with tokenizer.json"
+        raise BadFile(Problem(f"cannot read {path.name}", str(path), "No such file or directory", fix))
     is_gguf = path.is_file() and path.suffix == ".gguf"
     if not (is_gguf or path.is_dir()):
         why = "a program needs the tokenizer of the model, which a folder with tokenizer.json and a GGUF file have"

@@ -168,6 +168,10 @@ def _refuse_models(*files: Path) -> None:
 
 def since(before: Path, after: Mapping[str, Any]) -> Difference:
     """What changed from a folder or report to what `emit.analysis` says now."""
+    if before.suffix != ".json" and before.is_file() and not _is_json(before):
+        why = "a folder of C that mccompile wrote is compared, or its report"
+        fix = f"write it with `mccompile {before} -o out-{before.stem}`, then --since out-{before.stem}"
+        raise BadFile(Problem(f"{before.name} is no report of mccompile", str(before), why, fix))
     return of_reports(_read(before), {**after, **after.get("measured", {}), "steps": after["steps"]})
 
 

@@ -107,7 +107,7 @@ TABLE = """
 2 | conv.onnx -o out --prefer ram,time | cannot prefer | --prefer balanced
 2 | conv.onnx -o out --budget "ram 64K" | none of the budgets | --budget ram=64K
 2 | conv.onnx -o out --budget "ram: 64 K" | none of the budgets | --budget ram=64K
-2 | conv.onnx -o out --auto all | --auto | leave out --auto: `mccompile quantize` has it
+2 | conv.onnx -o out --auto all | --auto | leave out --auto all: `mccompile quantize` has it
 2 | conv.onnx -o out --target list | unknown target | `mccompile targets`
 2 | conv.onnx -o out -mcpu=cortex-m4 | no option -m | --target cortex-m4
 2 | conv.onnx -o out --verbose=3 | takes no value | write --verbose without
@@ -134,6 +134,20 @@ TABLE = """
 2 | ops list | 'list' is not supported | `mccompile ops`
 2 | boards zzzz | unknown board | `mccompile boards stm32f4`
 2 | quantize conv.onnx -o q.onnx | no calibration data | --weights-only 8
+2 | bench conv.onnx --iterations 100 | no option --iterations | leave out --iterations 100
+2 | check conv.onnx --runs 1 --labels no.npy | no option --labels | leave out --labels no.npy
+2 | quantize conv.onnx -o q.onnx --data s.npz --batch-norm yes | no option --batch-norm | leave out --batch-norm yes
+2 | quantize conv.onnx -o q.onnx --data s.npz --int8 | no option --int8 | leave out --int8: --data says it
+2 | quantize conv.onnx -o q.onnx --data s.npz --calibrate kld | cannot be 'kld' | --calibrate entropy
+2 | --model conv.onnx -o out | no option --model | leave out --model alone: conv.onnx stands
+2 | -i conv.onnx -o out | no option -i | leave out -i alone: conv.onnx stands
+2 | studio conv.onnx --no-measure --open | no option --open | --html report.html
+2 | kernel conv2d --x 1,8,8,4 --w 4,3,3,4 -o kernel | kind cannot be 'conv2d' | did you mean conv?
+2 | conv.onnx -o out --budget "ram<=64K" | none of the budgets | --budget ram=64K
+2 | two.onnx -o out --dim N=1 | no free dimension 'N' | --dim batch=1,seq=1
+2 | frontend --mels -5 -o f.onnx | cannot be -5 | --mels 40
+4 | slots conv.onnx | Not a directory | `mccompile conv.onnx -o out`
+4 | studio conv.onnx --no-measure --since conv.onnx | no report | `mccompile conv.onnx -o out-conv`
 3 | own.onnx -o out | a C function of yours | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo | OPERATOR=FUNCTION | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo=Foo,include=Foo2.h | cannot read Foo2.h | > Foo2.h
@@ -146,6 +160,9 @@ MISTAKES = tuple(
 _FITS = "g (float[b,4] x) => (float[b,4] y) <float[14,4] w={" + ",".join(["1"] * 56) + "}> { y = Add(x, w) }"
 
 
+_TWO = "g (float[batch,seq] x) => (float[batch,seq] y) { y = Relu(x) }"
+
+
 @pytest.fixture(scope="module")
 def more(files: Path) -> Path:
     import numpy as np
@@ -153,6 +170,8 @@ def more(files: Path) -> Path:
 
     made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {_FITS}')
     (files / "fits.onnx").write_bytes(made.SerializeToString())
+    made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {_TWO}')
+    (files / "two.onnx").write_bytes(made.SerializeToString())
     np.savez(files / "named.npz", foo=np.random.default_rng(0).random((8, 2, 6, 6), np.float32))
     return files
 
@@ -196,6 +215,57 @@ def test_each_meaning_leads_to_what_is_there(word: str) -> None:
 def test_json_is_a_switch(given: list[str], fix: str, more: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["bench", str(more / "conv.onnx"), *given]) == 2
     assert f"\n  fix    {fix}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("conv.onnx --target cortexm7", "did you mean --target cortex-m7?"),
+        ("con.onnx", "did you mean conv.onnx?"),
+        ("deploy conv.onnx --board nucleo_f446rr", "unknown board"),
+        ("conv.onnx --budget 64K", "did you mean --budget ram=64K?"),
+        ("train conv.onnx -o out --target cortexm7", "did you mean --target cortex-m7?"),
+    ],
+)
+def test_what_is_missing_hides_no_other_mistake(
+    command: str, says: str, more: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(more)
+    assert cli.run(shlex.split(command)) == 2
+    said = capsys.readouterr().err
+    assert says in said and "is missing" in said and said.count("\n  fix ") == 2
+
+
+@pytest.mark.parametrize(
+    "command", ["conv.onnx", "quantize conv.onnx --data s.npz", "imgproc flip", "train conv.onnx -o o"]
+)
+def test_what_is_missing_alone_is_told_alone(
+    command: str, more: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(more)
+    assert cli.run(shlex.split(command)) == 2
+    said = capsys.readouterr().err
+    assert said.count("error:") == 1 and "is missing" in said and "did you mean" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fix"),
+    [
+        ("p.json", '{"model": [', '{"model": [{"file"'),
+        ("p.toml", "[[model]]\nmodel = 'conv.onnx'", "did you mean file?"),
+    ],
+)
+def test_project_files_are_mended_in_their_own_form(
+    name: str, text: str, fix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert cli.run([str(tmp_path / name), "-o", str(tmp_path / "out")]) in (2, 4)
+    assert fix in capsys.readouterr().err
+
+
+def test_boards_are_found_by_several_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["boards", "nano", "33", "ble"]) == 0
+    assert "nano33ble" in capsys.readouterr().out
 
 
 def test_processors_lead_to_targets() -> None:

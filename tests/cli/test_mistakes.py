@@ -148,7 +148,9 @@ def pasted(command: str, said: str) -> str:
     lines = [line.strip().removeprefix("fix").strip() for line in said.partition("\n  fix")[2].splitlines()]
     fix = " ".join(lines)
     words = shlex.split(command)
-    if found := re.search(r"leave out (--[\w-]+)", fix):
+    if found := re.search(r"leave out (--?[\w-]+) alone", fix):
+        words.remove(found[1])
+    elif found := re.search(r"leave out (--[\w-]+)", fix):
         at = next(n for n, word in enumerate(words) if word == found[1])
         has_value = at + 1 < len(words) and not words[at + 1].startswith("-") and found[1] != "--single-file"
         del words[at : at + 1 + (has_value and found[1] != "--dynamic")]

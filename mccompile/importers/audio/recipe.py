@@ -161,6 +161,14 @@ def recipe(style: str = "plain", mfcc: bool = False, **asked: Any) -> Recipe:
 
 def _wrong(made: Recipe) -> list[Problem]:
     found = []
+    for each in fields(made):
+        value = getattr(made, each.name)
+        if isinstance(value, int) and value < 0:
+            flag = f"--{each.name.replace('_', '-')}"
+            found.append(Problem(f"{flag} cannot be {value}", flag, "it counts from 0",
+                                 f"did you mean {flag} {each.default}?"))  # fmt: skip
+    if found:
+        return found
     for name, allowed in KINDS.items():
         value = getattr(made, name)
         if value not in allowed:
