@@ -14,6 +14,7 @@ stay in text that is not printed yet.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ between_items = f",{COMMA} "
 _FOLDS = (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)
 _PART = "\ue00a"
 _HEADER, _NAME, _SIZE = "header", "name", "size"
+_MARK = re.compile(f"{_BEGIN}(\\w+){_BETWEEN}([^{_END}]*){_END}")
+_UNPRINTED = re.compile(f"{_BEGIN}{_HEADER}{_BETWEEN}[^{_END}]*{_END}|{_BEGIN}\\w+{_BETWEEN}|[{_END}{''.join(_FOLDS)}]")
 
 
 @dataclass(frozen=True)
@@ -128,23 +131,15 @@ def parted(text: str) -> tuple[list[str], list[int]]:
 
 def read(text: str) -> Marked:
     """What marks said, and the text, which still says where it may be folded."""
-    found: dict[str, set[str]] = {kind: set() for kind in (_HEADER, _NAME, _SIZE)}
-    plain = []
-    for kind, piece in _pieces(text):
-        if kind:
-            found[kind].add(piece)
-        if kind != _HEADER:
-            plain.append(piece)
-    return Marked("".join(plain), frozenset(found[_HEADER]), frozenset(found[_NAME]))
+    marks = _MARK.findall(text)
+    headers, names = (frozenset(piece for kind, piece in marks if kind == each) for each in (_HEADER, _NAME))
+    return Marked(_MARK.sub(lambda mark: "" if mark[1] == _HEADER else mark[2], text), headers, names)
 
 
 def plain(text: str) -> str:
     if text.isprintable():  # as most lines: no mark is
         return text
-    found = "".join(piece for kind, piece in _pieces(text) if kind != _HEADER)
-    for fold in _FOLDS:
-        found = found.replace(fold, "")
-    return found
+    return _UNPRINTED.sub("", text)
 
 
 def unmarked(text: str) -> str:

@@ -8,7 +8,7 @@ around it is part of that, unless a block stands in front of it, which may have 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..base.errors import Problem, WrongUse
@@ -32,7 +32,9 @@ def laid_out(text: str) -> str:
 
 def shown(top: Block) -> str:
     """What a tree prints: its lines, indented."""
-    return "\n".join(_lines(_merged(top.inside), 0)) + "\n"
+    lines: list[str] = []
+    _write(_merged(top.inside), 0, lines)
+    return "\n".join(lines) + "\n"
 
 
 def blocks(text: str) -> Block:
@@ -93,19 +95,21 @@ def _merged(inside: Sequence[Block | str]) -> list[Block | str]:
     return found
 
 
-def _lines(inside: Sequence[Block | str], depth: int, elements: bool = False) -> Iterator[str]:
+def _write(inside: Sequence[Block | str], depth: int, lines: list[str], elements: bool = False) -> None:
     goes_on = comment = False
+    indent, deeper = _INDENT * depth, _INDENT * (depth + 1)
     for item in inside:
         if isinstance(item, Block):
-            yield _INDENT * (depth + (goes_on and item.head != "{")) + item.head
-            yield from _lines(item.inside, depth + 1, item.head.endswith("= {"))
+            lines.append((deeper if goes_on and item.head != "{" else indent) + item.head)
+            _write(item.inside, depth + 1, lines, item.head.endswith("= {"))
             if item.tail:
-                yield _INDENT * depth + item.tail
+                lines.append(indent + item.tail)
             goes_on = False
         elif item.startswith("#"):
-            yield item
+            lines.append(item)
         else:
             comment = comment or item.startswith("/*")
-            yield _INDENT * (depth + goes_on) + (" " if comment and not item.startswith("/*") else "") + item
+            lines.append((deeper if goes_on else indent) + " " * (comment and not item.startswith("/*")) + item)
             comment = comment and not item.endswith("*/")
-            goes_on = not elements and not comment and bool(_code(item)) and not _code(item).endswith(_ENDS)
+            code = "" if elements or comment else _code(item)
+            goes_on = bool(code) and not code.endswith(_ENDS)

@@ -25,7 +25,7 @@ def in_parts(top: Block, function: str, parameters: Mapping[str, str]) -> str:
     declares those of the function."""
     parts = _Parts(function, parameters)
     for item in top.inside:
-        if isinstance(item, Block):
+        if isinstance(item, Block) and (_depth(item) > DEEPEST or _length(item) > LONGEST):
             parts.settle(item)
     _dissolve(top)
     return "\n".join((*parts.functions, shown(top)))
@@ -130,4 +130,4 @@ def _length(block: Block) -> int:
 
 def folded_lines(lines: Iterable[str]) -> int:
     """How many there are, about, once they are folded."""
-    return sum(max(1, -(-len(plain(line)) // _WIDTH)) for line in lines)
+    return sum(1 if len(line) <= _WIDTH else max(1, -(-len(plain(line)) // _WIDTH)) for line in lines)

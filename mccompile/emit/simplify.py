@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
+from functools import lru_cache
 
 from ..base.marked import CLOSES, OPENS
 from .layout import Block
@@ -89,8 +90,13 @@ def _declared_zero(line: str) -> str:
 
 
 def _simplified(line: str, zeros: Set[str]) -> str:
-    if not any(name in line for name in zeros) and not _NEEDLESS.search(line):
-        return line
+    here = frozenset(name for name in zeros if name in line)
+    needless = ("0" in line or "1" in line) and _NEEDLESS.search(line)
+    return _propagated(line, here) if here or needless else line
+
+
+@lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
+def _propagated(line: str, zeros: Set[str]) -> str:
     found = tokens(line)
     for place, token in enumerate(found):
         field = place > 0 and found[place - 1].text in (".", "->")

@@ -15,19 +15,26 @@ from functools import lru_cache
 from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS
 
 _MARKS = "\ue003-\ue009"  # of functions and of where lines may be folded
+_BLANKS = rf"(?:[\s{_MARKS}]|\ue000header\ue001[^\ue002]*\ue002)*"
+_WHOLE = r"""\ue00a[^\ue00a]*\ue00a | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*(?s:.*?)(?:\*/|$)"""
+_NUMBER = r"\.?\d(?:[eEpP][-+]|[\w.])*"
 _TOKEN = re.compile(
-    rf"""(?P<before>(?:[\s{_MARKS}]|\ue000header\ue001[^\ue002]*\ue002)*)
-    (?P<text>\ue00a[^\ue00a]*\ue00a | \ue000(?P<kind>\w+)\ue001(?P<piece>[^\ue002]*)\ue002
-    | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*(?s:.*?)(?:\*/|$)
-    | (?P<name>[A-Za-z_]\w*) | \.?\d(?:[eEpP][-+]|[\w.])*
+    rf"""(?P<before>{_BLANKS})
+    (?P<text>{_WHOLE} | \ue000(?P<kind>\w+)\ue001(?P<piece>[^\ue002]*)\ue002 | (?P<name>[A-Za-z_]\w*) | {_NUMBER}
     | ->|\+\+|--|<<=?|>>=?|[-+*/%&|^!<>=]=|&&|\|\||.)""",
+    re.VERBOSE,
+)
+_NAMES = re.compile(  # and whatever else a name might be found in
+    rf"""{_WHOLE} | {_NUMBER}
+    | (?P<field>(?:\.|->){_BLANKS})?(?:\ue000name\ue001(?P<marked>[^\ue002]*)\ue002 | (?P<name>[A-Za-z_]\w*))
+    | \ue000\w+\ue001[^\ue002]*\ue002""",
     re.VERBOSE,
 )
 _TYPE = re.compile(r"\*|const|unsigned|float|double|int|long|char|mcc_index|mcc_\w+x\d+|\w+_t")
 _KEYWORDS = {"return", "case", "else", "do"}  # what a unary operator may follow
 
 
-@dataclass
+@dataclass(slots=True)
 class Token:
     before: str
     text: str
@@ -49,9 +56,10 @@ class Token:
 def tokens(line: str) -> list[Token]:
     found = []
     for match in _TOKEN.finditer(line):
-        name = match["piece"] if match["kind"] == "name" else match["name"]
-        number = name and not name.isidentifier()
-        found.append(Token(match["before"], name if number else match["text"], "" if number else name or ""))
+        before, text, kind, piece, name = match.groups()
+        if kind == "name":
+            text, name = (text, piece) if piece.isidentifier() else (piece, None)
+        found.append(Token(before, text, name or ""))
     return found
 
 
@@ -62,22 +70,24 @@ def printed(line: Sequence[Token]) -> str:
 @lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
 def names_read(line: str) -> frozenset[str]:
     """Names that are no fields of structs. What a declaration declares is among them."""
-    found, last = set(), ""
-    for token in tokens(line):
-        if token.name and last not in (".", "->"):
-            found.add(token.name)
-        last = token.text
-    return frozenset(found)
+    matches = (match for match in _NAMES.finditer(line) if not match["field"])
+    return frozenset(name for match in matches if (name := _name(match)))
 
 
 def through_pointers(text: str, names: Set[str]) -> str:
     """Text in which these names are pointers to what they were."""
-    found, last = [], ""
-    for token in tokens(text):
-        pointer = token.name in names and last not in (".", "->")
-        found.append(f"{token.before}(*{token.name})" if pointer else f"{token.before}{token.text}")
-        last = token.text
-    return "".join(found) + text[len(text.rstrip()) :]
+    if not names:
+        return text
+
+    def replaced(match: re.Match[str]) -> str:
+        return f"(*{_name(match)})" if _name(match) in names and not match["field"] else match[0]
+
+    return _NAMES.sub(replaced, text)
+
+
+def _name(match: re.Match[str]) -> str:
+    name = match["marked"] or match["name"] or ""
+    return name if name.isidentifier() else ""
 
 
 def with_lists(line: str) -> str:
