@@ -10,12 +10,12 @@ from pathlib import Path
 
 from onnx import ModelProto, load_external_data_for_model
 
-from ..base.errors import BadFile, MccError, Problem
+from ..base.errors import BadFile, Problem
 from . import ranges
 from .api import Importer, Reading, Source
 from .decoders import safetensors
 from .decoders.as_onnx import PAST, TOKENS, most_sizes
-from .decoders.config import Config, damaged
+from .decoders.config import Config, errors_named
 from .decoders.exported import as_decoder
 from .decoders.family import check_positions
 
@@ -36,13 +36,8 @@ class ExportedDecoder(Importer):
         return told and bool(_networks(source.path) or (source.path / _GENAI).is_file())
 
     def read(self, source: Source, reading: Reading) -> ModelProto:
-        try:
+        with errors_named(source.path):
             return _read(source.path, reading)
-        except MccError as error:
-            at = str(source.path)
-            raise type(error)(*(Problem(p.what, p.where or at, p.why, p.fix) for p in error.problems)) from error
-        except OSError as error:
-            raise damaged(f"{error.filename}: {error.strerror or error}") from None
 
 
 def _networks(folder: Path) -> list[Path]:

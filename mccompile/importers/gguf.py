@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-from ..base.errors import MccError, Problem
 from .api import Importer, Reading, Source
 from .decoders import gguf_file
-from .decoders.config import Config, damaged, unsupported
+from .decoders.config import Config, damaged, errors_named, unsupported
 from .decoders.families import FAMILIES
 from .decoders.family import Family, described
 from .decoders.weights import Blocks, Weight
@@ -47,13 +46,10 @@ class GGUF(Importer):
         return source.data.startswith(gguf_file.MAGIC)
 
     def read(self, source: Source, reading: Reading) -> ModelProto:
-        try:
+        with errors_named(source.path):
             said, tensors = gguf_file.read(source.data)
             family, config = _config(said, tensors)
             return described(family, config, tensors, source.path.stem or "model", reading.dims, gguf=True)
-        except MccError as error:
-            at = str(source.path)
-            raise type(error)(*(Problem(p.what, p.where or at, p.why, p.fix) for p in error.problems)) from error
 
 
 def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Family, Config]:

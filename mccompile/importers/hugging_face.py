@@ -7,10 +7,9 @@ from typing import Any
 
 from onnx import ModelProto
 
-from ..base.errors import MccError, Problem
 from .api import Importer, Reading, Source
 from .decoders import safetensors
-from .decoders.config import Config, damaged, unsupported
+from .decoders.config import Config, damaged, errors_named, unsupported
 from .decoders.families import FAMILIES
 from .decoders.family import Family, described
 from .decoders.weights import Weight
@@ -28,14 +27,8 @@ class HuggingFace(Importer):
         return source.path.is_dir() and (source.path / "config.json").is_file() and _has_weights(source.path)
 
     def read(self, source: Source, reading: Reading) -> ModelProto:
-        try:
+        with errors_named(source.path):
             return _read(source.path, reading)
-        except MccError as error:
-            at = str(source.path)
-            raise type(error)(*(Problem(p.what, p.where or at, p.why, p.fix) for p in error.problems)) from error
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise damaged(f"{error.filename}: {why}") from None
 
 
 def _has_weights(folder: Path) -> bool:

@@ -6,12 +6,14 @@ Invariant: what is read has the type and the range that it must have, or the fil
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...base.errors import BadFile, Problem, UnsupportedModel
+from ...base.errors import BadFile, MccError, Problem, UnsupportedModel
 from .description import ACTIVATIONS, Rotary
 
 _MOST = 1 << 31
@@ -23,6 +25,18 @@ def damaged(why: str, fix: str = "copy or download it again") -> BadFile:
 
 def unsupported(why: str, fix: str = "export it to ONNX where it was trained") -> UnsupportedModel:
     return UnsupportedModel(Problem("a language model that cannot be read", "", why, fix))
+
+
+@contextmanager
+def errors_named(path: Path) -> Iterator[None]:
+    """Errors inside that name no place get the path; what the system refuses is a damaged file."""
+    try:
+        yield
+    except MccError as error:
+        problems = (Problem(p.what, p.where or str(path), p.why, p.fix) for p in error.problems)
+        raise type(error)(*problems) from error
+    except OSError as error:
+        raise damaged(f"{error.filename}: {error.strerror or error}") from None
 
 
 class Config:
