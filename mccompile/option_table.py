@@ -208,8 +208,8 @@ class OptionTable:
         share=0.2,
     )
     recompute: float = _option(
-        "Compute in strips of columns where that takes less memory, with up to so many times the "
-        "multiply-accumulates: 1.3.",
+        "Compute in strips of columns (in training, activations again) where that takes less memory, with up to so "
+        "many times the multiply-accumulates: 1.3.",
         MEMORY,
         1.0,
         metavar="FACTOR",

@@ -53,6 +53,7 @@ from .passes.program.pack_low_bit_weights import pack_low_bit_weights
 from .passes.program.place_outside import place_outside
 from .passes.program.planar_windows import planar_windows
 from .passes.program.recast_convolutions import recast_convolutions
+from .passes.program.recompute_activations import recompute_activations
 from .passes.program.reduce_whole_windows import reduce_whole_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_tables import share_tables
@@ -122,6 +123,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("share_tables", share_tables),
     ProgramPass("select_kernels", select_kernels, optional=False),
     ProgramPass("order_calls", order_calls),
+    ProgramPass("recompute_activations", recompute_activations),
     ProgramPass("fuse_line_buffers", fuse_line_buffers),
     ProgramPass("bring_tensors", bring_tensors, optional=False),
     ProgramPass("share_work", share_work),

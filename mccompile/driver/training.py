@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ..emit.package import Package
 from ..fitting import SMALLEST, Attempt, Changes, Point, fitting, frontier, refused, told
 from ..frontend.load import name_of
 from ..graph.ir import Graph
-from ..passes.api import PROGRAM, LeftOut
+from ..passes.api import PROGRAM, Context, LeftOut, Memory
 from ..passes.learn.join_phases import join_phases
 from ..passes.learn.phase_graphs import LEARNED, RATE, Learning, keep_weights, learning_graph, step_graph
 from ..pipeline import chosen
@@ -21,7 +22,7 @@ from ..program.ir import Program
 from ..program.phases import Phase
 from .compiling import frugal, packaged, pass_manager, programmed, read
 from .lighter_lessons import lighter_lessons
-from .options import PLAIN, Options
+from .options import MOST_RECOMPUTED, PLAIN, Options
 from .recovery import blamed, recovering
 
 # Options that say what a run is like in ways that learning has not; by field, as written.
@@ -116,9 +117,12 @@ def _check(asked: Learning, options: Options) -> None:
 def _trained(model: Path, asked: Learning, options: Options, name: str, left_out: tuple[LeftOut, ...]) -> Package:
     manager = pass_manager(options)
 
-    def program_of(graph: Graph) -> Program:
+    def program_of(phase: Phase, graph: Graph, context: Context) -> Program:
+        manager.context = replace(context, memory=_memory(context.memory, phase, graph, graphs, options))
         with blamed(manager):
-            return programmed(graph, options, manager)
+            program = programmed(graph, options, manager)
+        manager.context = context
+        return program
 
     run = read_learner(model, options)
     kept = keep_weights(run, asked)
@@ -131,10 +135,27 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
         parts.append((Phase(STEP, 0, {}, after=LEARNED), step_graph(learn, asked)))
     last, moves = parts[-1]
     parts[-1] = replace(last, arguments=(RATE,), stored=asked.stored(kept.weights)), moves
-    made = [(phase, program_of(graph)) for phase, graph in parts]
+    graphs, context = [graph for _, graph in parts], manager.context
+    made = [(phase, program_of(phase, graph, context)) for phase, graph in parts]
     program = join_phases(name, made)
     manager.finished(PROGRAM, program, "join_phases")
     return packaged(program, run, options, name, manager, left_out)
+
+
+def _memory(memory: Memory, phase: Phase, graph: Graph, graphs: Sequence[Graph], options: Options) -> Memory:
+    """What may be done with tensors of a phase: where one learns, calls may be done again to stay within a budget."""
+    if phase.name != LEARN:
+        return replace(memory, recompute=1.0)
+    apart = {name: size for other in graphs for name, size in _kept(other).items()}.items() - _kept(graph).items()
+    enough = max(1, memory.enough - sum(size for _, size in apart)) if memory.enough else 0
+    again = MOST_RECOMPUTED if options.enough and options.recompute == 1 else options.recompute
+    return replace(memory, recompute=1.0, again=again, enough=enough)
+
+
+def _kept(graph: Graph) -> dict[str, int]:
+    """Bytes of what a call hands to the next one, by name."""
+    names = graph.states.keys() | graph.initial.keys()
+    return {value.name: value.type.max_bytes for value in graph.inputs if value.name in names}
 
 
 def read_learner(model: Path, options: Options) -> Graph:

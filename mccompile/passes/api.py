@@ -127,6 +127,7 @@ class Memory:
     enough: int = 0  # bytes of the arena: less is no better
     strips: tuple[Strips, ...] = ()  # of columns
     recompute: float = 1.0  # strips that multiply the multiply-accumulates by at most this are looked for
+    again: float = 1.0  # activations are computed again, for up to so many times the multiply-accumulates
     window: int = 0  # not 0: constants are copied into memory, at most so many bytes at a time
     copied: bool = False  # steps work in a near memory alone; what lies in the far one is copied
     near: int | None = None  # bytes of these; None: as many as are wanted

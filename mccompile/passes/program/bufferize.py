@@ -44,8 +44,9 @@ class Choice:
     holes: tuple[int, ...] = ()  # positions of calls whose results lie in dead parts of operands
 
 
-def bufferize(program: Program, context: Context) -> None:
-    _bind(program, context, best_choice(program, context))
+def bufferize(program: Program, context: Context, thorough: bool = True) -> None:
+    """`thorough`: as for `best_choice`."""
+    _bind(program, context, best_choice(program, context, thorough))
     bind_states(program, context.registry, context.target)
 
 

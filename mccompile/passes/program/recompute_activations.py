@@ -1,0 +1,165 @@
+"""recompute_activations: calls of a network that learns are done a second time where that takes less memory than to
+keep what they made until its gradient is asked for. As many as it takes to stay within a budget.
+
+Runs behind the choice of kernels and of the order, so a call that is done again is the same one in all that it rounds.
+What is tried is measured as the arena of the program that it leads to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...base.dims import upper
+from ...base.names import Names
+from ...kernels.api import Needs
+from ...kernels.remembered import remembered
+from ...memory.interval import lower_bound
+from ...memory.push_down import push_down
+from ...memory.recompute import Again, Line, Step, recomputed
+from ...program.clone import clone
+from ...program.ir import (
+    CONSTANT,
+    EXTERNAL,
+    LASTING,
+    STREAM,
+    TEMPORARY,
+    Buffer,
+    Call,
+    Item,
+    Program,
+    View,
+    reads,
+    walk,
+    writes,
+)
+from ...program.taken_names import taken_names
+from ..api import Context
+from ..memory.liveness import blocks_of, liveness
+from .bufferize import bufferize
+
+TRIALS = 10  # programs whose arena is worked out
+LESS = 0.85  # of the goal before
+
+
+def recompute_activations(program: Program, context: Context) -> None:
+    if context.memory.again <= 1:
+        return
+    context = replace(context, registry=remembered(context.registry, context.target), explanations=[])
+    enough, best = context.memory.enough, program.body
+    least = arena(program, context)
+    line = line_of(program, context)
+    macs = int(sum(step.again.macs for step in line.steps if step.again) * (context.memory.again - 1))
+    reachable = enough >= _floor(line)
+    goal = line.peak - (least - enough) if reachable else int(line.peak * LESS)
+    for _ in range(TRIALS):
+        if least <= enough:
+            break
+        found = recomputed(line, goal, macs)
+        body = _body(program, found)
+        tried = arena(replace(program, body=body), context)
+        if tried < least:
+            least, best = tried, body
+        if found.peak > goal:
+            break
+        goal = goal - max(tried - enough, goal // 50) if reachable else int(goal * LESS)
+    program.body = best
+
+
+def arena(program: Program, context: Context) -> int:
+    """Bytes of the arena that the program comes to, if nothing runs row by row."""
+    trial = clone(program)
+    bufferize(trial, context, thorough=False)
+    blocks, _ = blocks_of(liveness(trial, context.memory.keep_inputs), context.target.align)
+    least = lower_bound(blocks)
+    return least if least > context.memory.enough else push_down(blocks).size
+
+
+def line_of(program: Program, context: Context) -> Line:
+    """The program in numbers. Results that are kept for the next run lie where they are kept."""
+    numbers = {buffer: number for number, buffer in enumerate(_buffers(program))}
+    writers = Counter(buffer for item in program.body for buffer in {view.buffer for view in _written(item)})
+    outputs, kept = dict(program.outputs), {*program.lasting_inputs(context.memory.keep_inputs)}
+    bound = {outputs[name].buffer for name in program.states.values()}
+    lasting = {view.buffer for view in outputs.values()} | {b for b in numbers if b.role == LASTING}
+    alone = {b for b in numbers if b.role == TEMPORARY and not b.overlap and writers[b] == 1}
+    alone -= lasting | {b.overlap.base for b in numbers if b.overlap}
+    fixed = {view.buffer for item in program.body if not isinstance(item, Call) for view in _touched(item)}
+    steps = tuple(_step(number, item, numbers, alone - fixed, context) for number, item in enumerate(program.body))
+    sizes = tuple(0 if b in kept | bound or b.role == EXTERNAL else b.max_bytes for b in numbers)
+    return Line(steps, sizes, frozenset(numbers[b] for b in lasting), frozenset(numbers[b] for b in fixed))
+
+
+def _step(number: int, item: Item, numbers: Mapping[Buffer, int], alone: set[Buffer], context: Context) -> Step:
+    read = tuple(numbers[b] for b in dict.fromkeys(v.buffer for v in _read(item) if v.buffer in numbers))
+    written = tuple(numbers[b] for b in dict.fromkeys(v.buffer for v in _written(item)))
+    if not isinstance(item, Call):
+        return Step(number, read, written)
+    kernel, again, over = context.registry[item.kernel], None, tuple[int, ...]()
+    if all(view.buffer in alone for view in item.outs):
+        again = Again(kernel.cost(item, context.target).time, upper(item.macs))
+    needs = kernel.match(item, context.target)
+    if isinstance(needs, Needs):
+        operands = [item.ins[operand] for _, operand in needs.alias]
+        over = tuple({numbers[v.buffer]: None for v in operands if v.buffer in alone and v.covers_buffer})
+    return Step(number, read, written, over, item.scratch.max_bytes if item.scratch else 0, again)
+
+
+def _buffers(program: Program) -> list[Buffer]:
+    """Those that a plan has to place, and are no workspaces."""
+    found = [buffer for _, buffer in program.inputs]
+    found += [view.buffer for item in program.body for view in _touched(item)]
+    return [buffer for buffer in dict.fromkeys(found) if buffer.role not in (CONSTANT, STREAM)]
+
+
+def _read(item: Item) -> list[View]:
+    return [view for inner in walk([item]) for view in reads(inner)]
+
+
+def _written(item: Item) -> list[View]:
+    return [view for inner in walk([item]) for view in writes(inner)]
+
+
+def _touched(item: Item) -> list[View]:
+    return [*_read(item), *_written(item)]
+
+
+def _body(program: Program, line: Line) -> list[Item]:
+    """The items of a line that was found for the program."""
+    buffers, names = dict(enumerate(_buffers(program))), taken_names(program)
+    numbers = {buffer: number for number, buffer in buffers.items()}
+    body: list[Item] = []
+    for step in line.steps:
+        item = program.body[step.call]
+        if not isinstance(item, Call):
+            body.append(item)
+            continue
+        own = dict.fromkeys(numbers[v.buffer] for v in item.outs if v.buffer in numbers)
+        instead = {}
+        for old, new in zip(own, step.writes, strict=True):
+            if new not in buffers:
+                buffers[new] = replace(buffers[old], name=names.take(buffers[old].name))
+            instead[buffers[old]] = buffers[new]
+        before = dict.fromkeys(numbers[v.buffer] for v in item.ins if v.buffer in numbers)
+        instead |= {buffers[old]: buffers[new] for old, new in zip(before, step.reads, strict=True)}
+        body.append(_again(item, instead, names) if any(a is not b for a, b in instead.items()) else item)
+    return body
+
+
+def _again(call: Call, instead: Mapping[Buffer, Buffer], names: Names) -> Call:
+    """The same call with other buffers."""
+    ins, outs = (
+        tuple(replace(v, buffer=instead.get(v.buffer, v.buffer)) for v in side) for side in (call.ins, call.outs)
+    )
+    scratch = replace(call.scratch, name=names.take(call.scratch.name)) if call.scratch is not None else None
+    return replace(call, ins=ins, outs=outs, scratch=scratch)
+
+
+def _floor(line: Line) -> int:
+    """No line of these steps needs less."""
+    return max((_own(line, step) for step in line.steps), default=0)
+
+
+def _own(line: Line, step: Step) -> int:
+    return step.workspace + sum(line.sizes[v] for v in {*step.reads, *step.writes} - {*step.over})

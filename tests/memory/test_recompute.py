@@ -1,0 +1,78 @@
+"""Steps done a second time: what is computed stays the same, goals are reached, chains get what is best for them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from mccompile.memory.recompute import Again, Line, Step, recomputed
+
+MACS = 10
+
+
+def chain(count: int) -> Line:
+    """Layers of equal size, and backward as many steps, each of which reads what its layer read."""
+    steps = [Step(i, (i,), (i + 1,), again=Again(MACS, MACS)) for i in range(count)]
+    for back in range(count):
+        before = count + back
+        steps.append(Step(before, (before, count - 1 - back), (before + 1,), (before,)))
+    return Line(tuple(steps), (0, *[100] * (2 * count)), frozenset([2 * count]))
+
+
+def random_line(dice: random.Random, count: int) -> Line:
+    steps, sizes = [], [0, 40]
+    for call in range(count):
+        reads = tuple(sorted({dice.randrange(len(sizes)) for _ in range(3)}))
+        writes = tuple(range(len(sizes), len(sizes) + dice.choice((1, 1, 2))))
+        sizes += [8 * dice.randint(0, 20) for _ in writes]
+        again = Again(dice.randint(1, 9), dice.randint(0, 9)) if dice.random() < 0.8 else None
+        steps.append(Step(call, reads, writes, reads[:1], dice.choice((0, 24)), again))
+    lasting = frozenset(value for step in steps[-3:] if step.again is None for value in step.writes)
+    return Line(tuple(steps), tuple(sizes), lasting, frozenset(dice.sample(range(len(sizes)), 3)))
+
+
+def computed(line: Line, given: Line) -> list[tuple[int, tuple[object, ...]]]:
+    """What each step of the given line computes, as an expression; every repetition has to compute the same."""
+    meaning: dict[int, object] = {value: value for value in range(2)}
+    found: dict[int, tuple[object, ...]] = {}
+    for step in line.steps:
+        expression = tuple(meaning[value] for value in step.reads)
+        assert found.setdefault(step.call, expression) == expression
+        assert set(step.over) <= set(step.reads)
+        if step.again is None:
+            assert step.writes == given.steps[step.call].writes
+        meaning |= {value: (step.call, which) for which, value in enumerate(step.writes)}
+    return sorted(found.items())
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_same_is_computed(seed: int) -> None:
+    dice = random.Random(seed)
+    line = random_line(dice, 24)
+    found = recomputed(line, line.peak * 3 // 4, 10**9)
+    assert computed(found, line) == computed(line, line)
+    assert found.peak <= line.peak
+    fixed = [(s.call, v) for s in found.steps if s.again is None for v in s.reads if v in line.fixed]
+    assert fixed == [(s.call, v) for s in line.steps if s.again is None for v in s.reads if v in line.fixed]
+
+
+def test_nothing_is_done_again_within_the_goal() -> None:
+    line = chain(16)
+    assert recomputed(line, line.peak, 10**9) == line
+
+
+@pytest.mark.parametrize(("count", "kept", "again"), [(16, 8, 8), (64, 32, 32), (64, 16, 48)])
+def test_layers_of_a_chain_are_made_once_more_where_that_is_enough(count: int, kept: int, again: int) -> None:
+    found = recomputed(chain(count), 100 * kept, 10**9)
+    assert found.peak <= 100 * kept
+    assert found.macs == again * MACS
+
+
+def test_layers_are_made_several_times_where_less_memory_asks_for_it() -> None:
+    assert recomputed(chain(64), 900, 10**9).peak <= 900
+
+
+def test_macs_have_a_limit() -> None:
+    found = recomputed(chain(16), 400, 5 * MACS)
+    assert 0 < found.macs <= 5 * MACS
