@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -90,12 +91,24 @@ def test_portable_kernel_is_optimized_without_warnings(id: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("id", [id for id, kernel in KERNELS.items() if kernel.isa == "vec"])
-def test_vector_kernel_is_compiled_without_warnings(id: str, compiler: str, tmp_path: Path) -> None:
-    harness.write_sources(harness.trials(KERNELS[id], V4), tmp_path)
+def test_vector_kernel_is_compiled_without_warnings(id: str, compiler: str, written: Callable[[str], Path]) -> None:
     flags = [*COMPILERS[compiler], *harness.STRICT, "-march=x86-64-v4", "-fsyntax-only"]
-    command = [compiler, *flags, *harness.include_flags(tmp_path), str(tmp_path / "kernels.c")]
+    command = [compiler, *flags, *harness.include_flags(written(id)), str(written(id) / "kernels.c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr[:4000]) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Folders with a kernel for vectors in all its cases, written once for all compilers."""
+
+    @cache
+    def folder_of(id: str) -> Path:
+        folder = tmp_path_factory.mktemp("kernel")
+        harness.write_sources(harness.trials(KERNELS[id], V4), folder, restrict=False)
+        return folder
+
+    return folder_of
 
 
 @pytest.mark.parametrize("id", ["reduce/f32_strided_lanes__vec", "resize/any_rows_separable__vec"])
@@ -113,7 +126,7 @@ def test_loops_without_a_rest_are_optimized_without_warnings(id: str, tmp_path: 
 )
 def test_products_of_bytes_are_compiled_without_warnings(target: str, id: str, tmp_path: Path) -> None:
     found = targets.load(target)
-    harness.write_sources(harness.trials(KERNELS[id], found), tmp_path)
+    harness.write_sources(harness.trials(KERNELS[id], found), tmp_path, restrict=False)
     flags = [*(flag for flag in found.cflags if not flag.startswith("-fuse")), *harness.STRICT, "-fsyntax-only"]
     command = [found.compiler, *flags, *harness.include_flags(tmp_path), "kernels.c"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -44,9 +44,13 @@ class _Parts:
             self.settle(_block(around, place))
         length = _length(block) if places else 0
         for around, place, depth in places:
-            lines = _length(_block(around, place))
-            if depth + _depth(_block(around, place)) > DEEPEST or (length > LONGEST and lines >= SHORTEST):
-                around.inside[place] = self.call(_block(around, place))
+            part = _block(around, place)
+            is_deep = depth + _depth(part) > DEEPEST
+            if not is_deep and length <= LONGEST:
+                continue
+            lines = _length(part)
+            if is_deep or lines >= SHORTEST:
+                around.inside[place] = self.call(part)
                 length -= lines - 1
 
     def call(self, block: Block) -> str:
@@ -91,14 +95,16 @@ def _depth(block: Block) -> int:
 def _join(block: Block) -> None:
     """Makes parts of one name that follow each other one part, while it is short; not those inside of parts."""
     inside: list[Block | str] = []
-    length = 0  # of the part that was met last
+    length = 0  # of the part that was met last, where it has been asked for
     for item in block.inside:
         last = inside[-1] if inside else ""
         if isinstance(item, Block) and not opens_part(item.head):
             _join(item)
-        elif isinstance(item, Block):
-            length, before = _length(item), length
-            if isinstance(last, Block) and item.head == last.head and before + length <= LONGEST:
+        elif not isinstance(item, Block) or not isinstance(last, Block) or item.head != last.head:
+            length = 0
+        else:
+            before, length = length or _length(last), _length(item)
+            if before + length <= LONGEST:
                 last.inside += item.inside
                 length += before
                 continue

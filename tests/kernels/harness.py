@@ -299,12 +299,17 @@ def _faults(trial: Trial, text: str) -> list[tuple[str, int]]:
 
 def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -> None:
     """kernels.c with the functions, cases.c with what harness.c needs to call them. Without `restrict`, which means
-    little to a compiler that hardly optimises, functions that differ by nothing else are written once."""
+    little to a compiler that hardly optimises, functions that differ by nothing else are printed once."""
     headers: set[str] = set()
     names: dict[str, str] = {}  # of functions, by what stands in them
+    shared: dict[object, str] = {}  # the same, by what decides that
     alike: set[str] = set()  # that have been reviewed
     texts, declared, called = [], [], []
     for trial in found:
+        same = trial.case.name, trial.function.call.rows, trial.function.call.workers
+        if not restrict and same in shared:
+            called.append(shared[same])
+            continue
         made = printed(trial.function)
         reviewed = made.text.replace(trial.function.name, "").replace("MCC_RESTRICT ", "")
         if reviewed not in alike:
@@ -320,6 +325,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
             texts.append(text)
             declared.append(f"{head};")
         called.append(names.setdefault(key, name))
+        shared[same] = called[-1]
     asks = '#include "mcc_rows.h"\n' if any(trial.function.kernel.asks for trial in found) else ""
     (folder / "kernels.h").write_text(f'#include "mcc.h"\n{asks}' + "\n".join(declared) + "\n")
     (folder / "kernels.c").write_text(

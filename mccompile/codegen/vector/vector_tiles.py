@@ -196,7 +196,8 @@ def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: T
     for vectors, groups in ((size.vectors, wanted // size.vectors), (wanted % size.vectors, 1)):
         for count, tiles in ((size.points, points // size.points), (points % size.points, 1)):
             if count and vectors:
-                step, weights = step_cycles(replace(size, points=count, vectors=vectors), target), vectors * size.lanes
+                tile = TileSize(size.lanes, count, vectors, size.together)
+                step, weights = step_cycles(tile, target), vectors * size.lanes
                 if depth * weights * FLOAT > SECOND_LEVEL:  # they are read anew for every tile
                     step = max(step, weights * FLOAT / FROM_THIRD)
                 one = step * depth
