@@ -25,7 +25,7 @@ for bits in (2, 4, 8, 16, 32, 64):
 CODES = {"i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q"}
 SATURATED = {"saturate_i8": TYPES["i8"], "saturate_u8": TYPES["u8"]}
 ONE, TWO = ("neg", "abs", "cast", *SATURATED), ("add", "sub", "mul", "min", "max", "shift_left", "shift_right")
-OPERANDS = dict.fromkeys(ONE, 1) | dict.fromkeys(TWO, 2) | {"fixed_product": 2, "fixed_round": 2}
+OPERANDS = dict.fromkeys(ONE, 1) | dict.fromkeys(TWO, 2) | {"fixed_product": 2, "fixed_round": 2, "shift_even": 2}
 OPERANDS |= {"high_sum": 3, "select": 3, "literal": 0, "operand": 0, "position": 0}
 SOURCES = ("operand", "literal", "position")
 
@@ -168,6 +168,10 @@ def mathematical(op: str, ranges: list[list[int]], whole: tuple[int, int]) -> tu
         if b[0] < 0 or b[1] >= width:
             return None
         ends = [x << n if op == "shift_left" else x >> n for x in a for n in b]
+    elif op == "shift_even":
+        if b[0] < 2 or b[1] > 30 or a[1] + 4 > whole[1]:
+            return None
+        ends = [x >> n for x in (a[0], a[1] + 4) for n in b]
     elif op == "fixed_round":
         if b[0] < 0 or b[1] > 127:
             return None

@@ -49,6 +49,8 @@ def applied(function: str, given: Sequence[Range], dtype: DType) -> tuple[Range,
         if not 0 <= by[0] <= by[1] < dtype.bits:
             return whole, False
         return _held(_SHIFTS[function](a, by), whole)
+    if function == "shift_even":
+        return _shift_even(ranges[0], ranges[1], whole)
     if function == "fixed_round":
         return _fixed_round(ranges[0], ranges[1], whole)
     if function not in _EXACTLY:
@@ -76,6 +78,13 @@ def _product(a: Pair, b: Pair) -> Pair:
 
 def _absolute(a: Pair) -> Pair:
     return (0 if a[0] <= 0 <= a[1] else min(map(abs, a))), max(map(abs, a))
+
+
+def _shift_even(total: Pair, by: Pair, whole: Pair) -> tuple[Range, bool]:
+    """What is added in front of the shift is 4 at most."""
+    if by[0] < 2 or by[1] > 30 or total[1] + 4 > whole[1]:
+        return whole, False
+    return _held(_corners((total[0], total[1] + 4), by, lambda x, n: x >> n), whole)
 
 
 def _fixed_round(total: Pair, shift: Pair, whole: Pair) -> tuple[Range, bool]:

@@ -20,6 +20,7 @@ _FIXED_POINT = {
     "high": ((i32, i32, i32), i32),
     "product": ((i32, i64), i64),
     "round": ((i64, u8), i32),
+    "even": ((i32, i32), i32),
     "bytes": ((i32,), i32),
 }
 
@@ -118,6 +119,11 @@ def _fixed_round(total: Any, shift: Any) -> Any:
     whole, rest = total >> bits, total & ((np.int64(1) << bits) - 1)
     half = (np.asarray(shift) >= 64) & (rest <= 3)
     return np.where(half, whole - (whole & 1), whole)
+
+
+def _shift_even(total: Any, bits: Any) -> Any:
+    total = np.asarray(total, np.int32)
+    return total + (total >> bits - 2 & 4) >> bits
 
 
 _Row = tuple[str, int, str, Spelling | None, Spelling | None, Callable[..., Any]]
@@ -225,6 +231,7 @@ def _table() -> dict[str, Function]:
         *_powers_of_two(),
         ("fixed_product", 2, "product", None, Called("mcc_fixed_product"), _fixed_product),  # see mcc_quant.h
         ("fixed_round", 2, "round", None, Called("mcc_fixed_round"), _fixed_round),
+        ("shift_even", 2, "even", None, Called("mcc_shift_even"), _shift_even),
         ("saturate_i8", 1, "bytes", None, Called("mcc_saturate_i8"), lambda a: np.clip(a, -128, 127)),
         ("saturate_u8", 1, "bytes", None, Called("mcc_saturate_u8"), lambda a: np.clip(a, 0, 255)),
         *_of_lanes(),

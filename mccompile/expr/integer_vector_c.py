@@ -89,7 +89,7 @@ def _refusal(node: Expr) -> str:
             return "" if fits else f"values that overflow {node.dtype} are not wrapped in SIMD"
         case Cast() if node.dtype is i32 and node.argument.dtype in (*_LANES, i64):
             return ""
-        case Apply(function="shift_right") if node.dtype in (i32, i64):
+        case Apply(function="shift_right" | "shift_even") if node.dtype in (i32, i64):
             return "" if isinstance(node.arguments[1], Literal) else "shifts by computed numbers have no vector form"
         case Apply(function="fixed_product" | "fixed_round"):
             return ""
@@ -186,12 +186,10 @@ class _Printer:
             case Cast():
                 inner = self.text(node.argument)
                 return f"mcc_narrow_{self.i64}({inner})" if node.argument.dtype is i64 else inner
-            case Apply(function="shift_right"):
+            case Apply(function="shift_right" | "shift_even" as name):
                 bits = node.arguments[1]
                 assert isinstance(bits, Literal)
-                return called(
-                    f"mcc_shift_right_{self.of(node.dtype)}", (self.text(node.arguments[0]), str(int(bits.value)))
-                )
+                return called(f"mcc_{name}_{self.of(node.dtype)}", (self.text(node.arguments[0]), str(int(bits.value))))
             case Apply():
                 of = self.of(node.arguments[0].dtype)
                 return called(f"mcc_{node.function}_{of}", map(self.text, node.arguments))

@@ -7,7 +7,7 @@ are operands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,7 +110,7 @@ class _ToBytes(_FixedPoint, abstract=True):
 
 @dataclass(frozen=True)
 class ByteRescale(_ToBytes):
-    """Rescale of 8-bit terms with 32-bit numbers: upper halves of products of terms that are shifted up with
+    """Rescale of terms of few bits with 32-bit numbers: upper halves of products of terms that are shifted up with
     multipliers. Operands: `terms` tensors, as many multipliers, an addend (with the zero point in it), low, high; `to`
     is the type of the result."""
 
@@ -122,7 +122,7 @@ class ByteRescale(_ToBytes):
     def check(self, types: Sequence[TensorType]) -> None:
         n = self.terms
         found = [type.dtype for type in types]
-        if len(found) <= 2 * n or any(dtype not in (i8, u8) for dtype in found[:n]):
+        if len(found) <= 2 * n or any(dtype not in (i8, u8, i32) for dtype in found[:n]):
             raise Invalid(f"the operands {', '.join(map(str, types))} are not those of {n} terms")
         if found[n : 2 * n + 1] != [i32] * (n + 1) or any(dtype is not self.target for dtype in found[2 * n + 1 :]):
             raise Invalid(f"multipliers, addend and bounds are {', '.join(map(str, found[n:]))}")
@@ -138,6 +138,52 @@ class ByteRescale(_ToBytes):
             total = apply("high_sum", total, raised, multiplier)
         rounded = apply("shift_right", total, literal(self.shift, i32))
         return saturated(rounded, *self.bounds_of(args), self.target)
+
+
+@dataclass(frozen=True)
+class PartRescale(_ToBytes):
+    """Rescale of terms of few bits with multipliers and an addend of two parts (see part_rounding.py). Operands:
+    `terms` tensors, as many multipliers, an addend (with the zero point in it); the lower parts, where they have `low`
+    bits; a zero point that is added behind the shift, where sums that are `halves` become even; low, high. `to` is the
+    type of the result."""
+
+    terms: int = 1
+    low: int = 0
+    shift: int = 0
+    to: int = 0
+    halves: int = 0
+
+    @property
+    def numbers(self) -> int:
+        """All that are not terms, but for zero point and bounds."""
+        return (self.terms + 1) * (2 if self.low else 1)
+
+    def check(self, types: Sequence[TensorType]) -> None:
+        found, end = [type.dtype for type in types], self.terms + self.numbers
+        if len(found) < end + self.halves or any(dtype not in (i8, u8, i32) for dtype in found[: self.terms]):
+            raise Invalid(f"the operands {', '.join(map(str, types))} are not those of {self.terms} terms")
+        if found[self.terms : end] != [i32] * self.numbers or any(dtype is not self.target for dtype in found[end:]):
+            raise Invalid(f"numbers and bounds are {', '.join(map(str, found[self.terms :]))}")
+
+    @property
+    def count(self) -> int:
+        return self.terms + self.numbers + self.halves + 2
+
+    def scaled(self, args: Sequence[Expr | None]) -> Expr:
+        terms, (total, *further) = self.terms_of(args)
+        total = _plus(total, terms)
+        if self.low:
+            lower = zip((term for term, _ in terms), further, strict=False)
+            total = apply("add", total, apply("shift_right", _plus(further[self.terms], lower), literal(self.low, i32)))
+        rounded = apply("shift_even" if self.halves else "shift_right", total, literal(self.shift, i32))
+        rounded = apply("add", rounded, cast(further[-1], i32)) if self.halves else rounded
+        return saturated(rounded, *self.bounds_of(args), self.target)
+
+
+def _plus(total: Expr, terms: Iterable[tuple[Expr, Expr]]) -> Expr:
+    for term, multiplier in terms:
+        total = apply("add", total, apply("mul", cast(term, i32), multiplier))
+    return total
 
 
 @dataclass(frozen=True)

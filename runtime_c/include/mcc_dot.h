@@ -15,9 +15,9 @@
  * (the target's option `dot_signed` tells it; see codegen/int8/dot_tiles.py). Nothing saturates.
  *
  * All that epilogues need is here too, with the bits of mcc_math.h and mcc_quant.h: mcc_add, mcc_sub, mcc_mul, mcc_max,
- * mcc_min, mcc_high_sum, mcc_shift_right _i32xN; mcc_f32_to_i32xN, rounded toward zero, and mcc_i32_to_f32xN; loads of
- * bytes as i32, stores of i32 as bytes (`saturated`: with bounds); and mcc_i64xN, vectors of twice the bits, whose
- * tables lie as the lanes 0, 2, 4 ... and then 1, 3, 5 ...
+ * mcc_min, mcc_high_sum, mcc_shift_right, mcc_shift_even _i32xN; mcc_f32_to_i32xN, rounded toward zero, and
+ * mcc_i32_to_f32xN; loads of bytes as i32, stores of i32 as bytes (`saturated`: with bounds); and mcc_i64xN, vectors of
+ * twice the bits, whose tables lie as the lanes 0, 2, 4 ... and then 1, 3, 5 ...
  *
  *     mcc_sum_u8_i32xN(p, n)               of n elements; mcc_sum_i8
  *
@@ -142,6 +142,10 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
         return (mcc_i32x##N)((mcc_u32x##N)a * (mcc_u32x##N)b);                                                         \
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_i32x##N mcc_shift_right_i32x##N(mcc_i32x##N v, int bits) { return v >> bits; }                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_shift_even_i32x##N(mcc_i32x##N v, int bits)                                         \
+    {                                                                                                                  \
+        return (v + ((v >> (bits - 2)) & 4)) >> bits;                                                                  \
+    }                                                                                                                  \
     typedef struct mcc_dot_four_i32x##N {                                                                              \
         mcc_i32x##N v0, v1, v2, v3;                                                                                    \
     } mcc_dot_four_i32x##N;                                                                                            \

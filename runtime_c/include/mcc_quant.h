@@ -14,6 +14,9 @@
  *
  *     mcc_high_sum(addend, (t + bias) * raise, multiplier) >> shift        (raise is often left out)
  *
+ * Where halves occur, mcc_shift_even shifts: sums that were halves are 1 to 4 units below a whole number then, and no
+ * others are.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef MCC_QUANT_H
@@ -38,6 +41,12 @@ MCC_INLINE int32_t mcc_high_sum(int32_t sum, int32_t a, int32_t b)
 #else
     return mcc_add_i32(sum, (int32_t)mcc_shr_i64((int64_t)a * b, 32));
 #endif
+}
+
+/* Takes what is 1 to 4 units of 2^-bits below a whole number to the even one of its neighbours; bits from 2 to 30. */
+MCC_INLINE int32_t mcc_shift_even(int32_t sum, int32_t bits)
+{
+    return mcc_shr_i32(sum + (mcc_shr_i32(sum, bits - 2) & 4), bits);
 }
 
 /* The nearest number that 8 bits hold. */

@@ -95,6 +95,8 @@ def test_rounding_and_high_products_are_within() -> None:
     assert intervals.applied("high_sum", [(5, 9), (-(2**31), 3), (0, 2**31 - 1)], i32) == ((5 - 2**30, 10), True)
     assert intervals.applied("fixed_round", [(0, 1000), (64 + 3, 64 + 3)], i32) == ((-1, 125), True)
     assert intervals.applied("fixed_round", [(0, 1000), (0, 200)], i32) == (intervals.of_type(i32), False)
+    assert intervals.applied("shift_even", [(-9, 28), (3, 3)], i32) == ((-2, 4), True)
+    assert intervals.applied("shift_even", [(0, 2**31 - 4), (3, 3)], i32) == (intervals.of_type(i32), False)
     assert intervals.applied("shift_left", [(1, 1), (0, 32)], i32) == (intervals.of_type(i32), False)
     assert intervals.converted((-3, 200), i8) == ((-128, 127), False)
     assert intervals.converted((0, 200), u8) == ((0, 200), True)

@@ -110,6 +110,7 @@ def test_saturation_ends_at_the_ends_of_bytes() -> None:
         ("high_sum", (i32, i32, i32), i32),
         ("fixed_product", (i32, i64), i64),
         ("fixed_round", (i64, u8), i32),
+        ("shift_even", (i32, i32), i32),
         ("saturate_i8", (i32,), i32),
     ],
 )

@@ -33,6 +33,11 @@ def test_what_is_used_twice_is_computed_once() -> None:
     assert lines[1] == "mcc_store_saturated_i8_i32x8(y, mcc_mul_i32x8(t0, t0));"
 
 
+def test_shifts_that_make_halves_even_have_a_form_of_their_own() -> None:
+    (line,) = c(cast(apply("saturate_i8", apply("shift_even", SUM, literal(4, i32))), i8))
+    assert line == "mcc_store_saturated_i8_i32x8(y, mcc_shift_even_i32x8(s, 4));"
+
+
 def test_integers_may_become_floats() -> None:
     expr = apply("mul", cast(apply("sub", SUM, TABLE), f32), literal(0.5, f32))
     assert integer_refusal(expr) == ""

@@ -30,6 +30,12 @@ void t_high_sum(const int32_t *sum, const int32_t *a, const int32_t *b, int32_t 
     for (int i = 0; i < n; i += LANES) put(y + i, I32(high_sum)(I32(load)(sum + i), I32(load)(a + i), I32(load)(b + i)));
 }
 
+void t_shift_even(const int32_t *sum, int32_t *y, int n);
+void t_shift_even(const int32_t *sum, int32_t *y, int n)
+{
+    for (int i = 0; i < n; i += LANES) put(y + i, I32(shift_even)(I32(load)(sum + i), 5));
+}
+
 /* What mcc_quant.h makes of a term; multipliers and addends lie as even lanes, then odd ones. */
 void t_fixed(const int32_t *t, const int64_t *m, const int64_t *addend, const uint8_t *shift, int32_t *y, int n);
 void t_fixed(const int32_t *t, const int64_t *m, const int64_t *addend, const uint8_t *shift, int32_t *y, int n)

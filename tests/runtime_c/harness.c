@@ -54,6 +54,7 @@ UNARY(lane_round_even_f32, float, float)
     }
 MIXED(fixed_product, int32_t, int64_t, int64_t)
 MIXED(fixed_round, int64_t, uint8_t, int32_t)
+MIXED(shift_even, int32_t, int32_t, int32_t)
 MIXED(even_shift, uint64_t, uint8_t, uint64_t)
 
 /* The root, and behind it how far it was moved. */

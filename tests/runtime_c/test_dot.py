@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mccompile.expr.functions import FUNCTIONS
 from mccompile.targets import api as targets
 from tests.runtime_c.built import built
 
@@ -20,6 +21,7 @@ void t_dot(const uint8_t *x, const int8_t *w, int32_t *y, int n);
 int32_t t_sum_u8(const uint8_t *x, int n);
 int32_t t_sum_i8(const int8_t *x, int n);
 void t_high_sum(const int32_t *sum, const int32_t *a, const int32_t *b, int32_t *y, int n);
+void t_shift_even(const int32_t *sum, int32_t *y, int n);
 void t_fixed(const int32_t *t, const int64_t *m, const int64_t *addend, const uint8_t *shift, int32_t *y, int n);
 void t_four_u8(const uint8_t *x, uint8_t *y, int n);
 void t_four_i8(const int8_t *x, int8_t *y, int n);
@@ -85,6 +87,12 @@ def test_upper_halves_of_products_are_rounded_down(sums: Sums) -> None:
     sums.call("high_sum", begin, a, b, found)
     want = begin + ((a.astype(np.int64) * b) >> 32)
     np.testing.assert_array_equal(found, want.astype(np.int32))
+
+
+def test_halves_become_even_as_by_scalars(sums: Sums) -> None:
+    found, begin = np.zeros(COUNT, np.int32), np.arange(COUNT, dtype=np.int32) - COUNT // 2
+    sums.call("shift_even", begin, found)
+    np.testing.assert_array_equal(found, FUNCTIONS["shift_even"].numpy(begin, 5))
 
 
 @pytest.mark.parametrize("halves", [0, 64])

@@ -34,6 +34,16 @@ def test_a_rest_near_zero_is_a_half_where_halves_occur(runtime: Runtime) -> None
     assert found.tolist() == even
 
 
+def test_sums_a_little_below_a_whole_number_become_even(runtime: Runtime) -> None:
+    cases = [((whole << bits) - less, bits) for bits in (2, 8, 20) for whole in range(-4, 5) for less in range(7)]
+    sums, bits = (np.array(column, np.int32) for column in zip(*cases, strict=True))
+    below = (-sums) & ((1 << bits) - 1)
+    halves = np.where((below >= 1) & (below <= 4), 1, 0) | (bits == 2)
+    whole = sums >> bits
+    want = np.where(halves & (below > 0) | (bits == 2) & (below == 0), whole + (whole & 1), whole)
+    assert runtime("shift_even", sums, bits, np.int32).tolist() == want.tolist()
+
+
 def test_a_shift_rounds_halves_to_even(runtime: Runtime) -> None:
     cases = [
         ((whole << bits) + rest, bits)

@@ -2,7 +2,8 @@
 
     (high(t0 << left, m0) + high(t1 << left, m1) + addend) >> shift
 
-where high is the upper half of a product of 32-bit numbers, rounded down, and left brings a byte to the top.
+where high is the upper half of a product of 32-bit numbers, rounded down, and left brings a term to the top. Where
+halves occur, or sums come too close to one, part_rounding.py has numbers of another form.
 
 Invariant: what is found equals the exact sum, rounded to the nearest integer, halves to even, plus the zero point, for
 all bytes; that is tried, byte by byte. Nothing overflows.
@@ -11,9 +12,11 @@ all bytes; that is tried, byte by byte. Nothing overflows.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,8 +24,8 @@ SHIFTS = (21, 22, 20, 18, 16, 14)  # code contains the shift, so the usual one c
 SHIFT_OF_ALL = 20  # nothing overflows up to factors of 4, and numbers are fine enough for all
 MOVES = (0, 1, -1, 2, -2, 3, -3, 4, -4)  # of the addend, which numbers near halves may ask for
 BESIDE = (0, 1, -1, 2, -2, 4, -4)  # multipliers beside the nearest ones, for the same reason
-NEAR = 1e-9  # floats are good enough at this distance from a half
-MOST_NEAR = 512  # sums that are looked at one by one
+MOST_NEAR = 16  # sums closer to a half than the last bit tells, with which numbers are still looked for
+MOST = 1 << 18  # sums that are tried
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,14 @@ def byte_rounding(
 ) -> ByteRounding | None:
     """`ranges`: the lowest and highest value of each term, at most two. Results below `low` and above `high` need only
     stay there. `shifts` are tried in their order."""
-    if not shifts or len(factors) > 2 or max(abs(number) for number in (*factors, constant)) >= 1 << 14:
+    if not shifts or not is_small(factors, constant, ranges):
         return None
-    terms = np.meshgrid(*(np.arange(first, last + 1) for first, last in ranges), indexing="ij")
-    wanted = _rounded(factors, constant, terms)
-    if wanted is None:
-        return None
-    wanted = np.clip(wanted + zero, low, high)
-    left = 24 if max(last for _, last in ranges) < 128 else 23
+    terms, exact, distances = exact_sums(tuple(factors), constant, tuple(ranges))
+    wanted = np.clip(exact + zero, low, high)
+    left = 31 - max(max(last, -first - 1) for first, last in ranges).bit_length()
     for shift in shifts:
+        if np.count_nonzero(distances < 1 / (1 << shift)) > MOST_NEAR:
+            continue
         nearest = [round(factor * (1 << (32 - left + shift))) for factor in factors]
         # Each product is rounded down by half a unit, on the average.
         middle = round((constant + zero + Fraction(1, 2)) * (1 << shift) + Fraction(len(factors), 2))
@@ -70,13 +72,26 @@ def byte_rounding(
     return None
 
 
-def _rounded(factors: Sequence[Fraction], constant: Fraction, terms: Sequence[np.ndarray]) -> np.ndarray | None:
-    """Floats tell most sums; those too close to a half are looked at one by one, unless there are many."""
-    sums = sum((t * float(f) for t, f in zip(terms, factors, strict=True)), float(constant))
+def is_small(factors: Sequence[Fraction], constant: Fraction, ranges: Sequence[tuple[int, int]]) -> bool:
+    sums = math.prod(last + 1 - first for first, last in ranges)
+    return len(factors) <= 2 and max(abs(number) for number in (*factors, constant)) < 1 << 14 and sums <= MOST
+
+
+@lru_cache(1)
+def exact_sums(
+    factors: tuple[Fraction, ...], constant: Fraction, ranges: tuple[tuple[int, int], ...]
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """All terms; their exact sums as integers, halves to even; and how far each is from a half. Floats tell most; those
+    too close to a half are computed in integers."""
+    terms = list(np.meshgrid(*(np.arange(first, last + 1) for first, last in ranges), indexing="ij"))
+    sums = np.asarray(sum((t * float(f) for t, f in zip(terms, factors, strict=True)), float(constant)))
     rounded = np.rint(sums).astype(np.int64)
-    near = np.argwhere(np.abs(sums - np.floor(sums) - 0.5) < NEAR)
-    if len(near) > MOST_NEAR:
-        return None
-    for place in map(tuple, near):
-        rounded[place] = round(sum((int(t[place]) * f for t, f in zip(terms, factors, strict=True)), constant))
-    return rounded
+    distances = np.abs(sums - np.floor(sums) - 0.5)
+    near = distances < max(1.0, np.abs(sums).max()) * 2.0**-48
+    below = math.lcm(constant.denominator, *(f.denominator for f in factors))
+    places = zip((t[near].astype(object) for t in terms), factors, strict=True)
+    numbers = sum((t * int(f * below) for t, f in places), int(constant * below))
+    whole, rest = (2 * numbers + below) // (2 * below), (2 * numbers + below) % (2 * below)
+    rounded[near] = whole - (rest == 0) * (whole & 1)
+    distances[near] = (np.minimum(rest, 2 * below - rest) / (2 * below)).astype(np.float64)
+    return terms, rounded, distances

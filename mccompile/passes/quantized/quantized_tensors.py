@@ -11,11 +11,13 @@ import numpy as np
 from ...base.dtypes import SHORT, DType, f32, i8, u8
 from ...codegen.int8.dot import RAISED_SHIFTS
 from ...graph.ir import Node, Value
-from ...ops.fixed_point import ByteRescale, Rescale, ShortRescale
+from ...ops.api import Operator
+from ...ops.fixed_point import ByteRescale, PartRescale, Rescale, ShortRescale
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..pattern import Maker
 from .byte_rounding import SHIFT_OF_ALL, SHIFTS, byte_rounding
 from .fixed_point import fixed_point
+from .part_rounding import part_rounding
 from .short_rounding import Rescaling, ShortRounding, short_number, short_rounding
 
 
@@ -183,6 +185,10 @@ def rescaled(
             raises = [number.raised for number in short]
             raised = constant(raises, np.int32, "raise") if bits in RAISED_SHIFTS else None
             return make.node(ShortRescale(bits, target.dtype.onnx), *terms, *numbers, *last, raised)
+    if shifts and target.is_bytes and not shape and not make.whole.updatable:
+        tried = _few_rescaled(make, terms, factors[0], constants[0], ranges[0], target, bounds)
+        if tried is not None:
+            return tried
     found = [
         fixed_point(factor, constant, reach, low, high, unit)
         for factor, constant, reach in zip(factors, constants, ranges, strict=True)
@@ -209,22 +215,49 @@ def bytes_rescaled(
     bounds: Bounds,
 ) -> Value | None:
     """The same for terms that are bytes themselves, with shorter numbers, where these are exact."""
+    return _few_rescaled(make, terms, factors, constant, [(found.low, found.high) for found in sources], target, bounds)
+
+
+def _few_rescaled(
+    make: Maker,
+    terms: Sequence[Value],
+    factors: Sequence[Fraction],
+    constant: Fraction,
+    ranges: Sequence[tuple[int, int]],
+    target: Scheme,
+    bounds: Bounds,
+) -> Value | None:
+    """The same for terms of so few values that all their sums are tried."""
     name = make.match.root.output.name
     usual = (SHIFT_OF_ALL,) if make.whole.updatable else SHIFTS
+
+    def made(rescale: Operator, numbers: Sequence[int], *behind: Value) -> Value:
+        operands = [make.constant(np.array(number, np.int32), f"{name}/number") for number in numbers]
+        return make.node(rescale, *terms, *operands, *behind, *bounds.operands(make, target))
+
     shifts = [bits for bits in usual if make.whole.may_use(_in_32_bits(name, bits))]
-    ranges = [(found.low, found.high) for found in sources]
-    found = byte_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts)
-    if found is None:
-        return None
-    make.used(_in_32_bits(name, found.shift))
-    multipliers = [make.constant(np.array(number, np.int32), f"{name}/multiplier") for number in found.multipliers]
-    addend = make.constant(np.array(found.addend, np.int32), f"{name}/addend")
-    rescale = ByteRescale(len(terms), found.left, found.shift, target.dtype.onnx)
-    return make.node(rescale, *terms, *multipliers, addend, *bounds.operands(make, target))
+    short = byte_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts)
+    if short is not None:
+        make.used(_in_32_bits(name, short.shift))
+        rescale = ByteRescale(len(terms), short.left, short.shift, target.dtype.onnx)
+        return made(rescale, [*short.multipliers, short.addend])
+    for halves in () if make.whole.updatable else (False, True):
+        shifts = [bits for bits in usual if make.whole.may_use(_in_parts(name, bits, halves))]
+        found = part_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts, halves)
+        if found is not None:
+            make.used(_in_parts(name, found.shift, halves))
+            parts = PartRescale(len(terms), found.low_bits, found.shift, target.dtype.onnx, int(halves))
+            zero = make.constant(np.array(target.zero, target.dtype.numpy), f"{name}/zero")
+            return made(parts, [*found.multipliers, found.addend, *found.low], *[zero] * halves)
+    return None
 
 
 def _in_32_bits(name: str, shift: int) -> str:
     return f"{name} is rescaled in 32 bits with a shift of {shift}"
+
+
+def _in_parts(name: str, shift: int, halves: bool) -> str:
+    return f"{name} is rescaled by parts with a shift of {shift}{', halves to even' if halves else ''}"
 
 
 def _in_two_numbers(name: str, shift: int) -> str:

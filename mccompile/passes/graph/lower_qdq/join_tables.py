@@ -11,9 +11,9 @@ import numpy as np
 from ....base.constant import Constant
 from ....base.names import Names
 from ....graph.ir import Graph, Node, Value, graphs
-from ....ops.fixed_point import ByteRescale, Lookup, ProductInteger, Rescale
+from ....ops.fixed_point import ByteRescale, Lookup, PartRescale, ProductInteger, Rescale
 
-STEPS = (Lookup, ProductInteger, Rescale, ByteRescale)
+STEPS = (Lookup, ProductInteger, Rescale, ByteRescale, PartRescale)
 
 
 def join_tables(graph: Graph) -> None:
@@ -65,7 +65,7 @@ def _sources(node: Node, chain: dict[Node, None]) -> set[Value]:
 
 def _tensors(node: Node) -> list[Value]:
     """The operands that a step is about; the others are its numbers."""
-    if isinstance(node.op, Rescale | ByteRescale):
+    if isinstance(node.op, Rescale | ByteRescale | PartRescale):
         count = node.op.terms
     else:
         count = 2 if isinstance(node.op, ProductInteger) else 1

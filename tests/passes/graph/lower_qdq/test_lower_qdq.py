@@ -261,15 +261,29 @@ def test_products_whose_results_stay_floats_are_summed_as_integers(blocks: list[
     np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6 * float(np.abs(want).max()))
 
 
-@pytest.mark.parametrize(("op", "rounded"), [("Add", "ByteRescale"), ("Sub", "ByteRescale"), ("Mul", "ShortRescale")])
-def test_two_tensors_of_bytes_are_rounded_in_32_bits(op: str, rounded: str) -> None:
+@pytest.mark.parametrize(
+    ("op", "rounded", "scales"),
+    [
+        ("Add", "ByteRescale", (0.021, 0.037, 0.043)),
+        ("Sub", "ByteRescale", (0.021, 0.037, 0.043)),
+        ("Mul", "ShortRescale", (0.021, 0.037, 0.043)),
+        ("Add", "PartRescale", (0.25, 0.125, 0.5)),
+        ("Mul", "PartRescale", (0.25, 0.125, 0.5)),
+        ("Sub", "PartRescale", (0.0527, 0.0254, 0.1)),
+    ],
+)
+def test_two_tensors_of_bytes_are_rounded_in_32_bits(
+    op: str, rounded: str, scales: tuple[float, float, float]
+) -> None:
     text = """<ir_version: 9, opset_import: ["" : 19]> g (int8[2, 9] qa, int8[2, 9] qb) => (int8[2, 9] qy)
-        <float sa = {0.021}, int8 za = {3}, float sb = {0.037}, int8 zb = {-5}, float sy = {0.043}, int8 zy = {7}> {
+        <float sa = {SA}, int8 za = {3}, float sb = {SB}, int8 zb = {-5}, float sy = {SY}, int8 zy = {7}> {
             a = DequantizeLinear (qa, sa, za)
             b = DequantizeLinear (qb, sb, zb)
             y = OPERATOR (a, b)
             qy = QuantizeLinear (y, sy, zy)
         }"""
+    for name, scale in zip(("SA", "SB", "SY"), scales, strict=True):
+        text = text.replace(name, str(scale))
     proto = onnx.parser.parse_model(text.replace("OPERATOR", op))
     assert rounded in operators(integers(proto))
     check_exact(proto)
