@@ -18,6 +18,7 @@ from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile
 from mccompile.measure import correctness
 from mccompile.toolchain.tools import missing
+from tests.small_models import save
 
 needs_vela = pytest.mark.skipif(importlib.util.find_spec("ethosu") is None, reason="Vela is not installed")
 ASKED = Options(accelerator="ethos-u55-128")
@@ -93,6 +94,56 @@ def test_the_driver_is_called_as_it_asks(model: Path, target: str) -> None:
 def test_larger_cores_need_no_second_memory(model: Path, name: str) -> None:
     partition = compile(model, Options(accelerator=name, target="cortex-m55")).plan.partition
     assert partition is not None and len(partition.taken) == 2
+
+
+BETWEEN = {
+    "ConvTranspose": "ur = DequantizeLinear (u, s, z0) m = ConvTranspose <strides = [2, 2]> (ar, ur)",
+    "GRU": "f = Reshape (ar, steps) h, last = GRU <hidden_size = 16> (f, gw, gr) m = Reshape (h, picture)",
+    "Sigmoid": "m = com.microsoft.QuickGelu (ar)",
+}
+
+
+@needs_vela
+@pytest.mark.parametrize("left", BETWEEN)
+def test_the_core_computes_between_two_regions(left: str, tmp_path: Path) -> None:
+    if missing(["arm-none-eabi-gcc", "qemu-system-arm"]):
+        pytest.skip("nothing emulates the board")
+    path = save(between_regions(BETWEEN[left]), tmp_path)
+    asked = replace(ASKED, target="cortex-m55")
+    partition = compile(path, asked).plan.partition
+    assert partition is not None
+    assert [region.provenance for region in partition.taken] == [("first", "relu"), ("second",)]
+    assert left in " ".join(each.what for each in partition.left)
+    assert correctness.check(path, asked).ok
+
+
+def between_regions(nodes: str) -> onnx.ModelProto:
+    made = parser.parse_model(f"""
+        <ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>
+        m (int8[1,8,16,16] x) => (int8[1,8,height,width] y) {{
+        xr = DequantizeLinear (x, s, z)
+        wr = DequantizeLinear <axis = 0> (w, ws, wz)
+        [first] a = Conv <pads = [1, 1, 1, 1]> (xr, wr)
+        [relu] r = Relu (a)
+        aq = QuantizeLinear (r, s, z)
+        ar = DequantizeLinear (aq, s, z)
+        {nodes}
+        mq = QuantizeLinear (m, s, z)
+        mr = DequantizeLinear (mq, s, z)
+        [second] b = Conv <pads = [1, 1, 1, 1]> (mr, wr)
+        y = QuantizeLinear (b, s, z) }}""")
+    draw = np.random.default_rng(1)
+    weights = {
+        "s": np.float32(0.05), "z": np.int8(-3), "z0": np.int8(0), "wz": np.zeros(8, np.int8),
+        "w": draw.integers(-127, 128, (8, 8, 3, 3), np.int8), "ws": draw.uniform(0.002, 0.004, 8).astype(np.float32),
+        "u": draw.integers(-9, 9, (8, 8, 2, 2), np.int8), "steps": np.array([128, 1, 16]),
+        "gw": draw.standard_normal((1, 48, 16)).astype(np.float32), "picture": np.array([1, 8, 16, 16]),
+        "gr": draw.standard_normal((1, 48, 16)).astype(np.float32) / 4,
+    }  # fmt: skip
+    used = {name for node in made.graph.node for name in node.input}
+    given = {name: np.asarray(each) for name, each in weights.items() if name in used}
+    made.graph.initializer.extend(numpy_helper.from_array(each, name) for name, each in given.items())
+    return made
 
 
 @needs_vela
