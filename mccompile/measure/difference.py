@@ -15,6 +15,7 @@ from typing import Any
 
 from ..base.errors import BadFile, Problem, WrongUse
 from ..emit.summary import table
+from ..option_table import options
 from .matching import matched
 from .results import Results, moved_weights, results
 
@@ -66,6 +67,7 @@ class Difference:
     results: Results | str = ""  # or why there are none
     weights: tuple[str, ...] = ()  # steps whose weights are other bytes
     now: tuple[int | None, ...] = ()  # numbers after, of the steps that changed
+    options: tuple[str, ...] = ()  # that are others
 
     @property
     def has_changes(self) -> bool:
@@ -91,6 +93,7 @@ class Difference:
             "figures": [{"what": c.what, "before": c.before, "after": c.after} for c in self.figures],
             "steps": [{"name": name, "change": change} for name, change in self.steps],
             "worst": self.worst,
+            "options": list(self.options),
             "moved_weights": list(self.weights),
             **({"results": self.results.as_dict()} if isinstance(self.results, Results) else {}),
             **({"no_results": self.results} if isinstance(self.results, str) and self.results else {}),
@@ -114,6 +117,7 @@ class Difference:
         """For the terminal."""
         rows = [[c.what, _number(c.before), _number(c.after), c.share] for c in self.figures]
         lines = [f"before   {self.before}", f"after    {self.after}", ""]
+        lines[2:2] = [f"options  {text}" for text in self.options]
         lines += table(["", "before", "after", "change"], rows, frozenset({0}))
         told = self._told()
         lines += ["", *told] if told else []
@@ -124,7 +128,7 @@ class Difference:
         """For a pull request."""
         lines = [f"**{_cell(self.before)}** → **{_cell(self.after)}**", ""]
         lines += [f"{number}. {_cell(text)}" for number, text in enumerate(self.worst, 1)] or ["Nothing got worse."]
-        told = self._told()
+        told = [*(f"options  {text}" for text in self.options), *self._told()]
         lines += ["", *(f"- {_cell(line)}" for line in told)] if told else []
         lines += ["", "| | before | after | change |"]
         lines += ["|---|--:|--:|--:|"]
@@ -183,7 +187,29 @@ def of_reports(one: Mapping[str, Any], other: Mapping[str, Any]) -> Difference:
     ]
     changed = [*_steps(_steps_of(one), _steps_of(other))]
     steps = tuple((name, change) for name, change, _ in changed)
-    return Difference(_title(one), _title(other), tuple(figures), steps, now=tuple(now for _, _, now in changed))
+    now = tuple(now for _, _, now in changed)
+    return Difference(_title(one), _title(other), tuple(figures), steps, now=now, options=tuple(_options(one, other)))
+
+
+def _options(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """Those that differ, where both sides tell theirs; the titles say the targets."""
+    if not ("options" in one and "options" in other):
+        return
+    before, after = one["options"], other["options"]
+    for option in options():
+        key = option.name
+        if key != "target" and before.get(key) != after.get(key):
+            was, now = (f"{option.flag} {_words(each[key])}".strip() if key in each else "" for each in (before, after))
+            yield f"{was} → {now}" if was and now else f"now {now}" if now else f"no longer {was}"
+
+
+def _words(value: Any) -> str:
+    """A value about as it is written on a command line."""
+    if isinstance(value, dict):
+        return ",".join(f"{key}={_words(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ",".join(map(_words, value))
+    return "" if isinstance(value, bool) else str(value)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from mccompile import cli
 from mccompile.base.errors import BadFile
 from mccompile.driver import Options
 from mccompile.measure.difference import difference
+from mccompile.targets.api import Prefer
 from tests import small_models
 from tests.small_models import written
 
@@ -38,6 +39,15 @@ def test_figures_and_steps_that_changed_are_named(tmp_path: Path) -> None:
     assert {"new"} == {change.split(",")[0] for _, change in found.steps}
     assert f"| RAM: arena, bytes | {sizes[0]} | {sizes[1]} |" in found.markdown()
     assert found.as_dict()["figures"][0]["after"] == sizes[1]
+
+
+def test_options_that_changed_are_told(tmp_path: Path) -> None:
+    before, after = reports(tmp_path, {"optimize": False, "prefer": Prefer.RAM})
+    assert set(difference(before, after).options) == {"now -O0", "now --prefer ram"}
+    assert set(difference(after, before).options) == {"no longer -O0", "no longer --prefer ram"}
+    found = difference(before, after)
+    assert "options  now -O0" in found.show() and "- options  now --prefer ram" in found.markdown()
+    assert found.as_dict()["options"] == [*found.options]
 
 
 def test_a_folder_or_its_report_or_a_bench(tmp_path: Path) -> None:

@@ -70,10 +70,16 @@ function worst() {
     const [name, short, value] = noise.reduce((p, q) => q[2] < p[2] ? q : p);
     return card("Where accuracy is lost", {}, big(decibels(value)), el("p", { class: "name", title: name, text: short }), soft("of signal to noise: the least of all tensors."));
   }
-  const before = each => {
-    const known = each.step.after.map(k => builds[each.b].steps[k].signal_to_noise);
-    return known.every(value => typeof value !== "number") ? 99 : Math.min(...known.filter(value => typeof value === "number"));
+  // of what a step reads, through steps that have no figure; 99: nothing is lost before it
+  const heard = new Map();
+  const at = (b, n) => {
+    if (!heard.has(`${b} ${n}`)) {
+      const own = builds[b].steps[n].signal_to_noise;
+      heard.set(`${b} ${n}`, typeof own === "number" ? own : own === "exact" ? 99 : before({ b, step: builds[b].steps[n] }));
+    }
+    return heard.get(`${b} ${n}`);
   };
+  const before = ({ b, step }) => Math.min(99, ...step.after.map(k => at(b, k)));
   // what a step adds of noise, of the signal: decibels alone would say that little on top of nothing is much
   const steps = found.map(each => ({ ...each, from: before(each) }));
   const loss = each => each.from - each.value, added = each => 10 ** (-each.value / 10) - 10 ** (-each.from / 10);
@@ -89,16 +95,30 @@ function worst() {
 function changed() {
   const since = data.since;
   if (!since) return card("What changed", {}, soft("Name an older output folder or report.json with --since."));
-  const line = since.worst[0] || "Nothing got worse.";
-  return card("What changed", {}, big(`${since.steps.length || "no"} steps`), el("p", { text: line }),
-    soft(el("a", { href: "#changes", text: "All figures" }), ` since ${since.before}`));
+  const same = !since.steps.length && since.figures.every(({ before, after }) => before === after);
+  return card("What changed", {}, big(same ? "Nothing" : since.worst[0] || gains(since)[0] || "No figure"),
+    el("p", { text: [`${since.steps.length || "No"} steps have another kernel or other work.`,
+      ...(since.options || []).length ? [`Options: ${since.options.join("; ")}.`] : []].join(" ") }),
+    soft(el("a", { href: "#changes", text: "All figures" }), ` since ${since.before}. ${unknownTime(since)}`));
+}
+
+/** What got better, most first. */
+function gains(since) {
+  return since.figures.filter(({ before, after }) => after < before).sort((p, q) => p.after / p.before - q.after / q.before)
+    .map(({ what, before, after }) => `${what}: ${whole(before)} → ${whole(after)} (−${percent(1 - after / before)})`);
+}
+
+function unknownTime(since) {
+  const known = since.figures.some(({ what }) => /^(instructions per run|time)/.test(what));
+  return known ? "" : "Of time the older report says nothing: `mccompile bench --json` of that build does.";
 }
 
 function advised(build, b) {
   if (!build.frontier.length) return card("Which plan", {}, soft("Not tried: add --plans, which compiles the best plans and measures each."));
   const plan = bestPlan(build), n = build.frontier.indexOf(plan), clock = planClock(build);
   return card("Which plan", pick("plan", b, n), big(plan.options),
-    el("p", { text: `${size(plan.ram_bytes)} of RAM, ${brief(plan[clock[0]])} ${clock[1]}` }),
+    el("p", { text: `${size(plan.ram_bytes)} of RAM, ${size(planFlash(plan))} of ${plan.code_bytes ? "flash" : "weights"}, ` +
+      `${brief(plan[clock[0]])} ${clock[1]}` }),
     soft(plan.ram_bytes > budget ? `No plan fits ${size(budget)}; this one takes least.` :
       `The best within ${size(budget)}: ${beside(build, plan, clock)}${rateOf(build)}; ${clock[2]}.`));
 }

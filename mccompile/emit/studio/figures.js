@@ -77,7 +77,8 @@ function drawChanges() {
   if (!since) return;
   $("changes").replaceChildren(el("h2", { text: "What changed" }),
     el("p", { class: "soft", text: `${since.before} → ${since.after}` }),
-    since.worst.length ? el("ol", {}, since.worst.map(text => el("li", { text }))) : el("p", { text: "Nothing got worse." }),
+    ...(since.options || []).map(text => el("p", { text })),
+    since.worst.length ? el("ol", {}, since.worst.map(text => el("li", { text }))) : el("p", { text: "No figure got worse." }),
     el("div", { class: "scroll" }, el("table", {},
       el("thead", {}, el("tr", {}, ["", "before", "now", "change"].map((text, n) => el("th", { class: n ? "n" : "", text })))),
       el("tbody", {}, since.figures.map(({ what, before, after }) => el("tr", {}, el("th", { text: what }),

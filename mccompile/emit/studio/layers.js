@@ -86,7 +86,7 @@ function metricCell(metric, row, most) {
 }
 
 function drawLayers() {
-  const columns = metrics(), { rows: lanes, count } = lanesOf(builds[0].steps);
+  const clock = clockOf(builds[0]), columns = metrics(), { rows: lanes, count } = lanesOf(builds[0].steps);
   let rows = layerRows();
   const metric = columns.find(each => each.key === layerOrder.key);
   if (metric) {
@@ -100,9 +100,8 @@ function drawLayers() {
   const most = columns.map(column => Math.max(1e-12, ...builds.flatMap((build, b) => build.steps.map(step => column.value(step, b) || 0))));
   const style = `--metrics: ${columns.length}; --lanes: ${count * (narrow() ? 8 : 14) + 6}px`;
   const sort = column => el("button", { class: `sort${layerOrder.key === column.key ? " chosen" : ""}`, "data-sort": column.key,
-    title: column.note, text: column.title,
+    title: column.note, text: narrow() && clock && column.title === clock[1] ? clock[2].replace(/^i/, "I") : column.title,
     on: { click: () => { layerOrder.key = layerOrder.key === column.key ? "" : column.key; drawLayers(); } } });
-  const clock = clockOf(builds[0]);
   $("layers").replaceChildren(el("h2", { text: "Layers" }),
     el("p", { class: "soft", text: "Each row is a step of a run, which does the work of one layer or of several that were " +
       "fused; lines lead from a step to those that read its result. Click a column to sort, a row to see its code." +

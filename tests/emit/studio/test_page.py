@@ -249,6 +249,37 @@ def test_no_text_lies_over_another_one(options: Options, width: int, tmp_path: P
             assert found["boxes"] > 30 and found["found"] == [] and found["wide"] <= 0
 
 
+def test_loss_is_measured_from_the_last_layer_that_was_heard(tmp_path: Path) -> None:
+    """Not from nothing where the layer before has no figure."""
+    made = compiled(chain(4))
+    analysis = analysis_of(made)
+    for step, value in zip(analysis["steps"], (30.0, 18.0, None, 17.9), strict=True):
+        if value is not None:
+            step["signal_to_noise"] = value
+    text = studio_page([view(analysis)], {"heard": "samples"})
+    cards = shown(text, 'return [...document.querySelectorAll(".card")].map(card => card.textContent);', tmp_path)
+    assert "\u221212.0 dB" in cards[3] and "30.0 dB before it, 18.0 dB behind it" in cards[3]
+
+
+def test_what_changed_says_what_got_better_and_which_options_differ(tmp_path: Path) -> None:
+    figures = [{"what": "RAM: arena, bytes", "before": 4000, "after": 3000}, {"what": "macs", "before": 5, "after": 5}]
+    since = {"before": "old", "after": "new", "worst": [], "figures": figures, "steps": [], "options": ["now -O0"]}
+    text = studio_page([view(analysis_of(compiled(chain(2))))], {"since": since})
+    script = 'return [".card:nth-child(5)", "#changes"].map(each => document.querySelector(each).textContent);'
+    card, below = shown(text, script, tmp_path)
+    assert "4,000 \u2192 3,000 (\u221225%)" in card and "now -O0" in card and "says nothing" in card
+    assert "now -O0" in below and "No figure got worse" in below
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_five_columns_beside_each_other_have_room(width: int, tmp_path: Path) -> None:
+    builds = [analysis_with_all(compiled(small_models.branches())) for _ in range(2)]
+    for step in (step for build in builds for step in build["steps"]):
+        step["measured_instructions"] = 10.0 + step.pop("measured_us")
+    found = shown(studio_page([view(build) for build in builds], {}), "return overlaps();", tmp_path, width)
+    assert found["found"] == [] and found["wide"] <= 0
+
+
 def test_overlaps_are_seen(page: str, tmp_path: Path) -> None:
     script = 'document.querySelector("h1").style.marginBottom = "-40px"; return overlaps();'
     assert shown(page, script, tmp_path)["found"]
