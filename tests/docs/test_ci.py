@@ -1,8 +1,9 @@
-"""The step of docs/ci.md's workflow that compares costs, as a runner would call it."""
+"""The workflows of docs/ci.md, as runners would run them: what they compare, and where the comment goes."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,18 +12,27 @@ from textwrap import dedent
 import pytest
 
 from tests import small_models
+from tests.docs.pages import TOP, blocks
 from tests.small_models import save
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "ci.md"
+PAGE = (TOP / "docs" / "ci.md").read_text(encoding="utf-8")
+FILES = {block.title: block.code for block in blocks(PAGE) if block.title}
+TOOLS = {"gh": "github", "curl": "gitlab"}
 
 
-def script() -> str:
-    """For this machine, so that nothing has to be installed."""
-    block = PAGE.read_text(encoding="utf-8").split("```yaml", 1)[1].split("\n```\n", 1)[0]
-    text = dedent(block.rsplit("run: |\n", 1)[1])
+def of_github() -> str:
+    """The last step: the others install what is here."""
+    text = dedent(FILES[".github/workflows/models.yml"].rsplit("run: |\n", 1)[1])
     assert "${{ github.base_ref }}" in text
-    text = text.replace("${{ github.base_ref }}", "main").replace("${{ github.event.number }}", "7")
-    return text.replace("--target cortex-m4", "--target generic")
+    return text.replace("${{ github.base_ref }}", "main").replace("${{ github.event.number }}", "7")
+
+
+def of_gitlab() -> str:
+    """The commands that follow those which install, each of a line or folded from several; they end with pytest."""
+    lines = dedent(FILES[".gitlab-ci.yml"].partition("  script:\n")[2])
+    commands = [" ".join(each.removeprefix(">").split()) for each in re.split(r"^- ", lines, flags=re.MULTILINE)[1:]]
+    assert commands[0].startswith("apt-get") and commands[1].startswith("pip") and commands[-1].startswith("pytest")
+    return "\n".join(commands[2:-1])
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -30,26 +40,37 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *name, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize(("new", "fork"), [(False, False), (True, True)], ids=["changed model", "new model of a fork"])
-def test_a_pull_request_gets_its_costs(tmp_path: Path, new: bool, fork: bool) -> None:
-    git(tmp_path, "init", "-q", "-b", "main", ".")
-    tests = tmp_path / "tests"
+def repository(folder: Path, new: bool) -> None:
+    """One whose branch `main` has the model, or not."""
+    git(folder, "init", "-q", "-b", "main", ".")
+    tests = folder / "tests"
     tests.mkdir()
-    model = save(small_models.mlp(), tmp_path)
-    (tests / "kws.onnx").write_bytes(model.read_bytes())
-    git(tmp_path, "add", *([] if new else ["tests"]))
-    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "before")
-    git(tmp_path, "update-ref", "refs/remotes/origin/main", "HEAD")
-    tools = tmp_path / "bin"
+    (tests / "kws.onnx").write_bytes(save(small_models.mlp(), folder).read_bytes())
+    git(folder, "add", *([] if new else ["tests"]))
+    git(folder, "commit", "-q", "--allow-empty", "-m", "before")
+    git(folder, "update-ref", "refs/remotes/origin/main", "HEAD")
+    (folder / "model_costs.sh").write_text(FILES["model_costs.sh"])
+
+
+@pytest.mark.parametrize(("new", "fork"), [(False, False), (True, True)], ids=["changed model", "new model of a fork"])
+@pytest.mark.parametrize("runner", ["github", "gitlab"])
+def test_a_pull_request_gets_its_costs(runner: str, new: bool, fork: bool, tmp_path: Path) -> None:
+    repository(tmp_path, new)
+    script = of_github() if runner == "github" else of_gitlab()
+    tools, summary = tmp_path / "bin", tmp_path / "summary.md"
     tools.mkdir()
-    (tools / "gh").write_text(f"#!/bin/sh\necho $* > comment.txt\nexit {int(fork)}\n")
+    for tool in TOOLS:
+        (tools / tool).write_text(f"#!/bin/sh\necho {tool} $* > comment.txt\nexit {int(fork)}\n")
     (tools / "mccompile").write_text(f'#!/bin/sh\nexec {sys.executable} -m mccompile "$@"\n')
-    for tool in tools.iterdir():
-        tool.chmod(0o755)
-    summary = tmp_path / "summary.md"
-    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary)}
-    subprocess.run(["bash", "-e", "-c", script()], cwd=tmp_path, env=environment, check=True, capture_output=True)
-    told = (tmp_path / "diff.md").read_text(encoding="utf-8")
+    for tool_file in tools.iterdir():
+        tool_file.chmod(0o755)
+    given = {"GITHUB_STEP_SUMMARY": str(summary), "CI_MERGE_REQUEST_DIFF_BASE_SHA": "main", "MODELS_TOKEN": "t"}
+    environment = os.environ | given | {"PATH": f"{tools}:{os.environ['PATH']}"}
+    command = ["bash", "-e", "-c", script.replace("cortex-m4", "generic")]  # so that nothing has to be installed
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    told, comment = (tmp_path / "diff.md").read_text(encoding="utf-8"), (tmp_path / "comment.txt").read_text().split()
     assert "ram" in told.lower() and ("is new" in told) == new
-    assert (tmp_path / "comment.txt").read_text().split() == ["pr", "comment", "7", "--body-file", "diff.md"]
-    assert (summary.read_text(encoding="utf-8") if fork else told) == told and summary.exists() == fork
+    assert TOOLS[comment[0]] == runner and {"diff.md", "body=<diff.md"} & {*comment}
+    elsewhere = done.stdout if runner == "gitlab" else summary.read_text(encoding="utf-8") if summary.exists() else ""
+    assert (told in elsewhere) == fork
+    assert not (tmp_path / "before").exists(), "it would be in the way of the next run"

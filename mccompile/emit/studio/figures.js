@@ -35,7 +35,7 @@ function drawFigures() {
   if (builds.length === 1) {
     $("figures").replaceChildren(el("h2", { text: "Figures" }), el("dl", { class: "tiles" },
       rows.map(([key, title, form]) => el("div", { "data-figure": key, "data-value": first(key) },
-        el("dt", { text: title }), el("dd", { text: form(first(key)) })))), accuracyLine());
+        el("dt", { text: title }), el("dd", { text: form(first(key)) })))), ...accuracyLine());
     return;
   }
   $("figures").replaceChildren(el("h2", { text: "Figures" }), el("div", { class: "scroll" }, el("table", {},
@@ -45,11 +45,11 @@ function drawFigures() {
         const value = build.figures[key];
         return el("td", { class: "n", "data-figure": key, "data-build": b, "data-value": value },
           value === undefined ? "–" : form(value), b > 0 && change(value, first(key)));
-      })))))), accuracyLine());
+      })))))), ...accuracyLine());
 
   function first(key) { return builds[0].figures[key]; }
   function accuracyLine() {
-    return accuracy.map((found, b) => found && el("p", { text: `${builds.length > 1 ? `${LETTERS[b]}: ` : ""}Right ` +
+    return accuracy.flatMap((found, b) => !found ? [] : el("p", { text: `${builds.length > 1 ? `${LETTERS[b]}: ` : ""}Right ` +
       `answers: ${(found.before * 100).toFixed(2)}% in float, ${(found.after * 100).toFixed(2)}% here, ` +
       `of ${found.samples} samples.` }));
   }

@@ -312,13 +312,17 @@ def test_builds_stand_side_by_side(width: int, tmp_path: Path) -> None:
         + """click(document.querySelector(".lrow[data-pick]"));
         const rows = [...document.querySelectorAll(".lrow[data-pick]")];
         return { pairs: rows.map(row => row.querySelectorAll(".kernel").length),
-          maps: document.querySelectorAll("svg.map").length, twin: panel.textContent, ...overlaps(),
+          maps: document.querySelectorAll("svg.map").length,
+          stray: [...document.querySelectorAll("section")].flatMap(each => [...each.childNodes])
+            .filter(node => node.nodeType === Node.TEXT_NODE).map(node => node.data),
+          twin: panel.textContent, ...overlaps(),
           values: [...document.querySelectorAll('[data-figure="arena_bytes"]')].map(e => Number(e.dataset.value)),
           change: click(document.querySelector("#changes [data-pick]")) }"""
     )
     found = shown(text, script, tmp_path, width)
     assert found["pairs"][: min(count)] == [2] * min(count) and found["maps"] == 2
     assert found["values"] == [build["arena_bytes"] for build in builds]
+    assert found["stray"] == []
     assert "The same work elsewhere" in found["twin"] and "Step 0" in found["change"]
     assert found["found"] == [] and found["wide"] <= 0
 
