@@ -1,11 +1,12 @@
 """`mccompile quantize` beside onnxruntime's static quantizer, on equal samples: `python -m benchmarks.quantizers`
 
 Signal to noise of outputs against the float network, on samples that neither has seen, of both files run by the same
-reference. onnxruntime's is prepared as its documentation says (`quant_pre_process`), with a scale per tensor, which is
-its default, and per channel: the better one counts. A network may be `BEHIND` dB below before it counts as worse.
+reference. onnxruntime's is prepared as its documentation says (`quant_pre_process`), as it is by default (a scale per
+tensor, MinMax), and per channel with each of its methods: the best one counts. Worse is a network `BEHIND` dB below.
 
 Networks are those of the examples and of `benchmarks.small_networks` and `embedded.models`; `--zoo FOLDER` adds the
 float networks of a folder as `make zoo` takes it, each with its testset.npz, or with mixtures of its `test_data_set_*`.
+`--draws 64 --seed 7` compares networks at random instead (`benchmarks.drawn_networks`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import onnx
 
-from benchmarks import small_networks
+from benchmarks import drawn_networks, small_networks
 from embedded import models
 from mccompile.base.errors import MccError, MccWarning
 from mccompile.base.quantizing import Recipe
@@ -41,7 +43,8 @@ SHAPES = ("resnet8", "dscnn")  # of small_networks; what others compute of rando
 GENERATED = ("mlp", "depthwise", "classifier", "normalized")  # of embedded.models
 CALIBRATE, TEST = 48, 150  # samples, at most; with few, the better of two is a matter of luck
 MIXED = 32  # of what is only mixtures
-BEHIND = 0.5  # dB: other samples could turn that round
+BEHIND = 0.1  # dB: other samples could turn that round
+_WAYS = (("MinMax", False), ("MinMax", True), ("Entropy", True), ("Percentile", True))  # is it per channel?
 _EXACT = 150.0  # dB: what floats themselves are exact to
 
 
@@ -67,6 +70,8 @@ class Row:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--zoo", type=Path, help="a folder of models besides")
+    parser.add_argument("--draws", type=int, default=0, help="how many networks at random, instead of these")
+    parser.add_argument("--seed", type=int, default=0, help="which networks at random")
     parser.add_argument("--only", default="", help="names of networks, with commas between")
     parser.add_argument("--sensitivity", type=float, default=0.0, help="as `mccompile quantize` takes it")
     arguments = parser.parse_args()
@@ -75,7 +80,8 @@ def main() -> int:
     wanted = set(filter(None, arguments.only.split(",")))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
-        for network in networks(Path(folder), arguments.zoo):
+        seeds = (arguments.seed, arguments.draws)
+        for network in drawn(Path(folder), *seeds) if arguments.draws else networks(Path(folder), arguments.zoo):
             if wanted and network.name not in wanted:
                 continue
             try:
@@ -111,6 +117,13 @@ def networks(folder: Path, zoo: Path | None) -> Iterator[Network]:
         graph = load(path)
         if all(value.type.dtype.numpy.kind == "f" for value in graph.inputs) and not _is_quantized(graph):
             yield Network(path.parent.name, path, _of_zoo(path, graph))
+
+
+def drawn(folder: Path, seed: int, count: int) -> Iterator[Network]:
+    for each in islice(drawn_networks.drawn(seed), count):
+        path = folder / f"{each.name}.onnx"
+        onnx.save(each.model, path)
+        yield Network(each.name, path, each.feeds(CALIBRATE + TEST))
 
 
 def _is_quantized(graph: Graph) -> bool:
@@ -153,7 +166,7 @@ def compared(network: Network, recipe: Recipe) -> Row:
         folder = Path(name)
         made = quantized(load(network.path), Samples(some), recipe, folder, {})
         ours = _quality(network.path, made.file, test)
-        theirs = [_of_onnxruntime(network.path, some, test, folder, per_channel) for per_channel in (False, True)]
+        theirs = [_of_onnxruntime(network.path, some, test, folder, *way) for way in _WAYS]
     return Row(network.name, max(theirs), ours, len(made.left))
 
 
@@ -171,7 +184,9 @@ class _Reader:
         return next(self.left, None)
 
 
-def _of_onnxruntime(path: Path, some: Sequence[Feed], test: Sequence[Feed], folder: Path, per_channel: bool) -> float:
+def _of_onnxruntime(
+    path: Path, some: Sequence[Feed], test: Sequence[Feed], folder: Path, method: str, per_channel: bool
+) -> float:
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -180,7 +195,8 @@ def _of_onnxruntime(path: Path, some: Sequence[Feed], test: Sequence[Feed], fold
     try:
         with redirect_stdout(StringIO()):
             quant_pre_process(str(path), str(prepared), skip_symbolic_shape=True)
-            quantization.quantize_static(prepared, result, _Reader(some), per_channel=per_channel)
+            way = {"per_channel": per_channel, "calibrate_method": quantization.CalibrationMethod[method]}
+            quantization.quantize_static(prepared, result, _Reader(some), **way)
         onnx.checker.check_model(str(result))
         return _quality(path, result, test)
     except Exception as error:  # whatever it raises

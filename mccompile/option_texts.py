@@ -161,19 +161,20 @@ def budget(texts: tuple[str, ...]) -> dict[str, int]:
     for part in (part for text in texts for part in text.split(",")):
         what, _, size = part.partition("=")
         if what not in BUDGETS:
-            hint = f"; did you mean --budget {_likely_budget(part)}?"
-            raise ValueError(f"{part!r} is none of the budgets {', '.join(BUDGETS)}{hint}")
+            raise ValueError(f"{part!r} is none of the budgets {', '.join(BUDGETS)}; {_instead_of_budget(part)}")
         found[what] = budget_of(what, size)
     return found
 
 
-def _likely_budget(part: str) -> str:
-    """`64K`, `RAM=64K`, `ram:64K`, `rom=64K`, `latency=5ms`."""
+def _instead_of_budget(part: str) -> str:
+    """`64K`, `RAM=64K`, `ram:64K`, `rom=64K`, `latency=5ms`; or what holds something else to a figure."""
     name, _, size = re.sub(r"\s*(?:[<≤:]?=|[<≤:\s])\s*", "=", re.sub(r"(?<=\d)\s+", "", part.strip())).rpartition("=")
     what = near(name, BUDGETS) if name else "ram"
-    known = what or "ram"
-    fits = _number(size, 1024) is not None
-    return f"{known}={size if fits else '2M' if known == 'instructions' else '96K'}"
+    if not what and "--sensitivity" in ours(name):
+        return "leave it out: outputs are held to so many dB by quantize --sensitivity 30"
+    fits = bool(what) and _number(size, 1024) is not None
+    likely = f"{what or 'ram'}={size if fits else '2M' if what == 'instructions' else '96K'}"
+    return f"did you mean --budget {likely}?" if what else f"name one of them, such as --budget {likely}"
 
 
 def budget_of(what: str, size: str) -> int:

@@ -35,6 +35,7 @@ input-shape input-shapes shapes inputs-shape override-input-shape = --shape
 ram sram memory memory-limit heap arena-size stack limit max = --budget
 flash rom progmem const = --budget array
 pool memories memory-pool region = --mem
+accuracy acc snr sqnr psnr db decibels = --sensitivity
 tolerance tol eps epsilon delta rel-tol reltol precision = --rtol --weights-dtype
 abs-tol abstol atol = --atol
 inputs input-data test-data dataset samples data-dir dataset-dir feed npz = --data --quantize

@@ -63,6 +63,9 @@ TABLE = """
 2 | conv.onnx -o out --ram 64K | --ram | --budget ram=64K
 2 | conv.onnx -o out --budget 64K | none of the budgets | --budget ram=64K
 2 | conv.onnx -o out --budget rom=64K | none of the budgets | --budget flash=64K
+2 | conv.onnx -o out --budget accuracy=99 | none of the budgets | held to so many dB by quantize --sensitivity 30
+2 | conv.onnx -o out --budget apples=64K | none of the budgets | name one of them, such as --budget ram=96K
+2 | quantize conv.onnx -o q.onnx --data s.npz --snr 35 | --snr | --sensitivity 35
 2 | conv.onnx -o out --mem dtcm=64K,sram=256K | NAME=SIZE | --mem dtcm=64k --mem sram=256k
 2 | conv.onnx -o out --mem dtcm:64K | NAME=SIZE | --mem dtcm=64k
 2 | conv.onnx -o out --mem a=1K --mem a=2K | there twice | --mem a=1024 --mem a2=2048
