@@ -295,6 +295,7 @@ class Graph:
         self.facts_known: frozenset[str] | None = None  # those that code made before relies on: no others are used
         self.updatable = False  # little is concluded from values, so that other ones suit the same code
         self.few_numbers = False  # sums are rescaled by two numbers of each channel where that can be
+        self.in_vectors = False  # products of 32 bits take less time than their upper halves
         self.interface: Interface | None = None  # where inputs or outputs are not only tensors
         self.states: dict[str, str] = {}  # what a run leaves for the next one: name of the input -> of the output
         # What inputs that are kept begin with, a constant; None: with zeros, as those of `states` do that are not here.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -235,21 +236,31 @@ def _few_rescaled(
         operands = [make.constant(np.array(number, np.int32), f"{name}/number") for number in numbers]
         return make.node(rescale, *terms, *operands, *behind, *bounds.operands(make, target))
 
-    shifts = [bits for bits in usual if make.whole.may_use(_in_32_bits(name, bits))]
-    short = byte_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts)
-    if short is not None:
-        make.used(_in_32_bits(name, short.shift))
-        rescale = ByteRescale(len(terms), short.left, short.shift, target.dtype.onnx)
-        return made(rescale, [*short.multipliers, short.addend])
-    for halves in () if make.whole.updatable else (False, True):
+    def in_upper_halves() -> Value | None:
+        shifts = [bits for bits in usual if make.whole.may_use(_in_32_bits(name, bits))]
+        found = byte_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts)
+        if found is None:
+            return None
+        make.used(_in_32_bits(name, found.shift))
+        rescale = ByteRescale(len(terms), found.left, found.shift, target.dtype.onnx)
+        return made(rescale, [*found.multipliers, found.addend])
+
+    def in_parts(halves: bool) -> Value | None:
         shifts = [bits for bits in usual if make.whole.may_use(_in_parts(name, bits, halves))]
         found = part_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts, halves)
-        if found is not None:
-            make.used(_in_parts(name, found.shift, halves))
-            parts = PartRescale(len(terms), found.low_bits, found.shift, target.dtype.onnx, int(halves))
-            zero = make.constant(np.array(target.zero, target.dtype.numpy), f"{name}/zero")
-            return made(parts, [*found.multipliers, found.addend, *found.low], *[zero] * halves)
-    return None
+        if found is None:
+            return None
+        make.used(_in_parts(name, found.shift, halves))
+        rescale = PartRescale(len(terms), found.low_bits, found.shift, target.dtype.onnx, int(halves))
+        zero = make.constant(np.array(target.zero, target.dtype.numpy), f"{name}/zero")
+        return made(rescale, [*found.multipliers, found.addend, *found.low], *[zero] * halves)
+
+    forms: list[Callable[[], Value | None]] = [in_upper_halves]
+    if not make.whole.updatable:
+        forms += [partial(in_parts, False), partial(in_parts, True)]
+    if make.whole.in_vectors:
+        forms.append(forms.pop(0))
+    return next((value for form in forms if (value := form()) is not None), None)
 
 
 def _in_32_bits(name: str, shift: int) -> str:

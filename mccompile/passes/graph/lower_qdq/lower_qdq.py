@@ -52,6 +52,7 @@ def lower_qdq(graph: Graph, context: Context) -> None:
     graph.few_numbers = (
         target.prefer == Prefer.FLASH and bool(target.option("few_numbers", 0)) and not context.training.updatable
     )
+    graph.in_vectors = "dot" in target.isas and not context.training.updatable
     move_integers(graph)
     fold_constants(graph, context)
     rewrite(graph, (*QUANTIZED_RULES, *RULES))

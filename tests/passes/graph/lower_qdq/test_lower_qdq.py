@@ -289,6 +289,23 @@ def test_two_tensors_of_bytes_are_rounded_in_32_bits(
     check_exact(proto)
 
 
+def test_vectors_multiply_by_parts() -> None:
+    """Upper halves of products take longer there."""
+    proto = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["" : 19]> g (int8[2, 9] qa, int8[2, 9] qb) => (int8[2, 9] qy)
+        <float sa = {0.021}, int8 za = {3}, float sb = {0.037}, int8 zb = {-5}, float sy = {0.043}, int8 zy = {7}> {
+            a = DequantizeLinear (qa, sa, za)
+            b = DequantizeLinear (qb, sb, zb)
+            y = Add (a, b)
+            qy = QuantizeLinear (y, sy, zy)
+        }"""
+    )
+    for name, rounded in (("x86-64-v3", "PartRescale"), ("cortex-m55", "ByteRescale")):
+        graph = load_proto(proto)
+        lower_qdq(graph, Context(targets.load(name), Registry.load(())))
+        assert rounded in operators(graph)
+
+
 def test_what_only_moves_elements_does_not_come_between() -> None:
     between = BEFORE.replace(
         "%y: i8[1,1,4,4] = QuantizeLinear(%c, %s",
