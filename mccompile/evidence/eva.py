@@ -30,5 +30,6 @@ def eva(package: Package, target: Target) -> tuple[str, Mapping[str, Any]] | str
     machine = "gcc_x86_32" if target.pointer_bytes == 4 else "gcc_x86_64"  # sizes of types are what C knows of it
     calls, functions = alone(plan)
     context |= {"alone": calls, "contracts": [*contracts(plan, functions)], "data": blob_bytes(plan) - data_bytes(plan)}
-    about = {"prefix": plan.prefix, "machine": machine, "alone": sorted(functions)}
+    steps = [number for number, _ in calls]
+    about = {"prefix": plan.prefix, "machine": machine, "alone": sorted(functions), "steps": steps}
     return render_c(_DRIVER, context).text, about

@@ -2,7 +2,8 @@
 
 Eva interprets C with sets of values: what it raises no alarm for happens in no run. `eva.c` is the program that it
 looks at. A copy of the code gets annotations `//@ loop unroll`, comments to a C compiler, at loops by whose turn
-something is decided: their turns are told apart, those of all other loops are taken together.
+something is decided: their turns are told apart, those of all other loops are taken together. What raises alarms is
+looked at again with more turns told apart (`LEVELS`): no alarm at one of them is a proof, as every one is sound.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 # Functions of numbers in C's library of which Frama-C has no contract: it takes them to read and write nothing else.
 _PURE = re.compile(r"(?:a?(?:cos|sin|tan)h?|erfc?|expm1|exp2|log1p|cbrt|copysign)f?")
 TURNS = 10000  # more than a loop that steers has
+LEVELS = (
+    "rows together",  # all rows of a stage in one call
+    "row by row",
+    "pointers turn by turn",  # and loops that call functions with what they move, too
+)
 _LOOP = re.compile(r"^([ \t]*)(for|while) (?=\()", re.M)
 _SUBSCRIPT = re.compile(r"\[[^][]*\]")
 _CHANGED = re.compile(r"(?<![\w.>\]])(\w+) (?:[-+*/]|<<|>>)?=(?!=)|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
@@ -28,6 +35,9 @@ _DERIVED = re.compile(r"\s*(?:const )?(?:mcc_index|size_t|int|u?int32_t) (\w+) =
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"\s*(?:else )?(?:if|while|for) (\(.*)", re.S)
 _MOVED = re.compile(r"(?<![\w.>\]])(\w+) [-+]=|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
+_STRIDE = re.compile(r"[-+]= [^\W\d]")
+_PICKED = re.compile(r"&\w+\[(\w+)\]")
+_ROWS = re.compile(r"\s*mcc_index \w+ = begin;")
 _PASSED_ON = re.compile(r"(?<![\w.>\]])(\w+) = \w+\(\1\b")
 _POINTER = re.compile(r"\*(?:MCC_RESTRICT |const )?(\w+)(?: =|[,;)])")
 _CALL = re.compile(r"\bmcc_\w+(\([^;{}]*)")
@@ -60,7 +70,7 @@ def steers(head: str, body: str) -> bool:
     if len(parts) != 3:
         return True
     moved = {name for names in _CHANGED.findall(f"{parts[0]};{parts[2]}") for name in names if name}
-    if not parts[2].strip():
+    if not parts[2].strip() or _STRIDE.search(parts[2]):
         return True
     statements = [_without_subscripts(each) for each in re.split(r"[;{}]", body)]
     for _ in statements:
@@ -68,6 +78,8 @@ def steers(head: str, body: str) -> bool:
         if derived <= moved:
             break
         moved |= derived
+    if moved & set(_PICKED.findall(body)):  # else what is written by that pointer joins what was there
+        return True
     return any(_names(text) & moved for each in statements for text in _conditions(each))
 
 
@@ -98,27 +110,31 @@ def _without_subscripts(text: str) -> str:
     return text
 
 
-def annotated(text: str) -> str:
+def annotated(text: str, level: str) -> str:
     """The same C, and annotations. In macros there are fewer: their loops are the innermost ones."""
     found, done, pointers = [], 0, set(_POINTER.findall(text))
     for at, indent, head, body in loops(text):
         in_macro = text[at:].partition("\n")[0].endswith("\\")
-        if moves(body, pointers) or (steers(head, body) and not in_macro):
+        if level == LEVELS[0] and _ROWS.match(head):
+            continue
+        passes_on = level == LEVELS[2] and moves(body, pointers)
+        if passes_on or (steers(head, body) if not in_macro else _STRIDE.search(head.rpartition(";")[2])):
             note = f"/*@ loop unroll {TURNS}; */ " if in_macro else f"//@ loop unroll {TURNS};\n{indent}"
             found += [text[done:at], indent, note]
             done = at + len(indent)
     return "".join(found) + text[done:]
 
 
-def command(code: Path, about: dict[str, Any], entry: str) -> list[str]:
+def command(code: Path, about: dict[str, Any], entry: str, level: str) -> list[str]:
     """Run in a folder with `eva.c` and the code. NaN and infinity are values like any other, and no alarm. In `main`
-    functions whose calls are looked at by themselves in `steps` stand for any that write what they are handed."""
+    functions whose calls are looked at by themselves in steps stand for any that write what they are handed."""
     prefix, alone = about["prefix"], about["alone"]
     sources = sorted(path.name for path in code.glob(f"{prefix}*.c") if not path.name.endswith("_main.c"))
     opening = ",".join(f"{name}:{TURNS}" for name in (f"{prefix}_init", "mcc_blob_open", "mcc_check_arena", "main"))
     whole = ["-eva-slevel-function", opening, *(["-eva-use-spec", ",".join(alone)] if alone else [])]
+    together = " -DROWS_TOGETHER" if level == LEVELS[0] else ""
     return [
-        *("frama-c", "-machdep", about["machine"], "-cpp-extra-args=-CC -I. -Iruntime -DMCC_DSP_PORTABLE"),
+        *("frama-c", "-machdep", about["machine"], f"-cpp-extra-args=-CC -I. -Iruntime -DMCC_DSP_PORTABLE{together}"),
         *("eva.c", *sources, "-main", entry),
         *("-kernel-warn-key", "*=inactive,annot:missing-spec=active", "-eva-warn-key", "*=feedback,alarm=active"),
         *("-eva", "-eva-no-results", "-eva-no-print", "-warn-special-float", "none", "-eva-split-return", "full"),
@@ -129,39 +145,53 @@ def command(code: Path, about: dict[str, Any], entry: str) -> list[str]:
 def run(folder: Path) -> tuple[list[str], str]:
     """What Eva raises, and how it sums up."""
     about = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["eva"]
-    found, covered = [], []
-    with tempfile.TemporaryDirectory() as temporary:
-        code = Path(temporary, "code")
-        shutil.copytree(folder / "code", code)
-        shutil.copy(folder / "eva.c", code)
-        for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):
-            if not path.name.endswith("_weights.c") and path.name not in ("main.c", "eva.c", "mcc_init.h"):
-                path.write_text(annotated(path.read_text(encoding="utf-8")), encoding="utf-8")
-        for entry in ("main", "steps")[: 2 if about["alone"] else 1]:
-            alarms, reached = said(command(code, about, entry), code, about["alone"])
-            found += alarms
-            covered.append(f"{entry}: {reached}")
-    return list(dict.fromkeys(found)), ", ".join(covered)
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(os.cpu_count()) as workers:
+        copies = {level: copied(folder, Path(temporary, level.replace(" ", "_")), level) for level in LEVELS}
+        entries = ["main", *(f"step{number}" for number in about["steps"])]
+        found = [*workers.map(lambda entry: looked_at(entry, copies, about), entries)]
+    alarms = [alarm for told, _, _ in found for alarm in told]
+    reached, there = (sum(each) for each in zip(*(counts for _, *counts in found), strict=True))
+    return list(dict.fromkeys(alarms)), f"{reached} statements reached (out of {there})"
 
 
-def said(words: list[str], code: Path, alone: list[str]) -> tuple[list[str], str]:
-    """The same of one of its runs."""
+def copied(folder: Path, code: Path, level: str) -> Path:
+    """The code with annotations, and the program."""
+    shutil.copytree(folder / "code", code)
+    shutil.copy(folder / "eva.c", code)
+    for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):
+        if not path.name.endswith("_weights.c") and path.name not in ("main.c", "eva.c", "mcc_init.h"):
+            path.write_text(annotated(path.read_text(encoding="utf-8"), level), encoding="utf-8")
+    return code
+
+
+def looked_at(entry: str, copies: dict[str, Path], about: dict[str, Any]) -> tuple[list[str], int, int]:
+    """What Eva raises of it at the first level that raises nothing, or at the last one."""
+    told, reached, there = list[str](), 0, 0
+    for level, code in copies.items():
+        told, reached, there = said(command(code, about, entry, level), code, about["alone"])
+        if not told:
+            break
+    return told, reached, there
+
+
+def said(words: list[str], code: Path, alone: list[str]) -> tuple[list[str], int, int]:
+    """What one run raises, the statements that it reaches, and all there are."""
     where = {**os.environ, "PWD": str(code)}
     done = subprocess.run(words, cwd=code, env=where, capture_output=True, text=True, check=False)
     if done.returncode or "ANALYSIS SUMMARY" not in done.stdout:
-        return [f"frama-c failed: {(done.stdout + done.stderr)[-2000:]}"], ""
+        return [f"frama-c failed: {(done.stdout + done.stderr)[-2000:]}"], 0, 0
     unknown = set(re.findall(r"Neither code nor specification for function (\w+)", done.stdout)) - set(alone)
     if strange := [name for name in sorted(unknown) if not _PURE.fullmatch(name)]:
-        return [f"nothing is known of {', '.join(strange)}"], ""
+        return [f"nothing is known of {', '.join(strange)}"], 0, 0
     alarms = re.findall(r"^\[eva:alarm\] ([^\n]*(?:\n  [^\n]*)*)", done.stdout, re.M)
     left = re.search(r"^  (\d+) alarms? generated", done.stdout, re.M)
-    covered = re.search(r"\d+ statements reached \(out of \d+\): \d+% coverage", done.stdout)
+    covered = re.search(r"(\d+) statements reached \(out of (\d+)\)", done.stdout)
     told = [re.sub(r"\s+", " ", alarm) for alarm in alarms]
     if (int(left[1]) if left else 0) != len(set(told)) and not told:
         told = [f"{left[1] if left else 0} alarms that are not shown"]
     if "Frama_C_show_each_done" not in done.stdout:
         told.append("no run comes to its end")
-    return told, covered[0] if covered else ""
+    return told, int(covered[1]) if covered else 0, int(covered[2]) if covered else 0
 
 
 def main(folder: Path) -> int:
