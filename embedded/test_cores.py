@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from embedded.counted import compiled, instructions, model_objects, program
 from mccompile.driver import Options, compile
 from mccompile.targets import api
 from mccompile.toolchain import emulate
@@ -89,3 +90,61 @@ def test_a_second_core_shares_steps(tmp_path: Path) -> None:
     machine = ["qemu-system-arm", "-M", "mps2-an521", "-display", "none", "-semihosting", "-kernel"]
     done = subprocess.run([*machine, str(tmp_path / "program")], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# A model whose pieces run one after the other: what is counted are all of it (WHOLE), or each piece.
+IN_TURN = """
+#include "board.h"
+#include "cores.h"
+
+static MCC_ALIGNED(CORES_ARENA_ALIGN) uint8_t arena[CORES_ARENA_BYTES];
+
+#ifdef CORES_THREADS
+static void in_turn(void *of, mcc_index count, void (*body)(void *context, mcc_index index), void *context)
+{
+    (void)of;
+    for (mcc_index i = 0; i < count; ++i) {
+        if (!WHOLE) board_count_begin();
+        body(context, i);
+        if (!WHOLE) board_count_end();
+    }
+}
+#endif
+
+int main(void)
+{
+    static cores_model m;
+    if (cores_init(&m, arena, sizeof arena, cores_weights, cores_weights_bytes) != MCC_OK) return 1;
+#ifdef CORES_THREADS
+    if (cores_set_parallel(&m, in_turn, NULL) != MCC_OK) return 2;
+#endif
+    if (WHOLE) board_count_begin();
+    if (cores_run(&m) != MCC_OK) return 3;
+    if (WHOLE) board_count_end();
+    return 0;
+}
+"""
+
+
+def counted(model: Path, threads: int, whole: bool, folder: Path) -> list[int]:
+    package = compile(model, Options(target="cortex-m4", prefer="time", threads=threads, name="cores"))
+    package.write(folder / "out")
+    ahead = f"#define WHOLE {int(whole)}\n" + "#define CORES_THREADS\n" * (threads > 1)
+    (folder / "in_turn.c").write_text(ahead + IN_TURN)
+    places = (folder / "out", folder / "out" / "runtime")
+    objects = [*model_objects(folder / "out", folder), compiled(folder / "in_turn.c", folder, *places)]
+    return instructions(program(objects, "cores_weights.o", folder))
+
+
+def test_two_cores_run_a_convolutional_network_in_little_more_than_half(tmp_path: Path) -> None:
+    """By instructions of the longer piece of each step, and of what one core does alone."""
+    made = save(convolutions(24, [(16, 3, 1), (0, 3, 1), (32, 1, 1), (32, 3, 2), (32, 3, 1)]), tmp_path)
+    found = []
+    for number, (threads, whole) in enumerate([(1, True), (2, True), (2, False)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found.append(counted(made, threads, whole, folder))
+    (alone,), (both,), pieces = found
+    longest = sum(max(pair) for pair in zip(pieces[::2], pieces[1::2], strict=True))
+    assert len(pieces) >= 8
+    assert alone / (both - sum(pieces) + longest) >= 1.7
