@@ -17,6 +17,7 @@ from mccompile.emit.folding import WIDTH
 
 DEEPEST = 6  # loops and branches in a function
 _SILENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_BRACKET = re.compile("[{}]")
 ONCE = "a loop that runs once"
 FAULTS = {
     "an index that is 0": re.compile(r"\bconst mcc_index \w+ = 0;"),
@@ -37,7 +38,7 @@ def faults(text: str) -> Iterator[tuple[str, int]]:
             yield fault, code.count("\n", 0, match.start()) + 1
     around: list[bool] = []  # is it a function, a loop or a branch, and no block of declarations?
     for number, (line, whole) in enumerate(zip(code.splitlines(), text.splitlines(), strict=True), 1):
-        for letter in re.findall("[{}]", line):
+        for letter in _BRACKET.findall(line):
             if letter == "{":
                 around.append(line.strip() != "{" or line == "{")
             elif around:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,23 @@ def texts(*items: Any) -> np.ndarray:
 
 def agrees(op: str, *arrays: np.ndarray, outs: int = 1, bounds: Any = None, **attributes: Any) -> None:
     """With onnxruntime, or ONNX's reference where onnxruntime has no piece for an empty string."""
-    names = [f"x{i}" for i in range(len(arrays))]
-    given = {n: helper.np_dtype_to_tensor_dtype(array.dtype) for n, array in zip(names, arrays, strict=True)}
-    inputs = [helper.make_tensor_value_info(n, given[n], a.shape) for n, a in zip(names, arrays, strict=True)]
+    agree(op, [(arrays, attributes)], outs, bounds)
+
+
+def agree(op: str, calls: Sequence[tuple[Sequence[np.ndarray], Any]], outs: int = 1, bounds: Any = None) -> None:
+    """The same of several nodes, each with its operands and attributes, in one model."""
+    feed: dict[str, np.ndarray] = {}
+    nodes = []
+    for number, (arrays, attributes) in enumerate(calls):
+        names = [f"x{len(feed) + i}" for i in range(len(arrays))]
+        feed |= dict(zip(names, arrays, strict=True))
+        nodes.append(helper.make_node(op, names, [f"y{outs * number + i}" for i in range(outs)], **attributes))
     types = {"RegexFullMatch": [9], "StringSplit": [8, 7], "TfIdfVectorizer": [1]}.get(op, [8])
-    outputs = [helper.make_tensor_value_info(f"y{i}", types[i], None) for i in range(outs)]
-    node = helper.make_node(op, names, [f"y{i}" for i in range(outs)], **attributes)
-    graph = helper.make_graph([node], "text", inputs, outputs)
+    given = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in feed.items()}
+    inputs = [helper.make_tensor_value_info(name, given[name], array.shape) for name, array in feed.items()]
+    outputs = [helper.make_tensor_value_info(f"y{i}", types[i % outs], None) for i in range(outs * len(calls))]
+    graph = helper.make_graph(nodes, "text", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    feed = dict(zip(names, arrays, strict=True))
     if op == "StringSplit":
         wants = ReferenceEvaluator(model).run(None, feed)
     else:
@@ -172,9 +181,9 @@ def test_sequences_are_counted_and_weighted(mode: str, skips: int, weights: list
     x = texts(list("abaübacbab"), list("ccaabbaaba"), list("xyzxyzxyzü"))
     options = {**POOL, "mode": mode, "max_skip_count": skips, **({"weights": weights} if weights else {})}
     numbers = np.array([[ord(letter) for letter in row] for row in x], np.int32)
-    agrees("TfIdfVectorizer", x, pool_strings=LETTERS, **options)
-    agrees("TfIdfVectorizer", x[0], pool_strings=LETTERS, **options)
-    agrees("TfIdfVectorizer", numbers, pool_int64s=[ord(letter) for letter in LETTERS], **options)
+    of_letters = {"pool_strings": LETTERS, **options}
+    of_numbers = {"pool_int64s": [ord(letter) for letter in LETTERS], **options}
+    agree("TfIdfVectorizer", [([x], of_letters), ([x[0]], of_letters), ([numbers], of_numbers)])
 
 
 NUMBERS = {
