@@ -80,20 +80,19 @@ def test_kernel_computes_what_its_kind_means(id: str, target: str, tmp_path: Pat
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path, flags=flags)
 
 
-def _of_small_code() -> list[str]:
-    """Kernels that are built otherwise where flash is preferred."""
-    plain = targets.load("generic")
-    small = replace(plain, prefer="flash")
+def ids_built_otherwise(prefer: str, than: str) -> list[str]:
+    """Portable kernels that are built otherwise where that is preferred."""
+    one, other = (replace(targets.load("generic"), prefer=each) for each in (than, prefer))
 
     def differs(kernel: Kernel) -> bool:
         calls = (call_of(kernel, case)[0] for case in kernel.cases())
-        answers = [(kernel.match(call, plain), kernel.match(call, small)) for call in calls]
-        return any(isinstance(other, Needs) and one != other for one, other in answers)
+        answers = [(kernel.match(call, one), kernel.match(call, other)) for call in calls]
+        return any(isinstance(found, Needs) and usual != found for usual, found in answers)
 
-    return [id for id, kernel in KERNELS.items() if kernel.isa in PORTABLE and differs(kernel)]
+    return [id for id in IDS_OF_PORTABLE if differs(KERNELS[id])]
 
 
-@pytest.mark.parametrize("id", _of_small_code())
+@pytest.mark.parametrize("id", ids_built_otherwise("flash", than=targets.load("generic").prefer))
 def test_kernel_of_small_code_computes_the_same(id: str, tmp_path: Path) -> None:
     assert not wrong_results(KERNELS[id], replace(targets.load("generic"), prefer="flash"), tmp_path)
 
