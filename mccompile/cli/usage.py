@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import click
@@ -160,7 +160,7 @@ def _option_fix(given: str, line: Line) -> str:
         return _with_names(f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
     if f"--{value}" in options:  # --format json
         return f"write --{value} in the place of {given} {value}"
-    verbs = [name for name in ours(word) if name in line.group.commands and name != line.command.name]
+    verbs = [name for name in takewhile(line.group.commands.__contains__, ours(word)) if name != line.command.name]
     if verbs:
         return f"leave out {alone}: `mccompile {verbs[0]}` does that"
     if value and alone == given and any(isinstance(param, click.Argument) for param in line.command.params):

@@ -106,6 +106,8 @@ TABLE = """
 2 | train conv.onnx -o out --loss cross_entropy:logits | no output 'logits' | --loss cross_entropy:y
 2 | train conv.onnx -o out --loss ce:y | no loss 'ce' | --loss cross_entropy:y
 2 | train conv.onnx -o out --loss mse:y --lr 0.1 | --lr | --optimizer sgd,lr=0.1
+2 | train conv.onnx -o out --loss mse:y --batch-norm yes | --batch-norm cannot be 'yes' | --batch-norm train
+2 | train conv.onnx -o out --loss mse:y --batch-norm eval | --batch-norm cannot be 'eval' | --batch-norm frozen
 2 | conv.onnx -o out --weights-dtype int8 | cannot be 'int8' | --quantize samples.npz
 2 | conv.onnx -o out --prefer ram,time | cannot prefer | --prefer balanced
 2 | conv.onnx -o out --budget "ram 64K" | none of the budgets | --budget ram=64K
