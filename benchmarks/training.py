@@ -1,0 +1,123 @@
+"""Times a step of training (forward, backward, SGD) beside PyTorch: `python -m benchmarks.training [NETWORK ...]`
+
+One thread; both take turns within one run, so that a busy machine slows both alike. PyTorch's eager mode is measured,
+and with --compile what torch.compile makes of the same. Medians and fastest steps are compared. Both begin with the
+same weights and learn from one batch, so losses must stay together: what does not is marked. `torch` and `torchvision`
+are packages that nothing else here needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mccompile
+from benchmarks.networks import alone
+from benchmarks.training_networks import NETWORKS
+
+RATE = 0.001
+ROUNDS = 8
+ALIKE = 1e-3  # how far losses of the first steps may be apart
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(NETWORKS))
+    parser.add_argument("--seconds", type=float, default=2.0, help="per contestant and network, roughly")
+    parser.add_argument("--compile", action="store_true", help="also torch.compile")
+    parser.add_argument("--realtime", action="store_true", help="give way to nobody else (as root, Linux)")
+    given = parser.parse_args()
+    unknown = [name for name in given.networks if name not in NETWORKS]
+    if unknown:
+        parser.error(f"there is no network {unknown[0]}: the networks are {', '.join(NETWORKS)}")
+    print("one thread; milliseconds of a step, median (fastest)")
+    lines = [bench(name, given) for name in given.networks or NETWORKS]
+    for number, title in enumerate(("medians", "fastest steps")):
+        ratios = [line[number] for line in lines]
+        mean, worst = statistics.geometric_mean(ratios), max(ratios)
+        print(f"{title}: geometric mean of the ratio to PyTorch {mean:.3f}, largest {worst:.3f}")
+
+
+def bench(name: str, given: argparse.Namespace) -> tuple[float, float]:
+    """Prints a line; gives the time over PyTorch's, by medians and by fastest steps."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    module, x, classes = NETWORKS[name]()
+    for part in module.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    target = torch.randint(0, classes, (len(x),))
+    contestants = {"mccompile": ours(module, x, target), "torch": theirs(module.train(), x, target)}
+    losses = {who: [step() for _ in range(3)] for who, step in contestants.items()}
+    if given.compile:
+        contestants["torch.compile"] = theirs(torch.compile(module), x, target)
+        contestants["torch.compile"]()
+    seconds: dict[str, list[float]] = {who: [] for who in contestants}
+    if given.realtime:
+        with alone():
+            turns(contestants, seconds, given.seconds)
+    else:
+        turns(contestants, seconds, given.seconds)
+    medians = {who: statistics.median(values) for who, values in seconds.items()}
+    fastest = {who: min(values) for who, values in seconds.items()}
+    shown = "   ".join(f"{who} {medians[who] * 1e3:.2f} ({fastest[who] * 1e3:.2f})" for who in seconds)
+    ratios = medians["mccompile"] / medians["torch"], fastest["mccompile"] / fastest["torch"]
+    wrong = "" if np.allclose(losses["mccompile"], losses["torch"], ALIKE) else f"   WRONG: {losses}"
+    print(f"{name:14} {shown}   ratio {ratios[0]:.3f} ({ratios[1]:.3f}){wrong}", flush=True)
+    return ratios
+
+
+def turns(contestants: dict[str, Callable[[], float]], seconds: dict[str, list[float]], most: float) -> None:
+    begin = time.perf_counter()
+    order = list(contestants)
+    while len(seconds[order[0]]) < ROUNDS or time.perf_counter() - begin < most * len(order):
+        for who in order:
+            start = time.perf_counter()
+            contestants[who]()
+            seconds[who].append(time.perf_counter() - start)
+        order = [*order[1:], order[0]]
+
+
+def ours(module: Any, x: Any, target: Any) -> Callable[[], float]:
+    """A step of the C that is made of the module."""
+    import torch
+
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder, "net.onnx")
+        mode = torch.onnx.TrainingMode.TRAINING
+        names = {"input_names": ["x"], "output_names": ["y"]}
+        torch.onnx.export(module, (x,), path, training=mode, do_constant_folding=False, dynamo=False, **names)
+        asked: dict[str, Any] = {"learn": "all", "optimizer": f"sgd,lr={RATE}", "batch_norm": "train"}
+        net = mccompile.train(path, loss="cross_entropy:y", target="native", **asked)
+    batch = x.numpy(), target.numpy()
+    return lambda: net.step(*batch)
+
+
+def theirs(module: Any, x: Any, target: Any) -> Callable[[], float]:
+    import torch
+
+    moves = torch.optim.SGD(module.parameters(), lr=RATE)
+
+    def step() -> float:
+        moves.zero_grad()
+        loss = torch.nn.functional.cross_entropy(module(x), target)
+        loss.backward()
+        moves.step()
+        return float(loss.detach())
+
+    return step
+
+
+if __name__ == "__main__":
+    main()
