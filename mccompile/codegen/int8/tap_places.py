@@ -51,6 +51,7 @@ class TapPlaces(Kernel):
     step: ClassVar[int] = 1  # taps that are added up at once
     product: ClassVar[float]  # what one takes, over what it takes where an instruction makes two
     saturated: ClassVar[str]  # C of a number of 32 bits shifted to the right, within 8 bits
+    raised_square: ClassVar[bool] = True  # do other kernels take windows of 3x3 whose sums are raised first?
     code: ClassVar[int] = 500
 
     def cases(self) -> Sequence[Case]:
@@ -91,7 +92,7 @@ class TapPlaces(Kernel):
         if x.strides[1] != 1:
             return No("channels of x do not lie side by side")
         found = _rescaling(call)
-        if found is not None and found.rest is None and _is_small_square(call):
+        if found is not None and found.rest is None and self.is_small_square(call, found):
             return No("windows of 3x3 whose sums are just rescaled have kernels of their own")
         beyond = -kind.group % AT_ONCE  # lanes of the last channels that are none
         return Needs(
@@ -103,6 +104,13 @@ class TapPlaces(Kernel):
             scratch_align=target.pointer_bytes,
             blocks=(int(not beyond and target.prefer != Prefer.FLASH),),
         )
+
+    def is_small_square(self, call: Call, found: Rescaling) -> bool:
+        """Is it what all kernels for windows of 3x3 take?"""
+        kind, w, y = conv_of(call), call.ins[1], call.outs[0]
+        plain = w.shape == (kind.group, 1, 3, 3) and kind.dilations == (1, 1) and kind.strides in ((1, 1), (2, 2))
+        square = plain and kind.group >= AT_ONCE and max(kind.pads) <= 1 and static(y.shape[3]) > 1
+        return square and (self.raised_square or not (found.is_raised or found.packed))
 
     def cost(self, call: Call, target: Target) -> Cost:
         channels, machine = conv_of(call).group, target.machine
@@ -246,13 +254,6 @@ class TapPlaces(Kernel):
             "dilation_y": kind.dilations[0],
             "dilation_x": dilation,
         }
-
-
-def _is_small_square(call: Call) -> bool:
-    """Is it what all kernels for windows of 3x3 take?"""
-    kind, w, y = conv_of(call), call.ins[1], call.outs[0]
-    plain = w.shape == (kind.group, 1, 3, 3) and kind.dilations == (1, 1) and kind.strides in ((1, 1), (2, 2))
-    return plain and kind.group >= AT_ONCE and max(kind.pads) <= 1 and static(y.shape[3]) > 1
 
 
 def _rescaling(call: Call) -> Rescaling | None:
