@@ -79,8 +79,8 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_f16_bits
 
-/* Two instructions on Helium. The second one is vcvtb.f32.f16, by its code: GNU's assembler (2.40) writes twice the number
- * of a register there, which is another register unless it is q0. */
+/* Two instructions on Helium. The second one is vcvtb.f32.f16, by its code: GNU's assembler (2.40) writes twice the
+ * number of a register there, which is another register unless it is q0. */
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
 MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
 {

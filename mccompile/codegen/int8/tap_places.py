@@ -60,50 +60,66 @@ class TapPlaces(Kernel):
         dilated = replace(plain, pads=(0, 4, 0, 4), dilations=(1, 2))
         outside = replace(plain, pads=(5, 7, 5, 7), dilations=(2, 3))
         return [
-            _case("row", flat, (1, 8, 1, 11), (1, 5)),
-            _case("column", replace(plain, pads=(1, 0, 2, 0)), (1, 12, 9, 3), (4, 1)),
-            _case("5x5", wide, (1, 8, 6, 7), (5, 5)),
-            _case("u8", wide, (1, 8, 6, 7), (5, 5), dtype=u8),
-            _case("strided", replace(wide, strides=(2, 3)), (1, 4, 9, 11), (5, 4)),
-            _case("dilated", dilated, (2, 6, 2, 13), (1, 5)),
-            _case("windows_outside", outside, (1, 5, 3, 4), (3, 3)),
-            _case("not_padded", replace(plain, pads=(0,) * 4, x_zero=False), (1, 7, 6, 5), (2, 3)),
-            _case("no_zero_point", replace(plain, x_zero=False), (1, 3, 6, 5), (3, 2)),
-            _case("1x1", replace(plain, pads=(0,) * 4), (1, 9, 3, 4), (1, 1)),
-            _case("short", wide, (1, 6, 5, 4), (5, 3), shift=2, short=True),
-            _case("short_raised", wide, (1, 8, 5, 4), (3, 5), shift=12, short=True),
-            _case("two_results", wide, (1, 6, 5, 6), (5, 3), results=2),
-            _case("three_results_raised", flat, (2, 5, 2, 6), (1, 4), results=3, shift=12),
+            depthwise_case("row", flat, (1, 8, 1, 11), (1, 5)),
+            depthwise_case("column", replace(plain, pads=(1, 0, 2, 0)), (1, 12, 9, 3), (4, 1)),
+            depthwise_case("5x5", wide, (1, 8, 6, 7), (5, 5)),
+            depthwise_case("u8", wide, (1, 8, 6, 7), (5, 5), dtype=u8),
+            depthwise_case("strided", replace(wide, strides=(2, 3)), (1, 4, 9, 11), (5, 4)),
+            depthwise_case("dilated", dilated, (2, 6, 2, 13), (1, 5)),
+            depthwise_case("windows_outside", outside, (1, 5, 3, 4), (3, 3)),
+            depthwise_case("not_padded", replace(plain, pads=(0,) * 4, x_zero=False), (1, 7, 6, 5), (2, 3)),
+            depthwise_case("no_zero_point", replace(plain, x_zero=False), (1, 3, 6, 5), (3, 2)),
+            depthwise_case("1x1", replace(plain, pads=(0,) * 4), (1, 9, 3, 4), (1, 1)),
+            depthwise_case("short", wide, (1, 6, 5, 4), (5, 3), shift=2, short=True),
+            depthwise_case("short_raised", wide, (1, 8, 5, 4), (3, 5), shift=12, short=True),
+            depthwise_case("two_results", wide, (1, 6, 5, 6), (5, 3), results=2),
+            depthwise_case("three_results_raised", flat, (2, 5, 2, 6), (1, 4), results=3, shift=12),
             residual_case("residual", replace(flat, group=10), (1, 10, 3, 7), (10, 1, 1, 5)),
             totals_case("totals", replace(wide, group=6), (1, 6, 5, 4), (12, 1, 3, 3)),
         ]
 
-    def match(self, call: Call, target: Target) -> No | Needs:
+    def refusal(self, call: Call) -> str:
+        """Why this call is not for it, or nothing."""
         kind, (x, w), y = conv_of(call), call.ins[:2], call.outs[0]
         reason = static_views(call) or supports_types(call)
         if reason:
-            return No(reason)
+            return reason
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or kind.accumulator is not i32:
-            return No("operands are not of 8 bits, or weights have zero points")
+            return "operands are not of 8 bits, or weights have zero points"
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, call.ins[1 : kind.fixed])):
-            return No("it is not 2-D, the result is empty, or weights or zero points are computed")
+            return "it is not 2-D, the result is empty, or weights or zero points are computed"
         if w.shape[1] != 1 or kind.group != x.shape[1] or kind.group < 2 or _taps(call) > MOST_TAPS:
-            return No("it is not depthwise, or windows are large")
+            return "it is not depthwise, or windows are large"
         if x.strides[1] != 1:
-            return No("channels of x do not lie side by side")
-        found = _rescaling(call)
+            return "channels of x do not lie side by side"
+        found = rescaling_if_any(call)
         if found is not None and found.rest is None and self.is_small_square(call, found):
-            return No("windows of 3x3 whose sums are just rescaled have kernels of their own")
+            return "windows of 3x3 whose sums are just rescaled have kernels of their own"
+        return ""
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = self.refusal(call)
+        if reason:
+            return No(reason)
+        kind = conv_of(call)
         beyond = -kind.group % AT_ONCE  # lanes of the last channels that are none
         return Needs(
             rows=frozenset({2}),
-            constant=frozenset({*range(1, kind.fixed), *(found.tables if found else ())}),
-            align={1: 4, **({found.bias: 4} if found else {})},
+            constant=self.constants(call),
+            align=self.aligned(call),
             slack={0: beyond} if beyond else {},
             scratch=self.places(call) * target.pointer_bytes + kind.group + beyond,
             scratch_align=target.pointer_bytes,
             blocks=(int(not beyond and target.prefer != Prefer.FLASH),),
         )
+
+    def constants(self, call: Call) -> frozenset[int]:
+        found = rescaling_if_any(call)
+        return frozenset({*range(1, conv_of(call).fixed), *(found.tables if found else ())})
+
+    def aligned(self, call: Call) -> dict[int, int]:
+        found = rescaling_if_any(call)
+        return {1: 4, **({found.bias: 4} if found else {})}
 
     def is_small_square(self, call: Call, found: Rescaling) -> bool:
         """Is it what all kernels for windows of 3x3 take?"""
@@ -127,33 +143,42 @@ class TapPlaces(Kernel):
         return blocks
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        kind, channels, found = conv_of(call), conv_of(call).group, _rescaling(call)
+        kind, found = conv_of(call), rescaling_if_any(call)
         outs = static(call.ins[1].shape[0])
         w = viewed(call.ins[1], constants[1]).reshape(outs, -1)  # taps
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
         bias, *values = numbers(call, constants, found, outs) if found else [np.zeros(outs, np.int32)]
         begins = (bias - zero * w.astype(np.int64).sum(1)).astype("<i4")
-        more = -channels % AT_ONCE
-        rows = np.pad(_by_result(w, channels), [(0, 0), (0, more), (0, -_taps(call) % self.step)])
-        blocks = rows.reshape(-1, AT_ONCE, self.places(call)).swapaxes(1, 2)
-        ordered = self.order(blocks.reshape(len(blocks), -1, self.step, AT_ONCE)).reshape(len(blocks), -1)
-        first = np.pad(_by_result(begins, channels), [(0, 0), (0, more)]).reshape(-1, AT_ONCE).view(np.int8)
-        packed = {1: np.concatenate([first, ordered], 1)}
+        packed = {1: self.laid_out(call, w, begins)}
         if found is None:
             return packed
         each = np.concatenate([values[-1][:1], values[0]]) if found.is_short else np.stack(values, 1)
         return {**packed, **dict.fromkeys(found.tables, each)}
 
+    def laid_out(self, call: Call, weights: np.ndarray, begins: np.ndarray) -> np.ndarray:
+        """Weights [result, tap] behind what sums begin with, as they are read."""
+        channels = conv_of(call).group
+        more = -channels % AT_ONCE
+        rows = np.pad(_by_result(weights, channels), [(0, 0), (0, more), (0, -_taps(call) % self.step)])
+        blocks = rows.reshape(-1, AT_ONCE, self.places(call)).swapaxes(1, 2)
+        ordered = self.order(blocks.reshape(len(blocks), -1, self.step, AT_ONCE)).reshape(len(blocks), -1)
+        first = np.pad(_by_result(begins, channels), [(0, 0), (0, more)]).reshape(-1, AT_ONCE).view(np.int8)
+        return np.concatenate([first, ordered], 1)
+
+    def form(self, call: Call) -> str:
+        """What the packing of weights is called."""
+        return f"taps_{self.step}x{AT_ONCE}"
+
     def packing(self, call: Call) -> Mapping[int, str]:
-        found, folded = _rescaling(call), "_less_zero" if conv_of(call).x_zero else ""
+        found, folded = rescaling_if_any(call), "_less_zero" if conv_of(call).x_zero else ""
         if found is None:
-            return {1: f"taps_{self.step}x{AT_ONCE}{folded}"}
+            return {1: f"{self.form(call)}{folded}"}
         tables = dict.fromkeys(found.tables, found.named("table_without_bias"))
-        return {1: f"taps_{self.step}x{AT_ONCE}_plus_bias{folded}", **tables}
+        return {1: f"{self.form(call)}_plus_bias{folded}", **tables}
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:
         outs, names = super().parameter_names(call)
-        found = _rescaling(call)
+        found = rescaling_if_any(call)
         for index, name in zip(found.tables if found else (), (TABLE, *IN_TABLE), strict=False):
             names[index] = name
         return outs, names
@@ -187,41 +212,48 @@ class TapPlaces(Kernel):
             "filled": self.places(call) - _taps(call),
             "moves": call.outs[0].shape[3] != 1,
             "rest": conv_of(call).group % AT_ONCE != 0,
-            "unrolled": bool(call.blocks[0]),  # has every channel of four a statement of its own?
+            "unrolled": call.blocks == (1,),  # has every channel of four a statement of its own?
         }
 
     def results(self, call: Call, results: int) -> dict[str, Any]:
         """What is made of the total of channel `o`."""
         kind, y = conv_of(call), call.outs[0]
         channel = f"({named('c')} + lane)" + (f" * {results} + result" if results > 1 else "")
-
-        def place(view: View) -> str:
-            batch, channels, row, column = (static(stride) for stride in view.strides)
-            line = f"({named('row_out')} % {view.lines})" if view.lines else "row_out"
-            counters = ["n" if y.shape[0] != 1 else "0", line, "column", "o"]
-            return index_c([batch, row, column, channels], counters)
-
         extras = zip(self.parameter_names(call)[1][kind.fixed :], call.ins[kind.fixed :], strict=True)
-        loads = [load_c(view.buffer.dtype, name, place(view)) for name, view in extras]
-        found = _rescaling(call)
+        loads = [load_c(view.buffer.dtype, name, self.place(call, view)) for name, view in extras]
+        found = rescaling_if_any(call)
         expr = kind.epilogue or operand(0, i32)
         if found is not None:
             expr = found.rest or operand(0, found.dtype)
         lines, value = to_statements(expr, ["value", *loads], local="v")
         lines = [*(self.rescaled(found) if found else ["const int32_t value = total;"]), *lines]
-        return {"channel": channel, "lines": lines, "store": store_c(y.buffer.dtype, "y", place(y), value)}
+        return {"channel": channel, "lines": lines, "store": store_c(y.buffer.dtype, "y", self.place(call, y), value)}
+
+    def place(self, call: Call, view: View, at: str = "column") -> str:
+        """Where channel `o` of a position lies."""
+        batch, channels, row, column = (static(stride) for stride in view.strides)
+        line = f"({named('row_out')} % {view.lines})" if view.lines else "row_out"
+        counters = ["n" if call.outs[0].shape[0] != 1 else "0", line, at, "o"]
+        return index_c([batch, row, column, channels], counters)
+
+    def factors(self, found: Rescaling) -> tuple[str, str, str, str]:
+        """C of where the numbers of channel `o` lie, and of those: what raises its sum, if anything does, multiplier
+        and addend."""
+        rows = len(found.tables) - 1
+        at, factor, addend = f"table + o * {rows}", f"numbers[{rows - 2}]", f"numbers[{rows - 1}]"
+        if found.is_short:
+            at, factor, addend = "table + 1 + o", "numbers[0]", "table[0]"
+        raised = f"mcc_shl_i32(1, {factor} & 31)" if found.packed else "numbers[0]" * found.is_raised
+        return at, raised, factor, addend
 
     def rescaled(self, found: Rescaling) -> list[str]:
         """C of the 8 bits that a total becomes."""
-        rows, raised = len(found.tables) - 1, "total"
-        at = "table + 1 + o" if found.is_short else f"table + o * {rows}"
-        factor, addend = (
-            ("numbers[0]", "table[0]") if found.is_short else (f"numbers[{rows - 2}]", f"numbers[{rows - 1}]")
-        )
-        if found.is_raised:
-            raised = "mcc_mul_i32(total, numbers[0])"
-        elif found.packed:
+        at, by, factor, addend = self.factors(found)
+        raised = "total"
+        if found.packed:
             raised = f"mcc_shl_i32(total, {factor} & 31)"
+        elif found.is_raised:
+            raised = f"mcc_mul_i32(total, {by})"
         scaled = f"mcc_high_sum({addend}, {raised}, {factor})"
         value = self.saturated.format(type=found.dtype, value=scaled, shift=found.shift)
         c_type = found.dtype.storage_c
@@ -256,7 +288,7 @@ class TapPlaces(Kernel):
         }
 
 
-def _rescaling(call: Call) -> Rescaling | None:
+def rescaling_if_any(call: Call) -> Rescaling | None:
     return rescaling_in(call, raised=True)
 
 
@@ -269,5 +301,7 @@ def _taps(call: Call) -> int:
     return prod(call.ins[1].type.static_shape[2:])
 
 
-def _case(name: str, kind: Conv, x: tuple[int, ...], window: tuple[int, ...], results: int = 1, **more: Any) -> Case:
+def depthwise_case(
+    name: str, kind: Conv, x: tuple[int, ...], window: tuple[int, ...], results: int = 1, **more: Any
+) -> Case:
     return rescaled_case(name, replace(kind, group=x[1]), x, (x[1] * results, 1, *window), **more)
