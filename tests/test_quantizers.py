@@ -10,10 +10,11 @@ import onnx
 import pytest
 
 from benchmarks.drawn_networks import FAMILIES, drawn
-from benchmarks.quantizers import BEHIND, Row, shown
+from benchmarks.quantizers import BEHIND, Row, networks, shown
 from mccompile.check.oracle import Oracle
 
 pytest.importorskip("onnxruntime")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "quantization.md"
 
 
 def test_each_family_answers_its_inputs_differently(tmp_path: Path) -> None:
@@ -40,3 +41,9 @@ def test_what_is_further_below_than_luck_is_counted() -> None:
     text = shown(rows)
     assert [line.split()[0] for line in text.splitlines() if line.endswith("below")] == ["far"]
     assert "3 networks, 1 more than" in text and "1 that it cannot quantize" in text
+
+
+def test_the_page_has_the_networks_of_the_tool(tmp_path: Path) -> None:
+    _, _, table = PAGE.read_text().partition("| network | onnxruntime | mccompile |\n|---|--:|--:|\n")
+    named = [line.split(" | ")[0].removeprefix("| ") for line in table.partition("\n\n")[0].splitlines()]
+    assert named == [network.name for network in networks(tmp_path, None)]
