@@ -130,11 +130,23 @@ def arrays_of(feeds: Sequence[Feed]) -> dict[str, np.ndarray]:
     return {name: np.stack([feed[name] for feed in feeds]) for name in (feeds[0] if feeds else ())}
 
 
+def _require_classes(labels: np.ndarray, classes: int) -> None:
+    beyond = np.flatnonzero((labels < 0) | (labels >= classes))
+    if beyond.size:
+        first = beyond[0]
+        why = f"the first output has {classes} scores per sample; the label of sample {first} is {labels[first]}"
+        raise BadFile(Problem("labels do not fit the model", "labels", why, f"count classes from 0 to {classes - 1}"))
+
+
 def right_answers(outputs: Sequence[np.ndarray], labels: np.ndarray) -> float:
     """The share of samples whose largest score is that of their label; `outputs` are of all runs in order."""
     scores = np.concatenate([np.atleast_1d(output) for output in outputs])
     if scores.ndim > 1:
-        scores = scores.reshape(len(scores), -1) if scores.size == len(scores) else scores.argmax(-1)
+        if scores.size == len(scores):
+            scores = scores.reshape(len(scores), -1)
+        else:
+            _require_classes(labels, scores.shape[-1])
+            scores = scores.argmax(-1)
     answers = scores.reshape(-1)
     if len(answers) > len(labels) or not len(answers):
         why = f"the first output says {len(answers)} things about {len(labels)} samples"

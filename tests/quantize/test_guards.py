@@ -47,6 +47,11 @@ def test_data_of_something_else_is_refused(
         compile(DIGITS / "digits.onnx", Options(quantize=tmp_path / "samples.npz", recipe=Recipe(equalise=False)))
 
 
+def test_labels_of_no_class_are_refused(pictures: np.ndarray, tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="has 10 scores per sample; the label of sample 3 is 10"):
+        quantized(tmp_path, image=pictures, labels=np.where(np.arange(40) == 3, 10, 9))
+
+
 def test_arrays_under_other_names_are_refused(pictures: np.ndarray, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"it has foo; the model takes image(.|\n)*image="):
         quantized(tmp_path, foo=pictures)
