@@ -19,6 +19,8 @@ from mccompile.base.dtypes import i8, i32
 from mccompile.codegen.int8.dot import FARTHEST
 from mccompile.codegen.int8.patch_conv import conv_of
 from mccompile.codegen.int8.tap_places import TapPlaces, depthwise_case, rescaling_if_any
+from mccompile.expr.ir import Expr, apply, cast, literal, operands_used
+from mccompile.expr.scalar_c import load_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target
 from mccompile.kinds.conv import Conv
 
@@ -36,6 +38,7 @@ class Cells(TapPlaces):
         return [
             *(case for case in super().cases() if case.ins[0].dtype is i8),
             depthwise_case("many_channels", replace(plain, pads=(2, 3, 2, 3)), (1, 35, 4, 6), (5, 7)),
+            _bounded(depthwise_case("bounded", plain, (1, 6, 3, 7), (3, 5))),
             depthwise_case("many_taps", plain, (1, 17, 3, 5), (9, 9), shift=8),
             depthwise_case("strided_and_dilated", apart, (1, 24, 1, 19), (1, 3)),
         ]
@@ -81,12 +84,17 @@ class Cells(TapPlaces):
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, found = conv_of(call), rescaling_if_any(call)
         vectors: dict[str, Any] = {"vectors": ""}
-        if found is not None and found.rest is None:
+        if found is not None and found.bounds is not None and _are_shared(call, found.bounds):
             at, raised, multiplier, addend = self.factors(found)
-            by = f"{raised or 1}, {multiplier}, {addend}, {found.shift}"
+            extras = zip(call.ins[kind.fixed :], self.parameter_names(call)[1][kind.fixed :], strict=True)
+            loads = ["0", *(load_c(view.buffer.dtype, name, "0") for view, name in extras)]
+            low, least = to_statements(found.bounds[0], loads, local="low")
+            high, most = to_statements(found.bounds[1], loads, local="high")
+            by = f"{raised or 1}, {multiplier}, {addend}, {found.shift}, {least}, {most}"
             to, is_raised = f"y + {self.place(call, call.outs[0], '0')}", int(bool(raised))
+            scaling = f"const mcc_helium_scaling scaling = {{{by}}};"
             vectors = {
-                "numbers": [f"const int32_t *const numbers = {at};", f"const mcc_helium_scaling scaling = {{{by}}};"],
+                "numbers": [f"const int32_t *const numbers = {at};", *low, *high, scaling],
                 "vectors": f"mcc_helium_rescale_{found.dtype}({to}, y_pixel, sums, width, &scaling, {is_raised});",
             }
         return {
@@ -113,6 +121,20 @@ class Cells(TapPlaces):
             "every": dilation // gcd(dilation, kind.strides[1]),
             "y_pixel": static(y.strides[3]),
         }
+
+
+def _bounded(case: Case) -> Case:
+    """Results lie within tighter bounds than those of their type."""
+    assert isinstance(case.kind, Conv) and case.kind.epilogue is not None
+    least = apply("max", cast(case.kind.epilogue, i32), literal(-40, i32))
+    bounded = cast(apply("min", least, literal(30, i32)), i8)
+    return replace(case, kind=replace(case.kind, epilogue=bounded))
+
+
+def _are_shared(call: Call, bounds: Sequence[Expr]) -> bool:
+    """Is what the bounds read one number for all results?"""
+    used = [call.ins[conv_of(call).fixed + number - 1] for bound in bounds for number in operands_used(bound)]
+    return all(not stride or size == 1 for view in used for size, stride in zip(view.shape, view.strides, strict=True))
 
 
 def _columns(call: Call) -> int:

@@ -50,7 +50,7 @@ class Depthwise(Depthwise3x3):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 2 * target.machine.short_mac, code=400)
+        return Cost(static(call.macs) * 1.5 * target.machine.short_mac, code=400)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])

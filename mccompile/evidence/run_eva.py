@@ -36,6 +36,7 @@ _NAMES = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"\s*(?:else )?(?:if|while|for) (\(.*)", re.S)
 _MOVED = re.compile(r"(?<![\w.>\]])(\w+) [-+]=|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
 _STRIDE = re.compile(r"[-+]= [^\W\d]")
+_FEW = re.compile(r" < [1-8]$")  # turns: to tell them apart costs little, and what they fill is known after them
 _PICKED = re.compile(r"&\w+\[(\w+)\]")
 _ROWS = re.compile(r"\s*mcc_index \w+ = begin;")
 _PASSED_ON = re.compile(r"(?<![\w.>\]])(\w+) = \w+\(\1\b")
@@ -70,7 +71,7 @@ def steers(head: str, body: str) -> bool:
     if len(parts) != 3:
         return True
     moved = {name for names in _CHANGED.findall(f"{parts[0]};{parts[2]}") for name in names if name}
-    if not parts[2].strip() or _STRIDE.search(parts[2]):
+    if not parts[2].strip() or _STRIDE.search(parts[2]) or _FEW.search(parts[1]):
         return True
     statements = [_without_subscripts(each) for each in re.split(r"[;{}]", body)]
     for _ in statements:

@@ -77,37 +77,36 @@ MCC_HELIUM_CALLED void mcc_helium_window_sums(
 #endif
 }
 
-/* ((sum * raise) * multiplier / 2^32 + addend) >> shift */
+/* ((sum * raise) * multiplier / 2^32 + addend) >> shift, within bounds that 8 bits hold */
 typedef struct mcc_helium_scaling {
     int32_t raise;
     int32_t multiplier;
     int32_t addend;
     int32_t shift;
+    int32_t low;
+    int32_t high;
 } mcc_helium_scaling;
 
 #if MCC_HELIUM_ASM
-#define MCC_HELIUM_RESCALE(T, C, STORED, NARROW)                                                                       \
+#define MCC_HELIUM_RESCALE(T, C)                                                                                       \
     MCC_HELIUM_CALLED void mcc_helium_rescale_##T(C *y, mcc_index pixel, const int32_t *sums, mcc_index count,         \
                                                   const mcc_helium_scaling *scaling, mcc_bool raised)                  \
     {                                                                                                                  \
         const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)pixel);                                    \
         const int32x4_t multiplier = vdupq_n_s32(scaling->multiplier);                                                 \
+        const int32x4_t low = vdupq_n_s32(scaling->low), high = vdupq_n_s32(scaling->high);                            \
         const int32_t raise = scaling->raise, addend = scaling->addend, shift = -scaling->shift;                       \
+        int8_t *to = (int8_t *)(void *)y;                                                                              \
         for (mcc_index left = count; left > 0; left -= 4) {                                                            \
             int32x4_t value = vldrwq_s32(sums);                                                                        \
             if (raised) value = vmulq_n_s32(value, raise);                                                             \
             value = vshlq_r_s32(vaddq_n_s32(vmulhq_s32(value, multiplier), addend), shift);                            \
-            NARROW vstrbq_scatter_offset_p_##STORED##32(y, places, value_of, vctp32q((uint32_t)left));                 \
+            value = vminq_s32(vmaxq_s32(value, low), high);                                                            \
+            vstrbq_scatter_offset_p_s32(to, places, value, vctp32q((uint32_t)left));                                   \
             sums += 4;                                                                                                 \
-            y += 4 * pixel;                                                                                            \
+            to += 4 * pixel;                                                                                           \
         }                                                                                                              \
     }
-MCC_HELIUM_RESCALE(i8, int8_t, s,
-                   const int16x8_t halves = vqmovnbq_s32(vdupq_n_s16(0), value);
-                   const int32x4_t value_of = vreinterpretq_s32_s8(vqmovnbq_s16(vdupq_n_s8(0), halves));)
-MCC_HELIUM_RESCALE(u8, uint8_t, u,
-                   const uint16x8_t halves = vqmovunbq_s32(vdupq_n_u16(0), value);
-                   const uint32x4_t value_of = vreinterpretq_u32_u8(vqmovnbq_u16(vdupq_n_u8(0), halves));)
 #else
 #define MCC_HELIUM_RESCALE(T, C)                                                                                       \
     MCC_INLINE void mcc_helium_rescale_##T(C *y, mcc_index pixel, const int32_t *sums, mcc_index count,                \
@@ -115,12 +114,13 @@ MCC_HELIUM_RESCALE(u8, uint8_t, u,
     {                                                                                                                  \
         for (mcc_index i = 0; i < count; ++i) {                                                                        \
             const int32_t sum = raised ? mcc_mul_i32(sums[i], scaling->raise) : sums[i];                               \
-            const int32_t value = mcc_high_sum(scaling->addend, sum, scaling->multiplier);                             \
-            y[i * pixel] = (C)mcc_saturate_##T(mcc_shr_i32(value, scaling->shift));                                    \
+            const int32_t scaled = mcc_high_sum(scaling->addend, sum, scaling->multiplier);                            \
+            const int32_t value = mcc_shr_i32(scaled, scaling->shift);                                                 \
+            y[i * pixel] = (C)mcc_min_i32(mcc_max_i32(value, scaling->low), scaling->high);                            \
         }                                                                                                              \
     }
+#endif
 MCC_HELIUM_RESCALE(i8, int8_t)
 MCC_HELIUM_RESCALE(u8, uint8_t)
-#endif
 
 #endif /* MCC_HELIUM_CELLS_H */

@@ -61,6 +61,20 @@ class Rescaling:
         """Has a channel two numbers of its own?"""
         return self.shared and not self.is_raised
 
+    @property
+    def bounds(self) -> tuple[Expr, Expr] | None:
+        """What the 8 bits stay within, where that is all that is left of the epilogue."""
+        if self.rest is None:
+            low, high = (0, 255) if self.dtype is u8 else (-128, 127)
+            return literal(low, i32), literal(high, i32)
+        if not isinstance(self.rest, Cast) or self.rest.dtype is not self.dtype:
+            return None
+        bounded, most = _arguments("min", self.rest.argument)
+        number, least = _arguments("max", bounded)
+        if number != cast(operand(0, self.dtype), i32) or least is None or most is None:
+            return None
+        return None if operand(0, self.dtype) in (*walk(least), *walk(most)) else (least, most)
+
     def fits(self, shifts: range, packed: bool = False) -> bool:
         """Is the shift one of these, or of those of sums that are raised? `packed`: also by what multipliers say."""
         if self.packed:
