@@ -58,7 +58,10 @@ class Dropout(Operator):
 
     def is_training(self, site: Site) -> bool:
         """May it drop anything?"""
-        return site.has(2) and not (site.is_known(2) and site.known(2, "training_mode") == [False])
+        if not site.has(2) or (site.is_known(2) and site.known(2, "training_mode") == [False]):
+            return False
+        ratio = site.fact(1).constant if site.has(1) else None
+        return ratio is None or bool(ratio.array.any())
 
     def infer(self, site: Site) -> list[Fact]:
         if site.has(2) and (site.type(2).dtype is not bool_ or site.type(2).count != 1):

@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import mccompile
 from mccompile import backend
 
 X = np.arange(1, 61, dtype=np.float32).reshape(3, 4, 5)
@@ -64,6 +65,15 @@ def test_dropout_in_training_inside_of_a_network() -> None:
     got, got_mask = run(made).run([X])
     np.testing.assert_allclose(got, want, rtol=1e-6)
     assert (got_mask == mask).all() and 0 < mask.sum() < mask.size
+
+
+def test_a_ratio_of_zero_draws_nothing() -> None:
+    nodes = [helper.make_node("Dropout", ["x", "ratio", "training"], ["y", "mask"])]
+    made = model(nodes, ["y", "mask"], ratio=np.array(0, np.float32), training=np.array(True))
+    got, mask = run(made).run([X])
+    assert (got == X).all() and mask.all()
+    steps = mccompile.compile(made).report["steps"]
+    assert "random" not in [step["op"] for step in steps]
 
 
 def test_without_a_seed_every_run_draws_others() -> None:
