@@ -119,19 +119,20 @@ def _moved(name: str, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Moved:
 
 
 def moved_weights(before: Path, after: Path, one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Steps that both sides have, and whose weights are other bytes; by their names."""
+    """Steps that both sides have, and whose weights are other bytes; by their names. What kernels or targets pack
+    otherwise is not compared."""
     files = [folder / f"{report['prefix']}.mcb" for folder, report in ((before, one), (after, other))]
-    if not all(file.is_file() for file in files):
+    if not all(file.is_file() for file in files) or one["target"] != other["target"]:
         return []
     mine, theirs = (_weights(file, report) for file, report in zip(files, (one, other), strict=True))
-    return [name for name, data in mine.items() if name in theirs and data != theirs[name]]
+    return [step for (step, kernel), data in mine.items() if theirs.get((step, kernel), data) != data]
 
 
-def _weights(file: Path, report: Mapping[str, Any]) -> dict[str, bytes]:
+def _weights(file: Path, report: Mapping[str, Any]) -> dict[tuple[str, str], bytes]:
     content = file.read_bytes()
     (begin,) = _BEGIN.unpack_from(content)
     return {
-        step["name"]: b"".join(content[begin + low : begin + high] for low, high in step["weights_ranges"])
+        (step["name"], step["kernel"]): b"".join(content[begin + low : begin + high] for low, high in ranges)
         for step in report["steps"]
-        if step.get("weights_ranges")
+        if (ranges := step.get("weights_ranges"))
     }

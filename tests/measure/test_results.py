@@ -38,6 +38,12 @@ def test_the_same_code_makes_equal_bits(tmp_path: Path) -> None:
     assert "Nothing got worse." in found.markdown()
 
 
+def test_weights_that_are_packed_otherwise_have_not_moved(tmp_path: Path) -> None:
+    before, after = dense(tmp_path / "a"), dense(tmp_path / "b", target="cortex-m4")
+    assert (before / "one.mcb").read_bytes() != (after / "one.mcb").read_bytes()
+    assert not difference(before, after).weights
+
+
 def test_moved_outputs_weights_and_answers_are_told(tmp_path: Path) -> None:
     other = WEIGHTS.copy()
     other[:, 2] = 0
