@@ -76,5 +76,6 @@ def calls(made: ModelProto) -> Counter[str]:
 def test_no_function_runs_more_often_than_the_model_is_large(build: Callable[[int], ModelProto]) -> None:
     compiled(build(FEW))  # templates and kernels are loaded once
     few, many = calls(build(FEW)), calls(build(FEW * TIMES))
-    grown = {name: (few[name], often) for name, often in many.items() if often > 2 * TIMES * few[name] + 20 * TIMES}
+    begun = 6 * FEW * TIMES  # by what long functions need and short ones do not
+    grown = {name: (few[name], often) for name, often in many.items() if often > 2 * TIMES * few[name] + begun}
     assert not grown

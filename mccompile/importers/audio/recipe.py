@@ -152,6 +152,7 @@ def recipe(style: str = "plain", mfcc: bool = False, **asked: Any) -> Recipe:
     given = {**({"coefficients": MFCC[style]} if mfcc else {}), **STYLES[style], **asked}
     first = Recipe(**given)
     raise_all(WrongUse, [_too_small(first, name) for name in ("rate", "window", "hop") if getattr(first, name) < 1])
+    raise_all(WrongUse, _negative(first))
     made = first.sized()
     if style == "tensorflow" and made.window_kind == "hann" and made.window % 2:
         made = replace(made, window_kind="hann-symmetric")  # as tf.signal.hann_window has it for odd lengths
@@ -159,16 +160,19 @@ def recipe(style: str = "plain", mfcc: bool = False, **asked: Any) -> Recipe:
     return made
 
 
-def _wrong(made: Recipe) -> list[Problem]:
+def _negative(given: Recipe) -> list[Problem]:
     found = []
-    for each in fields(made):
-        value = getattr(made, each.name)
+    for each in fields(given):
+        value = getattr(given, each.name)
         if isinstance(value, int) and value < 0:
             flag = f"--{each.name.replace('_', '-')}"
-            found.append(Problem(f"{flag} cannot be {value}", flag, "it counts from 0",
-                                 f"did you mean {flag} {each.default}?"))  # fmt: skip
-    if found:
-        return found
+            fix = f"did you mean {flag} {each.default}?"
+            found.append(Problem(f"{flag} cannot be {value}", flag, "it counts from 0", fix))
+    return found
+
+
+def _wrong(made: Recipe) -> list[Problem]:
+    found = []
     for name, allowed in KINDS.items():
         value = getattr(made, name)
         if value not in allowed:

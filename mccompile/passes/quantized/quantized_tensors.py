@@ -156,6 +156,7 @@ def rescaled(
     are exact with a certain shift, which the code contains, is a fact about values."""
     name, last = make.match.root.output.name, bounds.operands(make, target)
     few = [bits for bits in shifts if make.whole.may_use(_in_two_numbers(name, bits))] if make.whole.few_numbers else []
+    is_short = bool(shifts) and target.is_bytes
     shifts = [bits for bits in shifts if make.whole.may_use(_in_32_bits(name, bits))]
 
     def constant(values: Sequence[int], kind: type[np.generic], what: str) -> Value:
@@ -186,7 +187,7 @@ def rescaled(
             raises = [number.raised for number in short]
             raised = constant(raises, np.int32, "raise") if bits in RAISED_SHIFTS else None
             return make.node(ShortRescale(bits, target.dtype.onnx), *terms, *numbers, *last, raised)
-    if shifts and target.is_bytes and not shape and not make.whole.updatable:
+    if is_short and not shape and not make.whole.updatable:
         tried = _few_rescaled(make, terms, factors[0], constants[0], ranges[0], target, bounds)
         if tried is not None:
             return tried
