@@ -127,6 +127,21 @@ def test_the_same_is_learned_where_activations_are_computed_again(deep: Path) ->
         np.testing.assert_array_equal(weight, nets[2].weights()[name])
 
 
+def test_what_is_drawn_without_a_seed_is_not_drawn_again(deep: Path, tmp_path: Path) -> None:
+    model = onnx.load(deep)
+    next(node for node in model.graph.node if "h4" in node.input).input[0] = "kept"
+    model.graph.node.insert(8, onnx.helper.make_node("Dropout", ["h4", "ratio", "training"], ["kept"]))
+    for name, array in (("ratio", np.float32(0.4)), ("training", np.array(True))):
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    onnx.save(model, tmp_path / "dropping.onnx")
+    asked = {"loss": f"mse:h{DEEP}", "learn": "all"}
+    nets = [mccompile.train(tmp_path / "dropping.onnx", **asked, recompute=factor) for factor in (1.0, 2.0)]
+    assert nets[0].report["arena_bytes"] > nets[1].report["arena_bytes"]
+    batch = [np.random.default_rng(seed).standard_normal((64, 8)).astype(np.float32) for seed in (3, 4)]
+    for _ in range(3):
+        assert len({net.step(*batch, rate=0.1) for net in nets}) == 1
+
+
 def test_a_budget_leads_to_activations_that_are_computed_again(deep: Path, tmp_path: Path) -> None:
     words = ["train", str(deep), "--loss", f"mse:h{DEEP}", "--learn", "all", "-o", str(tmp_path / "out")]
     assert run([*words, "--budget", "ram=15000", "--without", "recompute_activations"]) == 1

@@ -93,7 +93,7 @@ def line_of(program: Program, context: Context) -> Line:
 
 def _step(number: int, item: Item, numbers: Mapping[Buffer, int], alone: set[Buffer], context: Context) -> Step:
     read = tuple(numbers[b] for b in dict.fromkeys(v.buffer for v in _read(item) if v.buffer in numbers))
-    written = tuple(numbers[b] for b in dict.fromkeys(v.buffer for v in _written(item)))
+    written = tuple(numbers[b] for b in dict.fromkeys(v.buffer for v in _written(item) if v.buffer in numbers))
     if not isinstance(item, Call):
         return Step(number, read, written)
     kernel, again, over = context.registry[item.kernel], None, tuple[int, ...]()
