@@ -75,6 +75,13 @@ class Depthwise(Depthwise3x3):
         by_rows = 1 if call.rows is None else 1.9  # rows are laid out once for every result that needs them
         return Cost(static(call.macs) * by_rows * 2 * target.machine.short_mac, code=500)
 
+    def units(self, call: Call) -> Sequence[int]:
+        """Groups of four channels; the last one has those that fill no group."""
+        if call.rows is not None:
+            return super().units(call)
+        groups = static(call.ins[0].shape[1]) // 4
+        return (*(1,) * (groups - 1), 1 + _again(call))
+
     def indexed(self, call: Call) -> frozenset[int] | None:
         return frozenset() if is_indexed(call) else None
 
@@ -113,6 +120,7 @@ class Depthwise(Depthwise3x3):
             "stride": stride,
             "again": _again(call),
             "by_rows": by_rows,
+            "shared": call.workers > 1 and not by_rows,
             "x_line": "(row % x_lines)" if x_ring else "row",
             "x_next": "((row + 1) % x_lines)" if x_ring else "(row + 1)",
             "row_out": row,

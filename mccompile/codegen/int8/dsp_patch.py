@@ -127,6 +127,14 @@ class DspPatch(PatchConv):
             return cost_of_indices(found, count * (1 if call.rows is None else static(call.outs[0].shape[2])), target)
         return replace(found, blob=count) if self.wide else found
 
+    def units(self, call: Call) -> Sequence[int]:
+        """Groups of positions in one picture; the last one has those that fill no group."""
+        if call.rows is not None or call.outs[0].shape[0] != 1:
+            return super().units(call)
+        lanes, small = call.blocks
+        groups, rest = divmod(self.points(call), lanes)
+        return (*(lanes,) * (groups - 1), lanes + (2 if rest == 1 and not small else lanes if rest else 0))
+
     def lanes(self, call: Call) -> int:
         """Positions at once, in this call."""
         return self.at_once if self.points(call) >= 4 and static(call.ins[1].shape[0]) % 2 == 0 else 1
@@ -184,6 +192,7 @@ class DspPatch(PatchConv):
             # windows inside of the image have code of their own
             "inside": lanes == 4 and not small and not by_rows,
             "several": x.shape[0] != 1,
+            "shared": call.workers > 1 and not by_rows,
             "one_more": count % 4 == 1 and not small,
             "again": lanes == 4 and (count % 4 > 1 or bool(small)),
             "whole": outs % 4 == 0 and not small,
