@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, numpy_helper
 
 from ..base.dtypes import DType, bool_, i64
 from ..base.structures import Items, Maybe, Room, Slots, Structure, leaves
@@ -79,7 +79,8 @@ class _Loop:
         name = self.graph.output[0].name
         while name in made and made[name].op_type == "Identity":
             name = made[name].input[0]
-        return bool(name == self.graph.input[1].name)
+        always = next((tensor for tensor in self.graph.initializer if tensor.name == name), None)
+        return name == self.graph.input[1].name or (always is not None and bool(numpy_helper.to_array(always).all()))
 
     # -- unrolled trips
 

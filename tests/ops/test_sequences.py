@@ -208,6 +208,29 @@ def test_a_loop_over_a_list_is_written_out() -> None:
     agrees(text, {"s": [floats(2), floats(5)], "t": [floats(2), floats(1)]})
 
 
+def test_pieces_of_a_loop_that_ends_by_its_own_counter_have_known_sizes() -> None:
+    """torch writes EmbeddingBag so: without trip count, and what is joined has to have the rows of `x`."""
+    text = """g (float[6, 2] x, float[3, 2] y) => (float[3, 2] z)
+        <int64 first = {0}, int64 bags = {3}, int64[4] starts = {0, 1, 4, 6}, bool go = {1}, int64[1] zero = {0}> {
+        none = SequenceEmpty()
+        last, parts = Loop (, go, first, none) <body = b (int64 i, bool c, int64 n, seq(float[1, 2]) s)
+            => (bool on, int64 next, seq(float[1, 2]) t) <int64 one = {1}> {
+            next = Add(n, one)
+            from = Gather(starts, n)
+            to = Gather(starts, next)
+            from1 = Unsqueeze(from, zero)
+            to1 = Unsqueeze(to, zero)
+            rows = Slice(x, from1, to1, zero)
+            mean = ReduceMean<axes = [0], keepdims = 1>(rows)
+            t = SequenceInsert(s, mean)
+            on = Less(next, bags)
+        }>
+        all = ConcatFromSequence<axis = 0>(parts)
+        z = Add(all, y)
+    }"""
+    agrees(text, {"x": floats(6, 2), "y": floats(3, 2)})
+
+
 def test_branches_give_sequences_of_different_form() -> None:
     text = """g (float[2] a, float[3] b, bool c, int64 p) => (float[n] y, int64 n) {
         s = If (c) <then_branch = t () => (seq(float[n]) u) { u = SequenceConstruct(a, b, a) },
