@@ -16,6 +16,7 @@ class Rotary:
 
     frequencies: np.ndarray  # float32: radians per token
     factor: float = 1.0  # of cosines and sines
+    longest: int = 0  # tokens of a text for which this holds; 0: of any
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from onnx import ModelProto
 
 from ...base.errors import Problem, WrongUse
 from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
-from .config import Config, damaged, rotary, unsupported
+from .config import Config, damaged, unsupported
 from .description import Decoder, Layer, Rotary
+from .rotary import rotary
 from .weights import Weight
 
 LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
@@ -70,19 +71,30 @@ def described(
     decoder = family.describe(config)
     if decoder.heads % decoder.groups:
         raise damaged(f"{decoder.heads} heads of queries do not share {decoder.groups} of keys and values")
-    if decoder.learned:
-        check_positions(decoder.context, dims)
+    decoder = _within(decoder, dims)
     found = Found(family, decoder, tensors, gguf)
     model = decoder_model(found.decoder, found.find, name)
     found.stop_if_any_is_left()
     return model
 
 
-def check_positions(context: int, dims: Mapping[str, tuple[int, int]]) -> None:
+def _within(decoder: Decoder, dims: Mapping[str, tuple[int, int]]) -> Decoder:
+    """With the context for which its positions hold."""
+    if decoder.learned:
+        check_positions(decoder.context, dims)
+    ends = [layer.rotary.longest for layer in decoder.layers if layer.rotary and layer.rotary.longest]
+    context = min([decoder.context, *ends])
+    if ends:
+        check_positions(context, dims, f"its rotary embeddings change behind {context} tokens, which is not supported")
+    return replace(decoder, context=context)
+
+
+def check_positions(context: int, dims: Mapping[str, tuple[int, int]], limit: str = "") -> None:
     """No token stands behind the table of positions."""
+    limit = limit or f"it has a table of {context} positions"
     past, tokens = dims.get(PAST, most_sizes(context)[PAST])[1], dims.get(TOKENS, most_sizes(context)[TOKENS])[1]
     if past + tokens > context:
-        why = f"it has a table of {context} positions, and {past} tokens with {tokens} new ones are {past + tokens}"
+        why = f"{limit}, and {past} tokens with {tokens} new ones are {past + tokens}"
         tokens = max(1, min(tokens, context - 1))
         fix = f"use --dim {PAST}=0..{context - tokens},{TOKENS}=1..{tokens}"
         raise WrongUse(Problem("there are no positions for so many tokens", f"--dim {PAST}", why, fix))

@@ -96,7 +96,7 @@ def test_gpt2_has_one_transposed_matrix_of_queries_keys_and_values(tmp_path: Pat
     ("change", "error", "words"),
     [
         ({"model_type": "bert"}, UnsupportedModel, r"'bert'; what is known: .*llama"),
-        ({"rope_scaling": {"rope_type": "yarn"}}, UnsupportedModel, "'yarn'"),
+        ({"rope_scaling": {"rope_type": "spiral"}}, UnsupportedModel, "'spiral'; what is known: .*yarn"),
         ({"quantization_config": {"quant_method": "gptq"}}, UnsupportedModel, "quantized by gptq"),
         ({"num_hidden_layers": 1}, UnsupportedModel, "weights that its family does not have: model.layers.1"),
         ({"num_hidden_layers": 3}, BadFile, "there is no tensor model.layers.2"),

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..config import Config, rotary, unsupported
+from ..config import Config, unsupported
 from ..description import Decoder, Layer
 from ..family import LLAMA_NAMES, Family, llama_like
+from ..rotary import rotary
 
 NAMES = {
     **LLAMA_NAMES,

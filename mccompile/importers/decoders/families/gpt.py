@@ -58,8 +58,10 @@ def _gpt2(config: Config) -> Decoder:
 
 
 def _neox(config: Config) -> Decoder:
+    made = llama_like(config)
     made = replace(
-        llama_like(config),
+        made,
+        groups=made.heads,
         rms=False,
         gated=False,
         epsilon=config.real("layer_norm_eps", 1e-5),
