@@ -31,14 +31,16 @@ class Contestant:
     narrow: bool = False  # are there tensors of 8 bits, or 16-bit floats?
 
 
-def peers_of(
-    model: Path, inputs: Inputs, folder: Path, wanted: Sequence[str], threads: int = 1
-) -> list[Contestant]:
+def peers_of(model: Path, inputs: Inputs, folder: Path, wanted: Sequence[str], threads: int = 1) -> list[Contestant]:
     """Those of the wanted that are installed and can run the model, ready to run; what they have to write goes to
     `folder`."""
-    installed = [name for name in wanted if importlib.util.find_spec(name) is not None]
-    found = [PEERS[name](model, inputs, folder, threads) for name in installed]
+    found = [PEERS[name](model, inputs, folder, threads) for name in wanted if name not in missing(wanted)]
     return [peer for peer in found if peer is not None]
+
+
+def missing(wanted: Sequence[str]) -> list[str]:
+    """Those of the wanted that are not installed."""
+    return [name for name in wanted if importlib.util.find_spec(name) is None]
 
 
 def _onnxruntime(model: Path, inputs: Inputs, folder: Path, threads: int) -> Contestant | None:

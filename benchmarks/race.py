@@ -25,7 +25,7 @@ import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from benchmarks.networks import ours_of
-from benchmarks.peers import peers_of
+from benchmarks.peers import missing, peers_of
 from mccompile.base.errors import UnsupportedModel
 
 SLOW = 1.2
@@ -71,6 +71,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--peers", nargs="+", default=["onnxruntime", "openvino"])
     given = parser.parse_args()
+    for name in missing(given.peers):
+        print(f"{name} is not installed (pip install {name}): cases are raced against the others alone", flush=True)
     ended, draws = time.monotonic() + given.seconds, random.Random(given.seed)
     ratios = []
     while time.monotonic() < ended:

@@ -19,6 +19,7 @@ from benchmarks.race import (
     UNARY,
     Case,
     drawn,
+    main,
     model,
     smaller,
 )
@@ -36,6 +37,15 @@ def test_drawn_cases_are_models_and_meet_every_operator() -> None:
 def test_the_same_seed_draws_the_same() -> None:
     first, second = random.Random(7), random.Random(7)
     assert [drawn(first) for _ in range(9)] == [drawn(second) for _ in range(9)]
+
+
+def test_peers_that_are_not_installed_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["race", "--seconds", "0", "--peers", "onnxruntime", "no_such_peer"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "no_such_peer is not installed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("behind", ["", "Relu"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import product, upper
@@ -13,8 +12,6 @@ from mccompile.codegen.lanes import lanes_refusal
 from mccompile.codegen.loops import index_c, magnitude, nest, size_name
 from mccompile.codegen.rows import row_by_row
 from mccompile.codegen.sums import levels
-from mccompile.codegen.tiles import Range
-from mccompile.expr.code import Code
 from mccompile.expr.ir import Expr, Index, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -31,8 +28,6 @@ from mccompile.kernels.api import (
     supports_types,
 )
 from mccompile.kinds.reduce import Reduce
-
-WIDEST = 64  # bytes of a vector
 
 
 def _has_index(expr: Expr | None) -> bool:
@@ -75,8 +70,6 @@ class StridedLoops(Kernel):
             Case("every", Reduce((0,), "and", bool_, operand(0, bool_)), (bits,), (TensorType(bool_, (1, 6)),)),
             Case("bytes", Reduce((0,), "max", u8, operand(0, u8)), (TensorType(u8, (5, 3)),), (TensorType(u8, (1, 3)),),
                  ranges={0: (0, 255)}),
-            Case("rows_of_bytes", Reduce((1,), "max", u8, operand(0, u8)), (TensorType(u8, (3, 77)),),
-                 (TensorType(u8, (3, 1)),), ranges={0: (0, 255)}),
         ]  # fmt: skip
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -89,7 +82,6 @@ class StridedLoops(Kernel):
             alias={(0, i): 0 for i in extras if elementwise_alias(call, i)},
             symbols=True,
             rows=frozenset() if _is_indexed(call) else rows,
-            blocks=(8 * WIDEST // call.ins[0].buffer.dtype.bits,) if self.vectorizes(call, target) else (),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -132,18 +124,11 @@ class StridedLoops(Kernel):
         joined = apply(kind.combine, operand(0, kind.accumulator), operand(1, kind.accumulator))
         epilogue = kind.epilogue or operand(0, kind.accumulator)
         after, result = to_statements(epilogue, ["a0", *loads[kind.operands :]], positions, "u")
-        # Compilers make vectors of a loop only if it has no remainder, unless they may write the loop twice.
-        count = inner.loops[-1].extent if call.blocks else 0
-        whole = count // call.blocks[0] * call.blocks[0] if call.blocks else 0
-        rest = Range(sums[-1].counter, count, begin=str(whole), end=str(count)) if 0 < whole < count else None
-        if rest is not None:
-            sums[-1] = replace(sums[-1], end=Code(str(whole)))
         return {
             "outer": outer.loops,
             "by_rows": call.rows is not None,
             "pointers": by_rows.pointers,
             "levels": sums,
-            "rest": rest,
             "type": kind.accumulator.compute_c,
             "identity": literal_c(kind.identity(), kind.accumulator),
             "lines": lines,

@@ -17,8 +17,8 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32, i32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
-from mccompile.codegen.loops import Loop, Nest, index_c, magnitude, nest
-from mccompile.codegen.sums import Level, levels
+from mccompile.codegen.loops import Loop, Nest, index_c
+from mccompile.codegen.sums import Level, levels, reduced_nests
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import fmas_of, loads_of, operations, traffic
 from mccompile.codegen.vector.vector_groups import Groups
@@ -116,7 +116,7 @@ class StridedLanes(Kernel):
         elif kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue)):
             return No("positions are not known in vectors")
         alias = {(0, i): 0 for i in range(kind.operands, len(call.ins)) if elementwise_alias(call, i)}
-        outer, inner = _nests(call)
+        outer, inner = reduced_nests(call)
         lanes = best_lanes(outer.loops[chosen].extent, target) if chosen != ALONG else lanes_of(target)
         while chosen == ALONG and lanes > inner.loops[-1].extent:
             lanes //= 2
@@ -157,7 +157,7 @@ class _Printer:
         self.call, self.kind = call, call.of(Reduce)
         self.lanes, self.chosen, self.passes = call.blocks
         (self.y,), self.names = names
-        self.outer, self.inner = _nests(call)
+        self.outer, self.inner = reduced_nests(call)
         self.of, self.along = f"f32x{self.lanes}", self.chosen == ALONG
         self.around = [number for number in range(len(self.outer.loops)) if number != self.chosen]
         self.row = self.inner.loops[-1] if self.along else self.outer.loops[self.chosen]
@@ -362,20 +362,10 @@ class _Printer:
         return [f"const float total = {value};", *made, store]
 
 
-def _nests(call: Call) -> tuple[Nest, Nest]:
-    """Loops over results, of result and all operands, and over the elements of one, in the order in which they lie."""
-    kind, x, y = call.of(Reduce), call.ins[0], call.outs[0]
-    inside = sorted(kind.axes, key=lambda axis: (-magnitude(x.strides[axis]), axis))
-    kept = [axis for axis in range(len(y.shape)) if axis not in kind.axes]
-    outer = nest([y.shape[axis] for axis in kept], [view.permuted(kept) for view in (y, *call.ins)])
-    full = [view.permuted(inside) for view in call.ins[: kind.operands]]
-    return outer, nest([x.shape[axis] for axis in inside], full, prefix="r")
-
-
 def _lane_loop(call: Call) -> int | None:
     """Which loop over results lanes lie along, or ALONG; None where elements lie side by side along none that is long
     enough."""
-    outer, inner = _nests(call)
+    outer, inner = reduced_nests(call)
     full = range(1, 1 + call.of(Reduce).operands)
     for number in reversed(range(len(outer.loops))):
         if outer.loops[number].extent >= SHORTEST and all(outer.strides[view][number] in (0, 1) for view in full):

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..expr.code import Code
-from ..program.ir import View
+from ..kinds.reduce import Reduce
+from ..program.ir import Call, View
 from .loops import Loop, Nest, magnitude, nest
 
 BLOCK = 128
@@ -47,6 +48,17 @@ def grouped(
         for part, prefix in ((kept, "i"), (inside, "r"))
     )
     return (*kept, *inside), outer, inner
+
+
+def reduced_nests(call: Call) -> tuple[Nest, Nest]:
+    """Loops over the results of a reduction, of result and all operands, and over the elements of one, of the operands
+    that are combined, in the order in which they lie."""
+    kind, x, y = call.of(Reduce), call.ins[0], call.outs[0]
+    inside = sorted(kind.axes, key=lambda axis: (-magnitude(x.strides[axis]), axis))
+    kept = [axis for axis in range(len(y.shape)) if axis not in kind.axes]
+    outer = nest([y.shape[axis] for axis in kept], [view.permuted(kept) for view in (y, *call.ins)])
+    full = [view.permuted(inside) for view in call.ins[: kind.operands]]
+    return outer, nest([x.shape[axis] for axis in inside], full, prefix="r")
 
 
 def levels(loops: Sequence[Loop], blocked: bool, passes: int = 0) -> list[Level]:

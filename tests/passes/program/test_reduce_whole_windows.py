@@ -62,5 +62,27 @@ def test_integers_are_combined_in_lanes(axis: int, kind: str) -> None:
     np.testing.assert_array_equal(build(package, options.resolved_target()).run({"x": x})["y"], x.sum(axis, np.int32))
 
 
+def test_sums_of_bytes_in_planes_are_one_reduction() -> None:
+    """Not a copy with channels last, and a pool of that."""
+    shape = (2, 32, 14, 15)
+    scales = [helper.make_tensor("s", TensorProto.FLOAT, [], [0.5]), helper.make_tensor("z", TensorProto.INT8, [], [3])]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["real"]),
+        helper.make_node("GlobalAveragePool", ["real"], ["mean"]),
+        helper.make_node("QuantizeLinear", ["mean", "s", "z"], ["y"]),
+    ]
+    ends = [helper.make_tensor_value_info(n, TensorProto.INT8, s) for n, s in (("x", shape), ("y", (*shape[:2], 1, 1)))]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], scales)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    options = Options(target="native", prefer=Prefer.TIME)
+    if "vec" not in options.resolved_target().isas:
+        pytest.skip("this machine has no vectors")
+    package = compile_graph(load_proto(model, Path()), options, "mean")
+    assert kernels(package) == ["reduce"] and not package.plan.portable
+    x = np.random.default_rng(0).integers(-128, 128, shape).astype(np.int8)
+    y = build(package, options.resolved_target()).run({"x": x})["y"]
+    assert np.abs(y - x.mean((2, 3), keepdims=True)).max() <= 0.51
+
+
 def test_pools_stay_where_pictures_come_row_by_row() -> None:
     assert kernels(compiled("GlobalAveragePool", "cortex-m4")) == ["pool"]
