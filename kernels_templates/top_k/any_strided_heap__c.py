@@ -1,9 +1,7 @@
 """top_k in portable C: a heap of the k best so far in the results themselves, worst on top, sorted at the end; few are
 a sorted list.
 
-Where the compiler makes vectors of loops over lanes, blocks of x in which nothing is better are passed over at once;
-few along an axis whose elements lie whole pages apart, so that caches do not hold a row of them, are found for
-neighbours side by side, in lists that keep their order without branches.
+Where the compiler makes vectors of loops over lanes, blocks of x in which nothing is better are passed over at once.
 """
 
 from __future__ import annotations
@@ -14,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dims import bounds, static, upper
+from mccompile.base.dims import bounds, upper
 from mccompile.base.dtypes import DType, f16, f32, i8, i64
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.lanes import LEAST, lanes_refusal
+from mccompile.codegen.lanes import lanes_refusal
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.expr.scalar_c import load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
 from mccompile.kinds.top_k import TopK
 
 BLOCK = 32  # elements that are compared at once
-PAGE = 4096  # bytes, after which caches begin anew with their sets
 FEW = 16  # where shifting a list is quicker than a heap
 
 
@@ -39,7 +36,6 @@ class TopKHeap(Kernel):
             outs = (TensorType(dtype, found), TensorType(i64, found))
             return Case(name, TopK(axis, k, largest), (TensorType(dtype, shape),), outs, **options)
 
-        lost = _with_nan((1024, 200)).T[80:140].copy()
         return [
             case("largest", f32, (3, 50), 1, 7, True),
             case("smallest", f32, (3, 50), 1, 7, False),
@@ -48,11 +44,6 @@ class TopKHeap(Kernel):
             case("first_axis", f16, (9, 4), 0, 4, False, permute={0: (1, 0)}),
             case("single", i64, (1,), 0, 1, True),
             case("many", f32, (2, 301), 1, 19, True),
-            case("beside", f32, (2, 23, 1024), 1, 5, True),
-            case("beside_smallest", i8, (40, 4096), 0, 16, False),
-            case("beside_one", i64, (9, 512), 0, 1, True),
-            case("beside_with_nan", f32, (60, 1024), 0, 4, True, values={0: lost}),
-            case("beside_with_nan_smallest", f32, (60, 1024), 0, 9, False, values={0: lost}),
             case("long", f32, (2, 301), 1, 5, True),
             case("long_smallest", f32, (2, 320), 1, 3, False),
             case("long_one", i8, (3, 160), 1, 1, True),
@@ -65,20 +56,17 @@ class TopKHeap(Kernel):
             reason = "nothing is asked for"
         if reason:
             return No(reason)
-        beside = _beside(call, target)
-        return Needs(blocks=(BLOCK if _has_blocks(call, target) else 0, *([] if beside is None else [beside])))
+        return Needs(blocks=(BLOCK if _has_blocks(call, target) else 0,))
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.ins[0].type.count) * 5 * target.machine.element, code=400)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_lanes.h"} if any(call.blocks) or len(call.blocks) > 1 else ())
+        return frozenset({"mcc_lanes.h"} if any(call.blocks) else ())
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, dtype = call.of(TopK), call.ins[0], call.ins[0].buffer.dtype
         axis = kind.axis
-        if len(call.blocks) > 1:
-            return self.beside(call, call.blocks[1])
         steps = [view.strides[axis] for view in (*call.outs, x)]
         lines = [_without(view, axis) for view in (*call.outs, x)]
         loops = nest(lines[0].shape, lines)
@@ -101,7 +89,6 @@ class TopKHeap(Kernel):
             "loops": loops.loops,
             "n": x.shape[axis],
             "k": kind.k,
-            "lanes": 0,
             "maybe_none": bounds(kind.k)[0] <= 0,
             "type": dtype.compute_c,
             "get": get,
@@ -112,57 +99,19 @@ class TopKHeap(Kernel):
             "skips": call.blocks[0],
         }
 
-    def beside(self, call: Call, lane: int) -> Mapping[str, Any]:
-        """For neighbours along another axis."""
-        kind, x, dtype = call.of(TopK), call.ins[0], call.ins[0].buffer.dtype
-        views = (*call.outs, x)
-        lines = [_without(_without(view, kind.axis), lane) for view in views]
-        loops = nest(lines[0].shape, lines)
-
-        def at(which: int, position: str) -> str:
-            strides = (*loops.strides[which], views[which].strides[kind.axis], 1)
-            return index_c(strides, [*(loop.counter for loop in loops.loops), position, "(begin + lane)"])
-
-        return {
-            "loops": loops.loops,
-            "n": x.shape[kind.axis],
-            "k": kind.k,
-            "type": dtype.compute_c,
-            "width": x.shape[lane],
-            "lanes": LEAST,
-            "maybe_none": False,
-            "value": load_c(dtype, "x", at(2, "next")),
-            "stores": [
-                store_c(dtype, "y0", at(0, "place"), f"best[place * {LEAST} + lane]"),
-                store_c(i64, "y1", at(1, "place"), f"found[place * {LEAST} + lane]"),
-            ],
-            "ahead": _ahead(call, "|", "&"),
-        }
-
     def label(self, call: Call) -> str:
         return f"top_{size_name(call.of(TopK).k)}"
 
 
-def _ahead(call: Call, either: str = "||", both: str = "&&") -> Callable[[str, str], str]:
+def _ahead(call: Call) -> Callable[[str, str], str]:
     """C of two values: is the first one better?"""
     of_floats, largest = call.ins[0].buffer.dtype.is_float, call.of(TopK).largest
 
     def ahead(a: str, b: str) -> str:
         better, (whole, lost) = f"{a} {'>' if largest else '<'} {b}", (b, a) if largest else (a, b)
-        return f"({better}) {either} (({lost} != {lost}) {both} ({whole} == {whole}))" if of_floats else better
+        return f"({better}) || (({lost} != {lost}) && ({whole} == {whole}))" if of_floats else better
 
     return ahead
-
-
-def _beside(call: Call, target: Target) -> int | None:
-    """The axis along which neighbours lie side by side, for vectors that the compiler makes of few for each."""
-    x, axis, k = call.ins[0], call.of(TopK).axis, call.of(TopK).k
-    if not isinstance(k, int) or not 0 < k <= FEW or static_views(call) or lanes_refusal(target, (), [x.buffer.dtype]):
-        return None
-    if static(x.strides[axis]) * x.buffer.dtype.bits // 8 % PAGE:
-        return None
-    lanes = (a for a in range(len(x.shape)) if all(view.strides[a] == 1 for view in (*call.outs, x)))
-    return next((a for a in lanes if a != axis and static(x.shape[a]) >= LEAST), None)
 
 
 def _has_blocks(call: Call, target: Target) -> bool:
