@@ -48,9 +48,9 @@ def _read(folder: Path, reading: Reading) -> ModelProto:
 def _family(config: Config) -> Family:
     kind = config.text("model_type")
     for family in FAMILIES:
-        if kind in family.types:
+        if kind in family.types and family.applies(config):
             return family
-    known = ", ".join(sorted(kind for family in FAMILIES for kind in family.types))
+    known = ", ".join(sorted({kind for family in FAMILIES for kind in family.types}))
     raise unsupported(f"model_type is {kind[:60]!r}; what is known: {known}")
 
 

@@ -49,6 +49,7 @@ class _Writer:
         if d.learned:
             places = nodes.floats(self.need("positions", (d.context, d.width)))
             x = nodes.op("Add", x, nodes.op("Gather", places, self.own))
+        x = self.norm(x, "embed_norm")
         for number, layer in enumerate(d.layers):
             x = self.layer(x, number, layer)
         x = nodes.op("Gather", x, nodes.ints(-1), axis=1)  # only behind the last token
@@ -96,9 +97,10 @@ class _Writer:
         d, nodes = self.decoder, self.nodes
         shape = (width or d.width,)
         weight = self.find(role, shape, number)
-        if weight is None:
+        if weight is None and not (d.plain_norms and role in ("attn_norm", "mlp_norm", "final_norm")):
             return x
-        scale = nodes.floats(weight)
+        ones = nodes.once(("ones", shape), lambda: nodes.constant(np.ones(shape, np.float32)))
+        scale = ones if weight is None else nodes.floats(weight)
         if d.rms:
             return nodes.op("RMSNormalization", x, scale, axis=-1, epsilon=d.epsilon)
         bias = self.find(f"{role}.bias", shape, number)
@@ -117,7 +119,9 @@ class _Writer:
             key, value = (nodes.op("Unsqueeze", each, nodes.ints(2)) for each in (key, value))
         turned = [0, 1, 3, 2] if d.groups == d.heads else [0, 1, 2, 4, 3]
         scores = nodes.op("MatMul", query, nodes.op("Transpose", key, perm=turned))
-        scores = nodes.op("Mul", scores, nodes.number(d.score_factor or d.head**-0.5))
+        scores = nodes.op("Mul", scores, nodes.number((d.score_factor or d.head**-0.5) * layer.score_factor))
+        if d.slopes is not None:
+            scores = nodes.op("Add", scores, self.distances(d.slopes))
         if d.score_cap:
             scores = self.capped(scores, d.score_cap)
         scores = nodes.op("Where", self.seen(layer.window), scores, nodes.number(-np.inf))
@@ -132,10 +136,23 @@ class _Writer:
         d = self.decoder
         made = self.linear(x, role, number, heads * d.head, d.width)
         if d.wide_norms:
-            made = self.heads(self.norm(made, f"{role}_norm", number, heads * d.head))
-        else:
-            made = self.norm(self.heads(made), f"{role}_norm", number, d.head)
-        return made if rotary is None else self.rotated(made, rotary)
+            made = self.norm(made, f"{role}_norm", number, heads * d.head)
+        made = self.heads(made)
+        if not (d.wide_norms or d.late_norms):
+            made = self.head_norm(made, role, number, heads)
+        made = made if rotary is None else self.rotated(made, rotary)
+        return self.norm(made, f"{role}_norm", number, d.head) if d.late_norms else made
+
+    def head_norm(self, x: str, role: str, number: int, heads: int) -> str:
+        d, nodes = self.decoder, self.nodes
+        if not d.norms_by_head:
+            return self.norm(x, f"{role}_norm", number, d.head)
+        weight = self.find(f"{role}_norm", (heads * d.head,), number)
+        if weight is None:
+            return x
+        ones = nodes.once(("ones", d.head), lambda: nodes.constant(np.ones(d.head, np.float32)))
+        made = nodes.op("LayerNormalization", x, ones, axis=-1, epsilon=d.epsilon)
+        return nodes.op("Mul", made, nodes.op("Reshape", nodes.floats(weight), nodes.ints(heads, 1, d.head)))
 
     def heads(self, x: str) -> str:
         return self.nodes.op("Transpose", self.nodes.op("Reshape", x, self.cut_heads), perm=[0, 2, 1, 3])
@@ -161,6 +178,17 @@ class _Writer:
                 made = [nodes.op("Mul", each, nodes.number(rotary.factor)) for each in made]
             self.turns[id(rotary)] = made[0], made[1]
         return self.turns[id(rotary)]
+
+    def distances(self, slopes: np.ndarray) -> str:
+        """What is added to the scores of all tokens, by head: [..., 1, all]."""
+        d, nodes = self.decoder, self.nodes
+        shape = (d.heads, 1, 1) if d.groups == d.heads else (d.groups, d.heads // d.groups, 1, 1)
+
+        def make() -> str:
+            places = nodes.op("Cast", self.all, to=TensorProto.FLOAT)
+            return nodes.op("Mul", nodes.constant(np.asarray(slopes, np.float32).reshape(shape)), places)
+
+        return nodes.once("distances", make)
 
     def seen(self, window: int) -> str:
         """Which tokens each new one looks at: [new, all]."""

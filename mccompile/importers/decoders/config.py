@@ -85,6 +85,15 @@ class Config:
             raise damaged(f"{name} is no list of {count} words")
         return tuple(found)
 
+    def called(self, **names: str) -> Config:
+        """With values under other names too: hidden_size="n_embd"."""
+        found = {name: self.values[own] for name, own in names.items() if self.has(own)}
+        return Config({**self.values, **found})
+
+    def filled(self, **values: object) -> Config:
+        """With these values where the file has none."""
+        return Config({**self.values, **{name: value for name, value in values.items() if not self.has(name)}})
+
     def reals(self, name: str, count: int) -> np.ndarray:
         found = self.values.get(name)
         if not isinstance(found, list) or len(found) != count:

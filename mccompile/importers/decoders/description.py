@@ -23,6 +23,7 @@ class Rotary:
 class Layer:
     window: int = 0  # how many tokens attention looks back to, its own among them; 0: all
     rotary: Rotary | None = None
+    score_factor: float = 1.0  # beside that of all layers
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ class Decoder:
     residual_factor: float = 1.0
     logit_factor: float = 1.0
     wide_norms: bool = False  # q_norm and k_norm go over all heads
+    norms_by_head: bool = False  # q_norm and k_norm go over a head, and each head has its own weights
+    late_norms: bool = False  # q_norm and k_norm come behind the rotary embedding
+    plain_norms: bool = False  # those of the width have no weights
+    unused_positions: int = 0  # rows in front of the table of positions
+    slopes: np.ndarray | None = None  # by head: what is added to scores for each position of a key (ALiBi)
 
 
 ACTIVATIONS = {  # how files call them

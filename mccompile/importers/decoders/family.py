@@ -37,6 +37,7 @@ LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
 }
 _PRODUCTS = ("qkv", "q", "k", "v", "o", "gate_up", "gate", "up", "down")
 _NORMS = ("attn_norm", "mlp_norm", "attn_post_norm", "mlp_post_norm", "final_norm", "q_norm", "k_norm")
+_LAYER_NORMS = ("attn_norm", "mlp_norm", "attn_post_norm", "mlp_post_norm", "final_norm")
 _SILENT = r"(.*\.)?(rotary_emb\.inv_freq|attn\.(masked_)?bias|attention\.(masked_)?bias|rope_freqs\.weight)"
 
 
@@ -47,13 +48,25 @@ def thirds(decoder: Decoder) -> dict[str, np.ndarray]:
     return dict(zip("qkv", cuts, strict=True))
 
 
+def by_groups(decoder: Decoder) -> dict[str, np.ndarray]:
+    """Rows of one matrix: of each group its queries, a key and a value."""
+    if not decoder.groups or decoder.heads % decoder.groups:
+        raise damaged(f"{decoder.heads} heads of queries do not share {decoder.groups} of keys and values")
+    each = decoder.heads // decoder.groups
+    rows = np.arange((each + 2) * decoder.groups * decoder.head).reshape(decoder.groups, each + 2, decoder.head)
+    cuts = {"q": rows[:, :each], "k": rows[:, each], "v": rows[:, each + 1]}
+    return {role: cut.reshape(-1) for role, cut in cuts.items()}
+
+
 @dataclass(frozen=True)
 class Family:
     types: tuple[str, ...]  # model_type of config.json
     describe: Callable[[Config], Decoder]
     names: Mapping[str, str] = field(default_factory=lambda: LLAMA_NAMES)
+    applies: Callable[[Config], bool] = lambda config: True  # of those with one type, the first is taken
     architectures: tuple[str, ...] = ()  # general.architecture of GGUF
-    pairs: bool = False  # GGUF has the rows of q and k in another order: channels that turn together are neighbours
+    pairs: bool = False  # channels that turn together are neighbours in GGUF: rows of q and k have another order
+    neighbours: bool = False  # and in Hugging Face's files
     split: Callable[[Decoder], dict[str, np.ndarray]] = thirds  # rows of the fused matrix of Hugging Face
     turned: bool = False  # Hugging Face has the weights of products transposed
     norm_offset: float = 0.0  # what Hugging Face leaves out of the weights of norms
@@ -120,23 +133,45 @@ class Found:
         part, _, bias = role.partition(".")
         suffix = bias or "weight"
         name = self.named(part, number)
+        needed = needed or (suffix == "weight" and self.has_norm(part))
         weight = self.tensors.get(f"{name}.{suffix}") if name else None
         if weight is not None:
             self.used.add(weight.name)
-            return self._formed(weight, part, suffix, shape)
+            return self._ordered(self._formed(weight, part, suffix, shape), part)
         weight = self._fused(part, suffix, shape, number)
+        weight = weight and self._ordered(weight, part)
         if weight is None and needed:
             raise damaged(f"there is no tensor {name or part}.{suffix}")
         return weight
 
+    def has_norm(self, part: str) -> bool:
+        """Does each file of the family have this norm?"""
+        d = self.decoder
+        return part in _LAYER_NORMS and part in self.family.names and not (
+            d.plain_norms or (d.parallel and part == "mlp_norm")
+        )  # fmt: skip
+
+    def _ordered(self, weight: Weight, part: str) -> Weight:
+        """With channels that turn together half of the turned ones apart."""
+        is_apart = not (self.family.pairs if self.gguf else self.family.neighbours)
+        if is_apart or part not in ("q", "k", "q_norm", "k_norm"):
+            return weight
+        turned = [2 * len(layer.rotary.frequencies) for layer in self.decoder.layers if layer.rotary]
+        rows = halves(weight.shape[0], self.decoder.head, max(turned, default=0))
+        return replace(weight, chosen=rows if weight.chosen is None else weight.chosen[rows])
+
     def _formed(self, weight: Weight, part: str, suffix: str, shape: tuple[int, ...]) -> Weight:
+        head = self.decoder.head
         if not self.gguf and suffix == "weight":
             if part in _PRODUCTS and self.family.turned:
                 weight = replace(weight, turned=True, shape=weight.shape[::-1])
             if part in _NORMS and self.family.norm_offset:
                 weight = replace(weight, offset=self.family.norm_offset)
-        if self.gguf and part in ("q", "k") and self.family.pairs:
-            weight = replace(weight, chosen=halves(shape[0], self.decoder.head))
+        if part in ("q_norm", "k_norm") and self.decoder.norms_by_head and weight.shape == (shape[0] // head, head):
+            weight = weight.flat
+        if part == "positions" and self.decoder.unused_positions:
+            rows = np.arange(self.decoder.unused_positions, weight.shape[0])
+            weight = replace(weight, shape=(len(rows), *weight.shape[1:]), chosen=rows)
         if self.gguf and part == "up" and self.decoder.gated and weight.shape == (2 * shape[0], *shape[1:]):
             rows = np.arange(shape[0], 2 * shape[0])  # those of gate lie in front
             return replace(weight, name=f"{weight.name}.up", shape=shape, chosen=rows)
@@ -166,9 +201,11 @@ class Found:
             raise unsupported(f"the file has weights that its family does not have: {', '.join(left[:3])}{more}")
 
 
-def halves(rows: int, head: int) -> np.ndarray:
-    """Where rows of q or k lie in GGUF: channels that turn together are neighbours there, here half a head apart."""
-    return np.arange(rows).reshape(-1, head // 2, 2).swapaxes(1, 2).reshape(-1)
+def halves(rows: int, head: int, turned: int) -> np.ndarray:
+    """Where rows of q or k lie in files that have channels that turn together as neighbours."""
+    places = np.arange(rows).reshape(-1, head)
+    first, rest = places[:, :turned], places[:, turned:]
+    return np.concatenate([first[:, 0::2], first[:, 1::2], rest], 1).reshape(-1)
 
 
 GGUF_NAMES = {
@@ -193,12 +230,12 @@ GGUF_NAMES = {
 }
 
 
-def llama_like(config: Config, tied: bool = False) -> Decoder:
-    """What most families have in common."""
+def llama_like(config: Config, tied: bool = False, base: float = 10000.0) -> Decoder:
+    """What most families have in common. base: where the file has no rope_theta."""
     heads, width = config.count("num_attention_heads"), config.count("hidden_size")
     head = config.count("head_dim", max(1, width // heads))
     count = config.count("num_hidden_layers")
-    turned = rotary(config, head)
+    turned = rotary(config, head, base)
     return Decoder(
         vocabulary=config.count("vocab_size"),
         width=width,

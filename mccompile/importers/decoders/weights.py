@@ -6,7 +6,7 @@ Invariant: nothing is rounded. Blocks keep their levels, and scales are products
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,16 @@ class Weight:
     chosen: np.ndarray | None = None  # rows, in the order in which they are wanted
     turned: bool = False  # it is stored transposed
     offset: float = 0.0  # that is added to all elements
+
+    @property
+    def flat(self) -> Weight:
+        """As one row of floats."""
+
+        def read() -> np.ndarray:
+            found = self.read()
+            return (found.floats if isinstance(found, Blocks) else found).reshape(-1)
+
+        return replace(self, shape=(int(np.prod(self.shape)),), read=read)
 
     @cached_property
     def value(self) -> np.ndarray | Blocks:

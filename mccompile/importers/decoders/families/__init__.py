@@ -8,13 +8,19 @@ First: `llama.py`.
 from __future__ import annotations
 
 from ..family import Family
-from . import gemma, gpt, llama, others, phi3, qwen
+from . import alibi, cohere, falcon, gemma, glm, gpt, gptj, llama, others, phi, phi3, qwen
 
 FAMILIES: tuple[Family, ...] = (
     *llama.FAMILIES,
     *qwen.FAMILIES,
     *gemma.FAMILIES,
     *phi3.FAMILIES,
+    *phi.FAMILIES,
     *gpt.FAMILIES,
+    *gptj.FAMILIES,
+    *alibi.FAMILIES,
+    *falcon.FAMILIES,
+    *cohere.FAMILIES,
+    *glm.FAMILIES,
     *others.FAMILIES,
 )

@@ -1,4 +1,5 @@
-"""GPT-2, with positions in a table, and GPT-NeoX (Pythia), whose attention and MLP may read the same."""
+"""GPT-2 and GPT-BigCode (StarCoder), with positions in a table, and GPT-NeoX (Pythia), whose attention and MLP may read
+the same."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..config import Config, unsupported
+from ..config import Config
 from ..description import Decoder, Layer
-from ..family import Family, llama_like, partly_turned
+from ..family import Family, by_groups, llama_like, partly_turned, thirds
 
 GPT2_NAMES = {
     "embed": "transformer.wte",
@@ -36,8 +37,8 @@ _NEOX = {
 
 
 def _gpt2(config: Config) -> Decoder:
-    if not config.flag("scale_attn_weights", True) or config.flag("scale_attn_by_inverse_layer_idx"):
-        raise unsupported("scores whose factor differs from layer to layer")
+    count, is_by_layer = config.count("n_layer"), config.flag("scale_attn_by_inverse_layer_idx")
+    layers = tuple(Layer(score_factor=1 / (n + 1) if is_by_layer else 1.0) for n in range(min(count, 4096)))
     width, heads = config.count("n_embd"), config.count("n_head")
     return Decoder(
         vocabulary=config.count("vocab_size"),
@@ -47,7 +48,8 @@ def _gpt2(config: Config) -> Decoder:
         head=max(1, width // heads),
         hidden=config.count("n_inner", 4 * width),
         context=config.count("n_positions"),
-        layers=(Layer(),) * min(config.count("n_layer"), 4096),
+        layers=layers,
+        score_factor=0.0 if config.flag("scale_attn_weights", True) else 1.0,
         epsilon=config.real("layer_norm_epsilon", 1e-5),
         rms=False,
         activation=config.activation("activation_function", "gelu_new"),
@@ -55,6 +57,15 @@ def _gpt2(config: Config) -> Decoder:
         learned=True,
         tied=config.flag("tie_word_embeddings", True),
     )
+
+
+def _bigcode(config: Config) -> Decoder:
+    made = _gpt2(config.filled(activation_function="gelu_pytorch_tanh"))
+    return replace(made, groups=1 if config.flag("multi_query", True) else made.heads)
+
+
+def _bigcode_rows(decoder: Decoder) -> dict[str, np.ndarray]:
+    return thirds(decoder) if decoder.groups == 1 else by_groups(decoder)
 
 
 def _neox(config: Config) -> Decoder:
@@ -71,13 +82,8 @@ def _neox(config: Config) -> Decoder:
     return partly_turned(config, made, 0.25)
 
 
-def _by_heads(decoder: Decoder) -> dict[str, np.ndarray]:
-    """Rows of one matrix: of each head q, k and v."""
-    rows = np.arange(3 * decoder.heads * decoder.head).reshape(decoder.heads, 3, decoder.head)
-    return {role: rows[:, number].reshape(-1) for number, role in enumerate("qkv")}
-
-
 FAMILIES = (
     Family(("gpt2",), _gpt2, GPT2_NAMES, architectures=("gpt2",), turned=True),
-    Family(("gpt_neox",), _neox, _NEOX, architectures=("gptneox",), split=_by_heads),
+    Family(("gpt_bigcode",), _bigcode, GPT2_NAMES, split=_bigcode_rows),
+    Family(("gpt_neox",), _neox, _NEOX, architectures=("gptneox",), split=by_groups),
 )

@@ -16,5 +16,5 @@ def _llama(config: Config) -> Decoder:
 
 FAMILIES = (
     Family(("llama",), _llama, architectures=("llama",), pairs=True),
-    Family(("mistral",), llama_like),
+    Family(("mistral", "ministral"), llama_like),
 )

@@ -1,17 +1,23 @@
-"""Variations of Llama: Granite, OLMo 2, SmolLM 3, StarCoder 2, StableLM."""
+"""Variations of Llama: Arcee, ERNIE 4.5, EXAONE 4, Granite, Helium, Hunyuan, OLMo, SmolLM 3, StarCoder 2, StableLM."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ..config import Config, damaged
+from ..config import Config, damaged, unsupported
 from ..description import Decoder
 from ..family import LLAMA_NAMES, Family, llama_like, partly_turned
+from ..rotary import rotary
 
 _OLMO2 = {
     **{role: name for role, name in LLAMA_NAMES.items() if role not in ("attn_norm", "mlp_norm")},
     "attn_post_norm": "model.layers.{}.post_attention_layernorm",
     "mlp_post_norm": "model.layers.{}.post_feedforward_layernorm",
+}
+_HUNYUAN = {
+    **LLAMA_NAMES,
+    "q_norm": "model.layers.{}.self_attn.query_layernorm",
+    "k_norm": "model.layers.{}.self_attn.key_layernorm",
 }
 _STARCODER2 = {
     **{role: name for role, name in LLAMA_NAMES.items() if role != "gate"},
@@ -31,6 +37,63 @@ def _granite(config: Config) -> Decoder:
         score_factor=config.real("attention_multiplier", 1.0),
         logit_factor=1 / scaling,
     )
+
+
+def _arcee(config: Config) -> Decoder:
+    made = llama_like(config.filled(hidden_act="relu2"))
+    return replace(made, gated=False, epsilon=config.real("rms_norm_eps", 1e-5))
+
+
+def _exaone4(config: Config) -> Decoder:
+    """Layers that look at all tokens know no positions where others have a window."""
+    made = replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5))
+    if not config.has("sliding_window"):
+        return replace(made, layers=tuple(replace(layer, window=0) for layer in made.layers))
+    if not config.has("layer_types"):
+        every = config.count("sliding_window_pattern", 4)
+        layers = (replace(x, window=x.window if (n + 1) % every else 0) for n, x in enumerate(made.layers))
+        made = replace(made, layers=tuple(layers))
+    return replace(made, layers=tuple(replace(x, rotary=x.rotary if x.window else None) for x in made.layers))
+
+
+def _wide_heads(config: Config, base: float = 10000.0, tied: bool = False) -> Decoder:
+    """With heads of 128 channels where the file does not say."""
+    return llama_like(config.filled(head_dim=128), tied, base)
+
+
+def _ernie(config: Config) -> Decoder:
+    return replace(_wide_heads(config, 500000.0, tied=True), epsilon=config.real("rms_norm_eps", 1e-5))
+
+
+def _helium(config: Config) -> Decoder:
+    return replace(_wide_heads(config, 100000.0), epsilon=config.real("rms_norm_eps", 1e-8))
+
+
+def _hunyuan(config: Config) -> Decoder:
+    made = replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5), late_norms=True)
+    if config.part("rope_scaling").has("alpha") or config.part("rope_parameters").has("alpha"):
+        raise unsupported("rotary embeddings are scaled by alpha")
+    return made
+
+
+def _olmo(config: Config) -> Decoder:
+    if config.has("clip_qkv"):
+        raise unsupported("queries, keys and values are clipped (clip_qkv)")
+    return replace(llama_like(config), rms=False, epsilon=1e-5, plain_norms=True)
+
+
+def _olmo3(config: Config) -> Decoder:
+    """Rotary embeddings are scaled only where attention has no window."""
+    made = _olmo2(config)
+    if not config.has("layer_types"):
+        layers = (replace(x, window=x.window if (n + 1) % 4 else 0) for n, x in enumerate(made.layers))
+        made = replace(made, layers=tuple(layers))
+    far = rotary(config, made.head, 500000.0, "full_attention")
+    own = config if config.part("rope_parameters").has("sliding_attention") else Config(
+        {"rope_theta": config.part("rope_parameters").real("rope_theta", config.real("rope_theta", 500000.0))}
+    )  # fmt: skip
+    near = rotary(own, made.head, 500000.0, "sliding_attention")
+    return replace(made, layers=tuple(replace(x, rotary=near if x.window else far) for x in made.layers))
 
 
 def _olmo2(config: Config) -> Decoder:
@@ -59,6 +122,14 @@ def _stablelm(config: Config) -> Decoder:
 
 
 FAMILIES = (
+    Family(("arcee",), _arcee, {role: name for role, name in LLAMA_NAMES.items() if role != "gate"}),
+    Family(("ernie4_5",), _ernie, neighbours=True),
+    Family(("exaone4",), _exaone4, _OLMO2),
+    Family(("helium",), _helium, neighbours=True),
+    Family(("hunyuan_v1_dense",), _hunyuan, _HUNYUAN),
+    Family(("internlm3", "seed_oss"), _wide_heads),
+    Family(("olmo",), _olmo),
+    Family(("olmo3",), _olmo3, _OLMO2),
     Family(("granite",), _granite),
     Family(("olmo2",), _olmo2, _OLMO2),
     Family(("smollm3",), _smollm3),

@@ -1,0 +1,73 @@
+"""Bloom and MPT: scores fall with the distance, by a slope of each head (ALiBi)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..config import Config, unsupported
+from ..description import Decoder, Layer
+from ..family import Family, by_groups, llama_like
+
+_BLOOM = {
+    "embed": "transformer.word_embeddings",
+    "embed_norm": "transformer.word_embeddings_layernorm",
+    "final_norm": "transformer.ln_f",
+    "head": "lm_head",
+    "attn_norm": "transformer.h.{}.input_layernorm",
+    "qkv": "transformer.h.{}.self_attention.query_key_value",
+    "o": "transformer.h.{}.self_attention.dense",
+    "mlp_norm": "transformer.h.{}.post_attention_layernorm",
+    "up": "transformer.h.{}.mlp.dense_h_to_4h",
+    "down": "transformer.h.{}.mlp.dense_4h_to_h",
+}
+_MPT = {
+    "embed": "transformer.wte",
+    "final_norm": "transformer.norm_f",
+    "head": "lm_head",
+    "attn_norm": "transformer.blocks.{}.norm_1",
+    "qkv": "transformer.blocks.{}.attn.Wqkv",
+    "o": "transformer.blocks.{}.attn.out_proj",
+    "mlp_norm": "transformer.blocks.{}.norm_2",
+    "up": "transformer.blocks.{}.ffn.up_proj",
+    "down": "transformer.blocks.{}.ffn.down_proj",
+}
+
+
+def slopes(heads: int, most: float = 8.0) -> np.ndarray:
+    """Powers of one number; where heads are no power of two, every other one of twice as many follows."""
+    count = 1 << (heads.bit_length() - 1)
+    first = 2.0 ** (-most / count * np.arange(1, count + 1))
+    return np.concatenate([first, 2.0 ** (-most / (2 * count) * np.arange(1, 2 * (heads - count), 2))])
+
+
+def _of(config: Config, more: int) -> Decoder:
+    made = llama_like(Config({**config.values, "intermediate_size": more * config.count("hidden_size")}), tied=True)
+    epsilon = config.real("layer_norm_epsilon", 1e-5)
+    layers = (Layer(),) * len(made.layers)
+    return replace(made, rms=False, gated=False, epsilon=epsilon, layers=layers, slopes=slopes(made.heads))
+
+
+def _bloom(config: Config) -> Decoder:
+    if config.flag("apply_residual_connection_post_layernorm"):
+        raise unsupported("what is added to a layer's result is the result of its norm")
+    named = config.called(hidden_size="n_embed", num_attention_heads="n_head", num_hidden_layers="n_layer")
+    return replace(_of(named, 4), activation="gelu_tanh")
+
+
+def _mpt(config: Config) -> Decoder:
+    said = config.part("attn_config")
+    for each, name in ((said, "clip_qkv"), (config, "logit_scale")):
+        if each.has(name):
+            raise unsupported(f"{name} is {str(each.values[name])[:20]}")
+    named = config.called(
+        hidden_size="d_model", num_attention_heads="n_heads", num_hidden_layers="n_layers"
+    ).called(max_position_embeddings="max_seq_len")  # fmt: skip
+    made = _of(named, config.count("expansion_ratio", 4))
+    most = said.real("alibi_bias_max", 8.0)
+    factor = said.real("softmax_scale", 0.0)
+    return replace(made, activation="gelu", slopes=slopes(made.heads, most), score_factor=factor)
+
+
+FAMILIES = (Family(("bloom",), _bloom, _BLOOM, split=by_groups), Family(("mpt",), _mpt, _MPT))

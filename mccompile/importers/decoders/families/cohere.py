@@ -1,0 +1,38 @@
+"""Cohere (Command R, Aya) and Cohere 2: attention and MLP read one norm, and both are added."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..config import Config
+from ..description import Decoder
+from ..family import LLAMA_NAMES, Family, llama_like
+
+_NAMES = {role: name for role, name in LLAMA_NAMES.items() if role != "mlp_norm"}
+
+
+def _cohere(config: Config, base: float = 500000.0) -> Decoder:
+    return replace(
+        llama_like(config, tied=True, base=base),
+        rms=False,
+        parallel=True,
+        epsilon=config.real("layer_norm_eps", 1e-5),
+        logit_factor=config.real("logit_scale", 0.0625),
+        norms_by_head=True,
+    )
+
+
+def _cohere2(config: Config) -> Decoder:
+    """Rotary embeddings where attention has a window."""
+    made = _cohere(config, 10000.0)
+    if not config.has("layer_types"):
+        every = config.count("sliding_window_pattern", 4)
+        layers = (replace(x, window=x.window if (n + 1) % every else 0) for n, x in enumerate(made.layers))
+        made = replace(made, layers=tuple(layers))
+    return replace(made, layers=tuple(replace(x, rotary=x.rotary if x.window else None) for x in made.layers))
+
+
+FAMILIES = (
+    Family(("cohere",), _cohere, _NAMES, neighbours=True),
+    Family(("cohere2",), _cohere2, _NAMES, neighbours=True),
+)

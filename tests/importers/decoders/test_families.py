@@ -1,0 +1,65 @@
+"""Each family computes what transformers computes, which recorded.py keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnxruntime import InferenceSession
+
+from mccompile.base.errors import BadFile, UnsupportedModel
+from mccompile.frontend.load import read_proto
+
+from .files import folder
+from .recorded import PATH, SHOWN, TOKENS, weights
+
+FAMILIES: dict[str, dict[str, Any]] = json.loads(PATH.read_text())
+
+
+def evaluated(path: Path) -> np.ndarray:
+    """The logits behind the last token, which sees the others in the cache."""
+    session = InferenceSession(read_proto(path).SerializeToString())
+    inputs = {i.name: np.zeros((1, i.shape[1], 0, i.shape[3]), np.float32) for i in session.get_inputs()[1:]}
+    names = [output.name for output in session.get_outputs()]
+    for tokens in (TOKENS[None, :-1], TOKENS[None, -1:]):
+        made = dict(zip(names, session.run(None, {"input_ids": tokens, **inputs}), strict=True))
+        inputs = {name: made[name.replace("past_key_values", "present")] for name in inputs}
+    return np.asarray(made["logits"]).reshape(-1)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_has_the_logits_of_transformers(name: str, tmp_path: Path) -> None:
+    case = FAMILIES[name]
+    found = evaluated(folder(tmp_path / "model", case["config"], weights(case["shapes"])))
+    np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+    assert int(found.argmax()) == case["token"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("falcon", {"alibi": True}, "bfloat16"),
+        ("olmo", {"clip_qkv": 0.5}, "clip_qkv"),
+        ("bloom", {"apply_residual_connection_post_layernorm": True}, "result of its norm"),
+        ("mpt", {"attn_config": {"clip_qkv": 6}}, "clip_qkv is 6"),
+        ("opt", {"do_layer_norm_before": False}, "norms follow"),
+        ("hunyuan", {"rope_scaling": {"alpha": 1000.0}}, "alpha"),
+    ],
+)
+def test_forms_of_a_family_that_are_not_known_are_refused(
+    name: str, change: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    case = FAMILIES[name]
+    with pytest.raises(UnsupportedModel, match=words):
+        read_proto(folder(tmp_path / "model", {**case["config"], **change}, weights(case["shapes"])))
+
+
+def test_a_norm_that_is_missing_is_no_norm_left_out(tmp_path: Path) -> None:
+    case = FAMILIES["arcee"]
+    tensors = weights(case["shapes"])
+    del tensors["model.layers.1.input_layernorm.weight"]
+    with pytest.raises(BadFile, match=r"no tensor model\.layers\.1\.input_layernorm\.weight"):
+        read_proto(folder(tmp_path / "model", case["config"], tensors))
