@@ -9,6 +9,7 @@ Weights are packed by the compiler where they are constant; else at run time, in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -41,6 +42,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase
 from mccompile.kinds.conv import Conv
 
 MOST_EDGE_TAPS = 64  # taps of tiles at the edges that are unrolled
+FROM_SECOND = 32  # bytes of lines per cycle that come from the second-level cache
 
 
 class ChannelsLastTile(Kernel):
@@ -177,6 +179,7 @@ class ChannelsLastTile(Kernel):
         if call.outs[0].strides[1] != 1:
             cycles += static(call.outs[0].type.count)  # stored one by one
         if _packs(call):
+            cycles += _scattered(call, layout, size, target)
             return Cost(cycles + layout.weights(size) * 1.2, code=bodies * size.points * size.vectors * 20)
         return Cost(cycles, code=bodies * size.points * size.vectors * 20, blob=zeros * 4)
 
@@ -230,6 +233,18 @@ class ChannelsLastTile(Kernel):
 
 def _packs(call: Call) -> bool:
     return conv_of(call).group == 1 and computed_in(call) is f32 and call.ins[1].buffer.constant is None
+
+
+def _scattered(call: Call, layout: VectorConv, size: TileSize, target: Target) -> float:
+    """Cycles in which lines arrive from the second-level cache of which a step of a sum reads one number: neighbours in
+    memory are images of the batch, as where a gradient is summed up, and the first-level cache does not hold them."""
+    machine, along = target.machine, abs(layout.points.x * layout.points.dilation) * 4
+    held = machine.sets * machine.ways * machine.line
+    if layout.run > 1 or along < machine.line or static(call.ins[0].type.count) * 4 <= held:
+        return 0.0
+    tiles = sum(count for _, _, count, _ in layout.cover(size)) * -(-layout.channels // size.channels)
+    steps = tiles * layout.batch * math.prod(axis.out for axis in layout.rows) * layout.depth
+    return steps * machine.line / FROM_SECOND
 
 
 def conv(c_in: int, c_out: int, width: int) -> Case:
