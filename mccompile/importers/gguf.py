@@ -21,18 +21,28 @@ _WORDS = {  # of config.json, by what GGUF calls it behind the architecture
     "block_count": ("num_hidden_layers", "n_layer"),
     "feed_forward_length": ("intermediate_size", "n_inner"),
     "attention.head_count": ("num_attention_heads", "n_head"),
-    "attention.head_count_kv": ("num_key_value_heads",),
+    "attention.head_count_kv": ("num_key_value_heads", "num_kv_heads"),
     "attention.key_length": ("head_dim",),
     "attention.layer_norm_rms_epsilon": ("rms_norm_eps",),
-    "attention.layer_norm_epsilon": ("layer_norm_eps", "layer_norm_epsilon"),
+    "attention.layer_norm_epsilon": ("layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon"),
     "attention.sliding_window": ("sliding_window",),
     "attn_logit_softcapping": ("attn_logit_softcapping",),
     "final_logit_softcapping": ("final_logit_softcapping",),
     "rope.freq_base": ("rope_theta",),
     "use_parallel_residual": ("use_parallel_residual",),
+    "embedding_scale": ("embedding_multiplier",),
+    "residual_scale": ("residual_multiplier",),
+    "attention.scale": ("attention_multiplier",),
+    "logit_scale": ("logits_scaling", "logit_scale"),
 }
-_ROPE = "rope.scaling."
-_OTHER = (".expert_count", ".rope.scaling.attn_factor", ".attention.alibi_bias_max", ".logit_scale", ".residual_scale")
+_ROPE, _SHORT = "rope.scaling.", "rope_factors_short.weight"
+_FACTORS: dict[str, tuple[str, ...]] = {
+    "embedding_scale": ("granite",),
+    "residual_scale": ("granite",),
+    "attention.scale": ("granite",),
+}
+_FACTORS |= {"logit_scale": ("granite", "command-r", "cohere2")}
+_OTHER = ("expert_count", "attention.alibi_bias_max", "attention.clamp_kqv", "attention.temperature_scale")
 
 
 class GGUF(Importer):
@@ -54,13 +64,14 @@ class GGUF(Importer):
 
 def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Family, Config]:
     kind = said.get("general.architecture")
-    family = next((family for family in FAMILIES if kind in family.architectures), None)
-    if family is None:
-        known = ", ".join(sorted(name for family in FAMILIES for name in family.architectures))
+    families = [family for family in FAMILIES if kind in family.architectures]
+    if not families:
+        known = ", ".join(sorted({name for family in FAMILIES for name in family.architectures}))
         raise unsupported(f"general.architecture is {str(kind)[:60]!r}; what is known: {known}")
-    for name in _OTHER:
-        if said.get(f"{kind}{name}"):
-            raise unsupported(f"{kind}{name} is {str(said[f'{kind}{name}'])[:20]}")
+    unread = (*_OTHER, *(name for name, families in _FACTORS.items() if kind not in families))
+    for name in unread:
+        if said.get(f"{kind}.{name}"):
+            raise unsupported(f"{kind}.{name} is {str(said[f'{kind}.{name}'])[:20]}")
     if said.get(f"{kind}.attention.causal", True) is not True:
         raise unsupported("attention to what comes later")
     values: dict[str, Any] = {"tie_word_embeddings": "output.weight" not in tensors}
@@ -72,8 +83,18 @@ def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Fam
         raise damaged("there is no tensor token_embd.weight")
     values["vocab_size"] = table.shape[0]
     _add_rotary(values, said, str(kind), tensors)
-    _add_own(values, said, str(kind))
-    return family, Config(values)
+    _add_own(values, said, str(kind), tensors)
+    config = Config(values)
+    family = next(family for family in families if family.applies(config))
+    _check_turned(family, config, said.get(f"{kind}.rope.dimension_count"))
+    return family, config
+
+
+def _check_turned(family: Family, config: Config, turned: object) -> None:
+    """Rotary embeddings go over as many channels as the file says."""
+    for layer in family.describe(config).layers:
+        if turned is not None and layer.rotary and 2 * len(layer.rotary.frequencies) != turned:
+            raise unsupported(f"rotary embeddings of {str(turned)[:20]} channels of a head")
 
 
 def _add_rotary(values: dict[str, Any], said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) -> None:
@@ -82,37 +103,70 @@ def _add_rotary(values: dict[str, Any], said: Mapping[str, Any], kind: str, tens
     if turned is not None:
         head = config.count("head_dim", max(1, config.count("hidden_size") // config.count("num_attention_heads")))
         share = Config({"rope.dimension_count": turned}).count("rope.dimension_count") / head
-        if share > 1 or (share < 1 and kind not in ("gptneox", "phi3")):
+        if share > 1:
             raise unsupported(f"rotary embeddings of {turned} of {head} channels")
         values["partial_rotary_factor"] = share
-    way = said.get(f"{kind}.{_ROPE}type", "none")
-    if way not in ("none", "linear"):
-        raise unsupported(f"rotary embeddings are scaled by the way {str(way)[:20]!r}")
-    factor = said.get(f"{kind}.{_ROPE}factor")
-    if way == "linear" and factor:
-        values["rope_scaling"] = {"rope_type": "linear", "factor": factor}
-    if any(name.startswith(("rope_factors", "blk.0.rope_factors")) for name in tensors):
-        raise unsupported("rotary embeddings with factors for short and long texts")
+    values["rope_scaling"] = _scaling(said, kind, tensors)
     if "rope_freqs.weight" in tensors:
-        factors = tensors["rope_freqs.weight"].value
-        values["rope_factors"] = factors.floats if isinstance(factors, Blocks) else np.asarray(factors)
+        values["rope_factors"] = _floats(tensors["rope_freqs.weight"])
 
 
-def _add_own(values: dict[str, Any], said: Mapping[str, Any], kind: str) -> None:
+def _floats(weight: Weight) -> np.ndarray:
+    return weight.value.floats if isinstance(weight.value, Blocks) else np.asarray(weight.value)
+
+
+def _scaling(said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) -> dict[str, Any]:
+    """In the words of config.json."""
+    told = {name.removeprefix(f"{kind}.{_ROPE}"): value for name, value in said.items() if f"{kind}.{_ROPE}" in name}
+    way, factor, length = told.pop("type", "none"), told.pop("factor", 0), told.pop("original_context_length", None)
+    told.pop("finetuned", None)
+    size = told.pop("attn_factor", 0) or told.pop("yarn_attn_factor", 0)
+    made = {"rope_type": way, "original_max_position_embeddings": length} if length else {"rope_type": way}
+    if _SHORT in tensors:
+        made |= {"rope_type": "longrope", "short_factor": _floats(tensors[_SHORT]).reshape(-1).tolist()}
+        return made | {"attention_factor": size or 1.0}
+    if way == "yarn":
+        made |= {
+            "factor": factor,
+            "beta_fast": told.pop("yarn_beta_fast", None),
+            "beta_slow": told.pop("yarn_beta_slow", None),
+        }
+        made |= {"attention_factor": size} if size else {}
+    elif way == "linear" and factor:
+        made["factor"] = factor
+    elif way not in ("none", "linear") or size not in (0, 1):
+        raise unsupported(f"rotary embeddings are scaled by the way {str(way)[:20]!r}, cosines by {str(size)[:20]}")
+    if any(told.values()):
+        raise unsupported(f"{kind}.{_ROPE}{next(name for name, value in told.items() if value)}")
+    return made if way in ("yarn", "linear") and factor else {}
+
+
+def _add_own(values: dict[str, Any], said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) -> None:
     """What llama.cpp takes by itself."""
     layers = Config(values).count("num_hidden_layers")
-    if kind in ("llama", "qwen2", "qwen3", "phi3", "gemma"):
+    if kind in ("llama", "qwen2", "qwen3", "phi3", "gemma", "starcoder2"):
         values.pop("sliding_window", None)
+    near = said.get(f"{kind}.attention.sliding_window_pattern")
+    if isinstance(near, list):
+        values["layer_types"] = ["sliding_attention" if each else "full_attention" for each in near]
+    if kind == "smollm3":
+        values["no_rope_layers"] = [int((number + 1) % 4 != 0) for number in range(min(layers, 4096))]
+    if kind == "starcoder":
+        values["multi_query"] = values.get("num_key_value_heads") == 1
+    if kind == "falcon":
+        values["new_decoder_architecture"] = True
+        values["num_ln_in_parallel_attn"] = 2 if "blk.0.attn_norm_2.weight" in tensors else 1
     if kind in ("gemma2", "gemma3"):  # the factor of scores is that of the head, but in the largest models
         large = {"gemma2": 46, "gemma3": 62}[kind] == layers
         head = Config(values).count("head_dim")
         wide = Config(values).count("hidden_size") // Config(values).count("num_attention_heads")
         values["query_pre_attn_scalar"] = wide if large else head
-    if kind == "gemma3":
+    if kind == "gemma3" or (kind == "olmo2" and "sliding_window" in values):
         scaling = values.pop("rope_scaling", None) or {"rope_type": "default"}
+        alone = 10000.0 if kind == "gemma3" else values.get("rope_theta", 10000.0)
         values["rope_parameters"] = {
             "full_attention": {"rope_theta": values.get("rope_theta", 1e6), **scaling},
-            "sliding_attention": {"rope_theta": said.get(f"{kind}.rope.freq_base_swa", 10000.0)},
+            "sliding_attention": {"rope_theta": said.get(f"{kind}.rope.freq_base_swa", alone)},
         }
     if kind == "gptneox":
         values["hidden_act"] = "gelu"

@@ -38,7 +38,8 @@ LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
 _PRODUCTS = ("qkv", "q", "k", "v", "o", "gate_up", "gate", "up", "down")
 _NORMS = ("attn_norm", "mlp_norm", "attn_post_norm", "mlp_post_norm", "final_norm", "q_norm", "k_norm")
 _LAYER_NORMS = ("attn_norm", "mlp_norm", "attn_post_norm", "mlp_post_norm", "final_norm")
-_SILENT = r"(.*\.)?(rotary_emb\.inv_freq|attn\.(masked_)?bias|attention\.(masked_)?bias|rope_freqs\.weight)"
+_MADE = r"rope_(freqs|factors_(long|short))\.weight"  # of the description
+_SILENT = rf"(.*\.)?(rotary_emb\.inv_freq|attn\.(masked_)?bias|attention\.(masked_)?bias|{_MADE})"
 
 
 def thirds(decoder: Decoder) -> dict[str, np.ndarray]:
@@ -66,6 +67,7 @@ class Family:
     applies: Callable[[Config], bool] = lambda config: True  # of those with one type, the first is taken
     architectures: tuple[str, ...] = ()  # general.architecture of GGUF
     pairs: bool = False  # channels that turn together are neighbours in GGUF: rows of q and k have another order
+    gguf_names: Mapping[str, str] = field(default_factory=dict)  # that are not those of other families
     neighbours: bool = False  # and in Hugging Face's files
     split: Callable[[Decoder], dict[str, np.ndarray]] = thirds  # rows of the fused matrix of Hugging Face
     turned: bool = False  # Hugging Face has the weights of products transposed
@@ -126,7 +128,7 @@ class Found:
             self.used.add(f"{self.named('head', None)}.weight")  # a copy of the embedding
 
     def named(self, role: str, number: int | None) -> str:
-        names = GGUF_NAMES if self.gguf else self.family.names
+        names = {**GGUF_NAMES, **self.family.gguf_names} if self.gguf else self.family.names
         return names.get(role, "").format(*(() if number is None else (number,)))
 
     def find(self, role: str, shape: tuple[int, ...], number: int | None = None, needed: bool = False) -> Weight | None:
@@ -210,6 +212,7 @@ def halves(rows: int, head: int, turned: int) -> np.ndarray:
 
 GGUF_NAMES = {
     "embed": "token_embd",
+    "embed_norm": "token_embd_norm",
     "positions": "position_embd",
     "final_norm": "output_norm",
     "head": "output",

@@ -15,6 +15,7 @@ from .weights import Blocks
 
 _K = 256  # elements of the larger blocks
 _NONLINEAR = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8)
+_FLOATS_4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)  # twice e2m1
 _Parts = tuple[np.ndarray, int, np.ndarray, np.ndarray | None]  # levels by block, bits, scales, offsets
 
 
@@ -143,6 +144,35 @@ def _iq4_xs(b: np.ndarray) -> _Parts:
     return _NONLINEAR[_nibbles(b[:, 8:].reshape(-1, 8, 16))], 8, _half(b[:, :2]) * scales, None
 
 
+def _thirds(data: np.ndarray, count: int) -> np.ndarray:
+    """Digits of base 3: `count` of each byte, those of all bytes of a row one behind the other."""
+    powers = np.array([3**n for n in range(count)], np.uint8)[:, None]
+    digits = data[..., None, :] * powers  # the rest of a division by 256 remains
+    return (digits.astype(np.uint16) * 3 >> 8).astype(np.int8).reshape(len(data), -1) - np.int8(1)
+
+
+def _tq1_0(b: np.ndarray) -> _Parts:
+    cuts = _thirds(b[:, :32], 5), _thirds(b[:, 32:48], 5), _thirds(b[:, 48:52], 4)
+    return np.concatenate(cuts, -1), 4, _half(b[:, 52:]), None
+
+
+def _tq2_0(b: np.ndarray) -> _Parts:
+    return _pairs_of_bits(b[:, :64]).astype(np.int8) - np.int8(1), 4, _half(b[:, 64:]), None
+
+
+def _mxfp4(b: np.ndarray) -> _Parts:
+    """Floats of 4 bits, and the exponent of each block."""
+    return _FLOATS_4[_nibbles(b[:, 1:])], 8, np.ldexp(np.float32(1), b[:, :1].astype(np.int32) - 128), None
+
+
+def _nvfp4(b: np.ndarray) -> _Parts:
+    """Floats of 4 bits, and a float of 8 bits for each 16 of them."""
+    exponents, fractions = b[:, :4].astype(np.int32) >> 3 & 15, (b[:, :4] & 7).astype(np.float32)
+    scales = np.ldexp(fractions / 8 + (exponents > 0), np.maximum(exponents, 1) - 8).astype(np.float32)
+    scales[b[:, :4] == 127] = 0
+    return _FLOATS_4[_nibbles(b[:, 4:].reshape(-1, 4, 8))], 8, scales, None
+
+
 FORMS = {  # by their numbers in GGUF
     0: Form("F32", 1, 4),
     1: Form("F16", 1, 2),
@@ -160,4 +190,24 @@ FORMS = {  # by their numbers in GGUF
     14: Form("Q6_K", _K, 210, _q6_k),
     20: Form("IQ4_NL", 32, 18, _iq4_nl),
     23: Form("IQ4_XS", _K, 136, _iq4_xs),
+    34: Form("TQ1_0", _K, 54, _tq1_0),
+    35: Form("TQ2_0", _K, 66, _tq2_0),
+    39: Form("MXFP4", 32, 17, _mxfp4),
+    40: Form("NVFP4", 64, 36, _nvfp4),
+}
+OTHERS = {  # that are not read
+    9: "Q8_1",
+    15: "Q8_K",
+    16: "IQ2_XXS",
+    17: "IQ2_XS",
+    18: "IQ3_XXS",
+    19: "IQ1_S",
+    21: "IQ3_S",
+    22: "IQ2_S",
+    24: "I8",
+    25: "I16",
+    26: "I32",
+    27: "I64",
+    29: "IQ1_M",
+    41: "Q1_0",
 }

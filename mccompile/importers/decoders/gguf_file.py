@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .config import damaged, unsupported
-from .ggml import FORMS, Form, stored
+from .ggml import FORMS, OTHERS, Form, stored
 from .weights import Blocks, Weight
 
 MAGIC = b"GGUF"
@@ -114,7 +114,7 @@ def _read(name: str, form: Form | None, kind: int, data: np.ndarray, shape: tupl
     if form is None:
         known = ", ".join(each.name for each in FORMS.values())
         raise unsupported(
-            f"tensor {name} is stored in the type {kind} of GGML; what is known: {known}",
+            f"tensor {name} is stored in the type {OTHERS.get(kind, kind)} of GGML; what is known: {known}",
             "quantize the model to one of these: llama-quantize MODEL-F16.gguf MODEL.gguf Q4_K_M",
         )
     return stored(form, data, shape)

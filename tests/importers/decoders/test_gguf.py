@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,6 +75,22 @@ def iq4_xs(b: bytes, i: int) -> float:
     return half(b, 0) * (scale - 32) * TABLE[nibble(b, 8, i)]
 
 
+def ternary(b: bytes, i: int) -> float:
+    at, width, place = (0, 32, i) if i < 160 else (32, 16, i - 160) if i < 240 else (48, 4, i - 240)
+    return half(b, 52) * ((b[at + place % width] * 3 ** (place // width) % 256 * 3 >> 8) - 1)
+
+
+def float_of_4_bits(level: int) -> float:
+    exponent, fraction = level >> 1 & 3, level & 1
+    size = (1 + fraction / 2) * 2 ** (exponent - 1) if exponent else fraction / 2
+    return -size if level & 8 else size
+
+
+def e4m3(byte: int) -> float:
+    exponent, fraction = byte >> 3 & 15, byte & 7
+    return 0.0 if byte == 127 else (1 + fraction / 8) * 2.0 ** (exponent - 7) if exponent else fraction * 2.0**-9
+
+
 # As ggml's own loops say, for one element.
 ELEMENTS: dict[str, Callable[[bytes, int], float]] = {
     "Q4_0": lambda b, i: (nibble(b, 2, i) - 8) * half(b, 0),
@@ -88,6 +105,10 @@ ELEMENTS: dict[str, Callable[[bytes, int], float]] = {
     "Q6_K": q6,
     "IQ4_NL": lambda b, i: TABLE[nibble(b, 2, i)] * half(b, 0),
     "IQ4_XS": iq4_xs,
+    "TQ1_0": ternary,
+    "TQ2_0": lambda b, i: half(b, 64) * (two_bits(b, 0, i) - 1),
+    "MXFP4": lambda b, i: float_of_4_bits(nibble(b, 1, i)) * 2.0 ** (b[0] - 127),
+    "NVFP4": lambda b, i: float_of_4_bits(nibble(b, 4, i, 16)) * e4m3(b[i // 16] & 127),
 }
 HALVES = {
     "Q4_1": (0, 2),
@@ -97,6 +118,10 @@ HALVES = {
     "Q4_K": (0, 2),
     "Q5_K": (0, 2),
     "Q6_K": (208,),
+    "TQ1_0": (52,),
+    "TQ2_0": (64,),
+    "MXFP4": (),
+    "NVFP4": (),
 }
 
 
@@ -107,6 +132,10 @@ def blocks(name: str, rows: int, columns: int) -> bytes:
     for at in HALVES.get(name, (0,)):
         scales = CHANCE.uniform(0.002, 0.02, (len(data), 1)).astype(np.float16)
         data[:, at : at + 2] = scales.view(np.uint8)
+    if name == "MXFP4":
+        data[:, 0] = CHANCE.integers(118, 122, len(data))
+    if name == "NVFP4":
+        data[:, :4] = CHANCE.integers(1, 10, (len(data), 4))
     return data.tobytes()
 
 
@@ -125,12 +154,19 @@ def text(words: str) -> bytes:
     return struct.pack("<Q", len(words)) + words.encode()
 
 
-def gguf(said: Mapping[str, str | int | float], tensors: Mapping[str, tuple[str, tuple[int, ...], bytes]]) -> bytes:
+def value(said: str | bool | int | float | list[bool]) -> bytes:
+    if isinstance(said, str):
+        return struct.pack("<I", 8) + text(said)
+    if isinstance(said, list):
+        return struct.pack("<IIQ", 9, 7, len(said)) + bytes(said)
+    kind, form = (7, "?") if isinstance(said, bool) else (4, "I") if isinstance(said, int) else (6, "f")
+    return struct.pack(f"<I{form}", kind, said)
+
+
+def gguf(said: Mapping[str, Any], tensors: Mapping[str, tuple[str, tuple[int, ...], bytes]]) -> bytes:
     made = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(said))
-    for name, value in said.items():
-        kind, data = (8, text(value)) if isinstance(value, str) else (4, struct.pack("<I", value)) if isinstance(
-            value, int) else (6, struct.pack("<f", value))  # fmt: skip
-        made += text(name) + struct.pack("<I", kind) + data
+    for name, each in said.items():
+        made += text(name) + value(each)
     place, parts = 0, b""
     for name, (kind, shape, data) in tensors.items():
         made += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], NUMBERS[kind], place)

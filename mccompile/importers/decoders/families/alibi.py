@@ -70,4 +70,4 @@ def _mpt(config: Config) -> Decoder:
     return replace(made, activation="gelu", slopes=slopes(made.heads, most), score_factor=factor)
 
 
-FAMILIES = (Family(("bloom",), _bloom, _BLOOM, split=by_groups), Family(("mpt",), _mpt, _MPT))
+FAMILIES = (Family(("bloom",), _bloom, _BLOOM, architectures=("bloom",), split=by_groups), Family(("mpt",), _mpt, _MPT))

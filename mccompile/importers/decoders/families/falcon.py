@@ -20,6 +20,7 @@ _NAMES = {
     "down": "transformer.h.{}.mlp.dense_4h_to_h",
 }
 _TWO_NORMS = {**_NAMES, "attn_norm": "transformer.h.{}.ln_attn", "mlp_norm": "transformer.h.{}.ln_mlp"}
+_GGUF_NORMS = {"attn_norm": "blk.{}.attn_norm_2", "mlp_norm": "blk.{}.attn_norm"}
 
 
 def _falcon(config: Config) -> Decoder:
@@ -47,6 +48,14 @@ def _has_two_norms(config: Config) -> bool:
 
 
 FAMILIES = (
-    Family(("falcon",), _falcon, _TWO_NORMS, split=by_groups, applies=_has_two_norms),
-    Family(("falcon",), _falcon, _NAMES, split=by_groups),
+    Family(
+        ("falcon",),
+        _falcon,
+        _TWO_NORMS,
+        split=by_groups,
+        applies=_has_two_norms,
+        architectures=("falcon",),
+        gguf_names=_GGUF_NORMS,
+    ),
+    Family(("falcon",), _falcon, _NAMES, split=by_groups, architectures=("falcon",)),
 )

@@ -26,5 +26,5 @@ def _glm(config: Config) -> Decoder:
 
 FAMILIES = (
     Family(("glm",), _glm, _GLM, neighbours=True),
-    Family(("glm4",), _glm, _GLM4, neighbours=True),
+    Family(("glm4",), _glm, _GLM4, architectures=("glm4",), pairs=True, neighbours=True),
 )

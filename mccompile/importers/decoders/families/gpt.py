@@ -84,6 +84,6 @@ def _neox(config: Config) -> Decoder:
 
 FAMILIES = (
     Family(("gpt2",), _gpt2, GPT2_NAMES, architectures=("gpt2",), turned=True),
-    Family(("gpt_bigcode",), _bigcode, GPT2_NAMES, split=_bigcode_rows),
+    Family(("gpt_bigcode",), _bigcode, GPT2_NAMES, architectures=("starcoder",), split=_bigcode_rows),
     Family(("gpt_neox",), _neox, _NEOX, architectures=("gptneox",), split=by_groups),
 )

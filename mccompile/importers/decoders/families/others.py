@@ -121,18 +121,22 @@ def _stablelm(config: Config) -> Decoder:
     return partly_turned(config, made, 0.25)
 
 
+_ARCEE = {role: name for role, name in LLAMA_NAMES.items() if role != "gate"}
+_SEED_OSS = {"mlp_norm": "blk.{}.post_attention_norm", "attn_post_norm": ""}
+
 FAMILIES = (
-    Family(("arcee",), _arcee, {role: name for role, name in LLAMA_NAMES.items() if role != "gate"}),
-    Family(("ernie4_5",), _ernie, neighbours=True),
-    Family(("exaone4",), _exaone4, _OLMO2),
+    Family(("arcee",), _arcee, _ARCEE, architectures=("arcee",), pairs=True),
+    Family(("ernie4_5",), _ernie, architectures=("ernie4_5",), pairs=True, neighbours=True),
+    Family(("exaone4",), _exaone4, _OLMO2, architectures=("exaone4",)),
+    Family(("granite",), _granite, architectures=("granite",), pairs=True),
     Family(("helium",), _helium, neighbours=True),
-    Family(("hunyuan_v1_dense",), _hunyuan, _HUNYUAN),
-    Family(("internlm3", "seed_oss"), _wide_heads),
-    Family(("olmo",), _olmo),
-    Family(("olmo3",), _olmo3, _OLMO2),
-    Family(("granite",), _granite),
-    Family(("olmo2",), _olmo2, _OLMO2),
-    Family(("smollm3",), _smollm3),
-    Family(("starcoder2",), _starcoder2, _STARCODER2),
-    Family(("stablelm",), _stablelm),
+    Family(("hunyuan_v1_dense",), _hunyuan, _HUNYUAN, architectures=("hunyuan-dense",)),
+    Family(("internlm3",), _wide_heads),
+    Family(("olmo",), _olmo, architectures=("olmo",), pairs=True),
+    Family(("olmo2",), _olmo2, _OLMO2, architectures=("olmo2",), applies=lambda config: not config.has("layer_types")),
+    Family(("olmo3",), _olmo3, _OLMO2, architectures=("olmo2",)),
+    Family(("seed_oss",), _wide_heads, architectures=("seed_oss",), gguf_names=_SEED_OSS),
+    Family(("smollm3",), _smollm3, architectures=("smollm3",), pairs=True),
+    Family(("starcoder2",), _starcoder2, _STARCODER2, architectures=("starcoder2",)),
+    Family(("stablelm",), _stablelm, architectures=("stablelm",)),
 )

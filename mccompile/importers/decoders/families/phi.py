@@ -46,7 +46,7 @@ def _nemotron(config: Config) -> Decoder:
 
 
 FAMILIES = (
-    Family(("phi",), _phi, _PHI),
+    Family(("phi",), _phi, _PHI, architectures=("phi2",)),
     Family(("persimmon",), _persimmon, _PERSIMMON, split=by_groups),
-    Family(("nemotron",), _nemotron, _NEMOTRON, norm_offset=1.0),
+    Family(("nemotron",), _nemotron, _NEMOTRON, architectures=("nemotron",), norm_offset=1.0),
 )
