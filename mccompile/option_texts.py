@@ -87,7 +87,7 @@ def stream(texts: tuple[str, ...]) -> Stream:
         if name == "edge":
             edge = value
         elif not name or not number:
-            likely = f"INPUT={part}" if part.isdecimal() else f"{name or part or 'INPUT'}=1"
+            likely = f"INPUT={_axis_or_hop(part)}" if part.isdecimal() else f"{name or part or 'INPUT'}=1"
             hint = f"; did you mean --stream {likely}?"
             raise ValueError(f"{part!r} is not INPUT=AXIS, hop=FRAMES or edge=warm{hint}")
         elif name == "hop":
@@ -97,6 +97,10 @@ def stream(texts: tuple[str, ...]) -> Stream:
     if texts and not inputs:
         raise ValueError(f"{','.join(texts)!r} names no input: write INPUT=AXIS")
     return Stream(inputs, hop, edge)
+
+
+def _axis_or_hop(number: str) -> str:
+    return number if int(number) <= _LIKELY_AXIS else f"1,hop={number}"
 
 
 def prepended(texts: Iterable[str | Path]) -> tuple[Prepended, ...]:
@@ -241,7 +245,7 @@ def _flag_of(pool: Pool, number: int) -> str:
 def _likely_pools(text: str) -> str:
     """`64K`, `dtcm:64K`, `DTCM=64KB:0`, `dtcm=64K,slow`, `dtcm=64K,fast,sram=256K`: each pool by a flag of its own."""
     found: list[str] = []
-    for word in text.lower().replace(":", "=").split(","):
+    for word in re.sub(r"@\w+", "", text.lower()).replace(":", "=").split(","):
         name, equals, size = word.partition("=")
         if word in ("fast", "copied") and found:
             found[-1] += f",{word}"
@@ -258,6 +262,7 @@ def _digits(size: str) -> str:
     return found[0] if found else ""
 
 
+_LIKELY_AXIS = 3  # a larger number alone is likelier a hop
 _RATE = re.compile(r"([1-9]\d{0,5})MB/s", re.ASCII)
 _UNIT = re.compile(r"(\d+)([KM]?)(I?B)?", re.IGNORECASE | re.ASCII)
 

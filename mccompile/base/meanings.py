@@ -1,6 +1,7 @@
 """What users of other tools call things that are called otherwise here: options, commands, values. The only such table.
 
 Invariant: each word leads to words of ours, the likeliest first; `near` takes the first that is known where it stands.
+Behind `~` stands an option whose values are of another kind, so that a value must not be carried over.
 A word of several parts is looked for as a whole, then without what is said in front of it (`max-ram`, `ram`).
 """
 
@@ -32,10 +33,24 @@ debug log-level log verbosity vv trace = --verbose
 silent no-log = --quiet
 batch batch-size batchsize dims dimension free-dim override-batch = --dim
 input-shape input-shapes shapes inputs-shape override-input-shape = --shape
-ram sram memory memory-limit heap arena-size stack limit max = --budget
+ram sram memory memory-limit heap arena arena-size activations-size stack limit max = --budget
 flash rom progmem const = --budget array
 pool memories memory-pool region = --mem
-accuracy acc snr sqnr psnr db decibels = --sensitivity
+snr sqnr psnr db decibels = --sensitivity
+accuracy acc max-drop max-loss accuracy-loss accuracy-drop target-accuracy = ~--sensitivity
+exclude-nodes nodes-to-exclude op-types op-types-to-quantize nodes-to-quantize = ~--sensitivity
+skip-layers mixed-precision = ~--sensitivity
+trials n-trials num-trials n-trial timeout budget-time = ~--time
+rpc rpc-tracker rpc-host remote = ~--serial
+database cache-file log-file records o out output = --database
+folder code out-dir output-dir = --for
+inference-input-type input-type input-dtype = --input
+allow-custom-ops = --external
+csv yaml yml xml = --json
+prefix namespace model-name symbol-prefix = --name
+split-weights separate-weights weights-file weights-bin external-weights = ~--blob external
+ethos ethos-u ethosu vela npu accel = ~--accelerator
+freeze trainable trainable-layers layers = ~--learn
 tolerance tol eps epsilon delta rel-tol reltol precision = --rtol --weights-dtype
 abs-tol abstol atol = --atol
 inputs input-data test-data dataset samples data-dir dataset-dir feed npz = --data --quantize
@@ -77,15 +92,15 @@ rust rs crate = cargo rust
 js javascript node nodejs web typescript wasm = npm javascript
 c++ cxx c++17 = cpp
 c plain gcc makefile = make cpp
-python micropython-c mpy = micropython
+micropython-c mpy = micropython
 cmsis keil uvision mdk = cmsis-pack
 espidf esp idf esp32 = esp-idf
 pio platform-io = platformio
 west zephyr-rtos = zephyr
 uint8 byte = u8
-int8 = i8 int8
+int8 q7 s8 = i8 int8
 uint16 = u16
-int16 = i16
+int16 q15 s16 = i16
 int32 int = i32
 fp32 float32 float = f32
 fp16 half float16 = f16
@@ -147,18 +162,38 @@ def _table() -> dict[str, tuple[str, ...]]:
     for line in _LINES.strip().splitlines():
         words, equals, ours = line.partition(" = ")
         for word in words.split() if equals else ():
-            found[word] = (*found.get(word, ()), *ours.split())
+            found[word] = (*found.get(word, ()), *ours.replace("~", "").split())
     return found
 
 
+def _of_another_kind() -> set[tuple[str, str]]:
+    lines = (line.partition(" = ") for line in _LINES.splitlines())
+    return {
+        (word, option[1:])
+        for words, _, ours in lines
+        for option in ours.split()
+        if option[0] == "~"
+        for word in words.split()
+    }
+
+
 MEANINGS = _table()
+_ANOTHER_KIND = _of_another_kind()
 _IN_FRONT = ("tensor-", "max-", "min-", "no-", "use-", "with-", "enable-", "set-", "to-", "n-", "num-")
 
 
 def ours(word: str) -> tuple[str, ...]:
     """What is meant by a word, as it is called here; none where the table does not have it."""
+    return MEANINGS.get(_plain(word), ())
+
+
+def carries_value(word: str, option: str) -> bool:
+    """Does a value of their option mean the same for ours?"""
+    return (_plain(word), option) not in _ANOTHER_KIND
+
+
+def _plain(word: str) -> str:
+    """As the table has it; what is said in front of it only where it is not there as a whole."""
     plain = word.lower().lstrip("-").replace("_", "-")
-    for front in ("", *_IN_FRONT):
-        if plain.startswith(front) and plain[len(front) :] in MEANINGS:
-            return MEANINGS[plain[len(front) :]]
-    return ()
+    fronts = (front for front in ("", *_IN_FRONT) if plain.startswith(front) and plain[len(front) :] in MEANINGS)
+    return plain[len(next(fronts, "")) :]

@@ -12,7 +12,7 @@ from ..base.writing import cannot_write
 if TYPE_CHECKING:
     from ..emit.package import Package
 
-_SOURCES = (".c", ".cc", ".cpp", ".h", ".hpp", ".o", ".a", ".so", ".rs", ".js", ".wasm")
+_SOURCES = (".c", ".cc", ".cpp", ".h", ".hpp", ".o", ".a", ".so", ".rs", ".js", ".wasm", ".tflite", ".onnx", ".zip")
 _OTHERS = (".tflite", ".lite", ".h5", ".keras", ".pt", ".pth", ".pb", ".npz", ".c", ".h", ".bin", ".json", ".html")
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import click
 
 from ..base.errors import MccError, Problem, WrongUse
-from ..base.meanings import ours
+from ..base.meanings import carries_value, ours
 from ..base.near import meant, near
+from ..base.needless import needless
 from .hidden import also_wrong
 from .values import values_of
 
@@ -25,6 +26,7 @@ _SHAPED = {  # what options with a grammar are told by other tools' options of o
     "--dim": "{word}={value}",
     "--budget": "{known}={value}",
     "--shape": "{named}",
+    "--input": "INPUT={value}",
 }
 _FIRST = {  # of what arguments are called in usages
     "FUNCTION[=VARIANT],...": "resize,cvt_color",
@@ -52,10 +54,17 @@ _USUAL = {
     "--recompute": "1.3",
     "--weights-window": "64K",
     "--sensitivity": "30",
+    "--window": "480",
+    "--hop": "320",
+    "--time": "10m",
+    "--database": "tuned.sqlite",
+    "--serial": "/dev/ttyACM0",
 }
 
 _NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
 _PORT = re.compile(r"COM\d+$|/dev/(tty|cu)|tcp:")
+_UNITS = {"k": 1000, "khz": 1000, "m": 10**6, "mhz": 10**6}  # what numbers are told by; others change nothing
+_TIMES = ("ms", "s", "us")  # where samples are counted
 _PERCENT = re.compile(r"(\d+\.?\d*) ?%", re.ASCII)
 
 
@@ -73,6 +82,11 @@ class Line:
         return self.group.commands[name]
 
     @property
+    def model(self) -> Path | None:
+        models = (Path(word) for word in self.arguments if word.endswith(".onnx"))
+        return next((model for model in models if model.is_file()), None)
+
+    @property
     def path(self) -> str:
         return f"mccompile {self.command.name}"
 
@@ -87,6 +101,14 @@ class Line:
             if len(option) == 2 and word.startswith(option) and not word.startswith("--"):
                 return word[2:]
         return ""
+
+    def has_argument_beside(self, value: str) -> bool:
+        """Is there another file that no option of ours takes?"""
+        for before, word in pairwise(["", *self.arguments]):
+            option = self.option(before)
+            if word != value and Path(word).is_file() and (option is None or option.is_flag):
+                return True
+        return False
 
     def option(self, name: str) -> click.Option | None:
         options = (param for param in self.command.params if isinstance(param, click.Option))
@@ -157,13 +179,18 @@ def _option_fix(given: str, line: Line) -> str:
     if spoken and spoken[0] in line.arguments and not options[spoken[0]].multiple:
         return f"leave out {alone}: {spoken[0]} says it"
     if spoken:
-        return _with_names(f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
+        choices = values_of(options[spoken[0]])
+        other = _instead(value, line) if value and choices and not near(value, choices) else ""
+        return _with_names(other or f"did you mean {_flag_with(options[spoken[0]], spoken[0], word, value)}?", line)
     if f"--{value}" in options:  # --format json
         return f"write --{value} in the place of {given} {value}"
+    if why := needless(given, str(line.command.name)):
+        return f"leave out {alone}: {why}"
     verbs = [name for name in takewhile(line.group.commands.__contains__, ours(word)) if name != line.command.name]
     if verbs:
         return f"leave out {alone}: `mccompile {verbs[0]}` does that"
-    if value and alone == given and any(isinstance(param, click.Argument) for param in line.command.params):
+    takes_argument = any(isinstance(param, click.Argument) for param in line.command.params)
+    if value and alone == given and takes_argument:
         return f"leave out {given} alone: {value} stands without an option"
     others = [name for name, command in line.group.commands.items() if any(given in p.opts for p in command.params)]
     if others:
@@ -178,9 +205,12 @@ def _option_fix(given: str, line: Line) -> str:
 def _without(given: str, line: Line) -> str:
     """The option with its value, where it has one: a file may be what the command works on."""
     value = line.behind(given)
+    if len(given) == len("-m") and given not in line.arguments:  # -mcpu=cortex-m4
+        return next((word for word in line.arguments if word.startswith(given)), given)
     if value and f"{given}={value}" in line.arguments:
         return f"{given}={value}"
-    return f"{given} {value}" if value and given in line.arguments and not Path(value).exists() else given
+    is_argument = Path(value).exists() and not line.has_argument_beside(value)
+    return f"{given} {value}" if value and given in line.arguments and not is_argument else given
 
 
 def _instead(value: str, line: Line) -> str:
@@ -194,6 +224,7 @@ def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
     """A flag of ours with the value that another tool's option had, as it is written here."""
     if isinstance(param, click.Option) and param.is_flag:
         return flag
+    value = value if carries_value(word, flag) else ""
     if flag == "--target":
         from ..targets.boards.catalogue import core_of
         from ..targets.processors import named_processor
@@ -207,6 +238,7 @@ def _flag_with(param: click.Parameter, flag: str, word: str, value: str) -> str:
         first = "batch" if word.startswith("batch") else "NAME"
         named = (value or "INPUT=1").replace(":", "=")
         named = named if "=" in named else f"INPUT={named}"
+        value = next((w for w in ours(value) if flag == "--input" and w[0] != "-"), value)
         return f"{flag} " + _SHAPED[flag].format(
             word=first, known=what, value=value or _USUAL.get(flag, "1"), named=named
         )
@@ -254,8 +286,10 @@ def _bad(param: click.Parameter, message: str, line: Line) -> Problem:
     if isinstance(param.type, click.types.FloatParamType) and (percent := _PERCENT.fullmatch(given)):
         return Problem(what, line.path, message, f"did you mean {flag} {float(percent[1]) / 100:g}?")
     number = _NUMBER.match(given)
-    if number and "not a valid" in message:  # 30dB, 2x
-        return Problem(what, line.path, message, f"did you mean {flag} {number[0]}?")
+    unit = given[number.end() :].strip().lower() if number else ""
+    if number and "not a valid" in message and unit not in _TIMES:  # 30dB, 2x, 16kHz
+        whole = int(number[0]) * _UNITS.get(unit, 1)
+        return Problem(what, line.path, message, f"did you mean {flag} {whole}?")
     low = getattr(param.type, "min", None)
     likely = default if isinstance(default, int | float) and not isinstance(default, bool) else low
     is_known = likely is not None and likely != low and flag not in _USUAL
@@ -272,7 +306,7 @@ def _unreadable(error: click.BadParameter, line: Line) -> Problem:
     usual = f"`{line.path} --help` shows how"
     if option is not None and option.metavar:
         usual = f"such as {flag} {_USUAL[flag]}" if flag in _USUAL else f"write {flag} {option.metavar} ({usual})"
-    fix = _with_names(close or usual, line)
+    fix = _with_names(_with_time(close, line) or usual, line)
     if not flag:
         return Problem(what, line.path, "", fix)
     named = re.match(r"'([^']*)' ", what)  # of several values of this option
@@ -293,11 +327,21 @@ def _with_names(fix: str, line: Line) -> str:
     return fix
 
 
+def _with_time(fix: str, line: Line) -> str:
+    """The axis of --stream where none was given: `time`, `x=time`, or a hop alone."""
+    from ..frontend.ends import likely_time
+
+    model = line.model
+    guessed = re.fullmatch(r"(did you mean --stream) (?:(?!INPUT)[^=]+=1|INPUT=1(,hop=\d+))\?", fix)
+    if guessed is None or model is None or (likely := likely_time(model)) is None:
+        return fix
+    return f"{guessed[1]} {likely[0]}={likely[1]}{guessed[2] or ''}?"
+
+
 def _ends(line: Line) -> tuple[list[str], list[str]]:
     from ..frontend.ends import ends
 
-    models = (Path(word) for word in line.arguments if word.endswith(".onnx"))
-    return next((ends(model) for model in models if model.is_file()), ([], []))
+    return ends(line.model) if line.model is not None else ([], [])
 
 
 def _too_many(message: str, line: Line) -> Problem:

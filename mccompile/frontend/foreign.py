@@ -108,8 +108,16 @@ def _of_folder(path: Path) -> Foreign | None:
     models = sorted(path.glob("*.onnx"))
     fix = f"did you mean {shlex.quote(str(models[0]))}?" if models else "name an ONNX file"
     if (path / "report.json").is_file():
-        return Foreign("a folder that mccompile has written", "name the model that it was compiled from")
+        return Foreign("a folder that mccompile has written", _of_report(path))
     return Foreign("a folder", fix)
+
+
+def _of_report(folder: Path) -> str:
+    """The model that an output folder was made of, where one of that name lies here or beside it."""
+    made = sorted(path.stem for path in folder.glob("*.h"))
+    near = (where / f"{stem}.onnx" for stem in made for where in (Path(), folder.parent))
+    found = next((path for path in near if path.is_file()), None)
+    return f"did you mean {shlex.quote(str(found))}?" if found else "name the model that it was compiled from"
 
 
 def _of_name(path: Path) -> Foreign | None:

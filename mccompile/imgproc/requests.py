@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..base.dtypes import DTYPES, f32, u8
 from ..base.errors import Problem, WrongUse, raise_all
 from ..base.near import meant
+from ..base.needless import needless
 from .api import CHANNELS, FRACTIONS, LARGEST, Asked, ImageFunction, functions
 
 DTYPE_NAMES = (u8.name, f32.name)
@@ -80,7 +81,9 @@ def _variants(text: str, asked: Asked) -> list[ImageFunction]:
     name, given, variant = text.partition("=")
     cls = functions().get(name)
     if cls is None:
-        fix = meant(name, functions()) or f"name one of them, such as {next(iter(functions()))}"
+        without = needless(name, "imgproc")
+        usual = f"leave out {name}: {without}" if without else f"name one of them, such as {next(iter(functions()))}"
+        fix = meant(name, functions()) or usual
         why = f"there are {', '.join(functions())}"
         raise WrongUse(Problem(f"there is no image function {name!r}", "mccompile imgproc", why, fix))
     if given and variant not in cls.variants:

@@ -6,7 +6,7 @@ Arrays go by the names of inputs; their first axis counts samples. Invariant: ev
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -15,6 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from ..base.errors import BadFile, MccWarning, Problem
+from ..base.meanings import ours
 from ..base.near import near_file
 from ..check.inputs import stored_sets
 from ..graph.ir import Graph, Value
@@ -40,8 +41,8 @@ def read_samples(path: Path, graph: Graph) -> Samples:
     if path.is_dir():
         inputs = [value.name for value in graph.inputs]
         return Samples([data.inputs for data in stored_sets(path, inputs, graph)], path=path)
-    arrays = _arrays(path)
     names = {value.name for value in graph.inputs}
+    arrays = _arrays(path, names)
     label = next((name for name in LABELS if name in arrays and name not in names), None)
     labels = arrays.pop(label) if label else None
     if len(graph.inputs) == 1 and len(arrays) == 1 and arrays.keys() <= _NAMELESS:
@@ -67,7 +68,7 @@ def read_samples(path: Path, graph: Graph) -> Samples:
     return Samples(feeds, None if labels is None else _labels(path, labels), path)
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
+def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     try:
         found = np.load(path, allow_pickle=False)
         return {"": found} if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
@@ -81,7 +82,17 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         if path.suffix == ".csv" and path.exists():
             made = f"numpy.savez('{path.with_suffix('.npz')}', numpy.loadtxt('{path}', delimiter=',', dtype='float32'))"
             fix = f'python -c "import numpy; {made}"'
+        if not path.exists() and "--quantize" in ours(path.name):
+            why, fix = f"--quantize names a file of samples; {path} is what it makes anyway", _stored(names)
+        if path.suffix == ".onnx" and path.exists():
+            why, fix = "it is a model, not samples for it", _stored(names)
         raise BadFile(Problem("cannot read the samples", str(path), why, fix or usual)) from None
+
+
+def _stored(names: Iterable[str]) -> str:
+    given = ", ".join(f"{name}=..." for name in sorted(names))
+    stored = f"numpy.savez('samples.npz', {given}) stores them, one after another along the first axis"
+    return f"{stored}; then --quantize samples.npz"
 
 
 def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
@@ -91,6 +102,9 @@ def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
     if not np.can_cast(array.dtype, numpy, "same_kind"):
         why = f"{value.name} is {value.type}, the samples are {array.dtype}"
         raise BadFile(Problem("the samples are of another type", str(path), why, "store what the model itself takes"))
+    if array.dtype == np.uint8 and np.dtype(numpy).kind == "f":
+        told = f"{path}: {value.name} is {value.type}; the samples are bytes, which are taken as 0.0 to 255.0"
+        warnings.warn(MccWarning(f"{told}: scale them as in training, and store floats"), stacklevel=2)
     array = array.astype(numpy, copy=False)
     if shape and array.ndim == len(shape) and _fits(array.shape[1:], shape[1:]):
         batch = shape[0] or 1

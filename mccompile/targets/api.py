@@ -17,6 +17,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,7 @@ _FOLDER = Path(__file__).resolve().parent
 _NATIVE = "native"
 _FALLBACK = "generic"  # what a target with rules inherits where none of them fits
 _FLAG_LINES = ("flags", "Features")  # how /proc/cpuinfo heads the list on x86 and on Arm
+_SLIP = 0.8  # how alike a name of a target is that was written wrong
 POOL_NAME = re.compile(r"[a-z][a-z0-9]*")
 
 
@@ -185,12 +187,13 @@ def _unknown(name: str) -> Problem:
     strange = unwritten(name)
     if strange is not None:
         return Problem(f"no code is written for {name}", "--target", f"{strange.what}: {strange.why}", strange.instead)
-    is_core = known is not None and name.lower() in known.target  # `m33`, which boards have too
+    is_core = known is not None and name.lower() in f"{known.target} {known.what.lower()}"  # `m33`, which boards have
     boards = "" if is_core else board or listed(name)
     known = None if boards else known
     why = f"the targets are {', '.join(names())}" if known is None else f"{name}: {known.what}"
-    close = f"did you mean --target {known.target}?" if known is not None else meant(name, names(), "--target")
-    fix = board or close or boards or nearest_to_target(name)
+    is_board = boards and not get_close_matches(name.lower(), names(), 1, _SLIP)
+    close = f"did you mean --target {known.target}?" if known is not None else boards if is_board else ""
+    fix = board or close or meant(name, names(), "--target") or nearest_to_target(name)
     usual = f"did you mean --target {_FALLBACK}? It runs everywhere; or write a file of your own: --target ./mine.toml"
     return Problem(f"unknown target {name!r}", "--target", why, fix or usual)
 

@@ -73,7 +73,7 @@ _TABLE = (
     (r"riscvv|rvv|rva23|rv64gcv", "riscv64v", "a RISC-V core of 64 bits with vectors"),
     (r"rv64|riscv64|riscv|risc", "riscv64", "a RISC-V core of 64 bits"),
     (r"rv32|riscv32|ibex", "rv32imc", "a RISC-V core of 32 bits"),
-    (r"(cortexm?|arm)$", _M4, "one of the Cortex-M: --target names the core"),
+    (r"(cortexm?|arm|thumb)$", _M4, "an Arm core, such as a Cortex-M; under Linux it is armv7a or aarch64"),
     (r"avx512|skylakex|x8664v4|zen[45]|icelake|sapphire", "x86-64-v4", "x86-64 with AVX-512"),
     (
         r"avx|avx2|haswell|x8664v3|zen|amd64|x8664|x64|x86$|skylake|intel|amd|pc$|core2?i",

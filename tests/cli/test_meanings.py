@@ -10,8 +10,10 @@ from click.testing import CliRunner
 
 from mccompile import cli
 from mccompile.base import meanings
+from mccompile.base.needless import NEEDLESS
 from mccompile.cli.commands import commands
 from mccompile.cli.values import values_of
+from mccompile.emit.wrappers.registry import LANGUAGES
 from mccompile.frontend.supported import supported
 from mccompile.imgproc.requests import functions
 from mccompile.passes.learn.losses import _LOSSES
@@ -156,6 +158,38 @@ TABLE = """
 3 | own.onnx -o out | a C function of yours | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo | OPERATOR=FUNCTION | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo=Foo,include=Foo2.h | cannot read Foo2.h | > Foo2.h
+2 | conv.onnx -o out --target arm | an Arm core | --target cortex-m4
+2 | conv.onnx -o out --target stm32 | unknown target | `mccompile boards stm32`
+4 | conv.onnx -o out --quantize int8 | names a file of samples | numpy.savez('samples.npz', x=...)
+4 | conv.onnx -o out --quantize conv.onnx | it is a model | numpy.savez('samples.npz', x=...)
+2 | heard.onnx -o out --stream 10 | is not INPUT=AXIS | --stream x=2,hop=10
+2 | heard.onnx -o out --stream time | is not INPUT=AXIS | --stream x=2
+2 | convert conv.onnx -o c.onnx --to tflite | no option --to | leave out --to tflite: the result is always ONNX
+2 | quantize conv.onnx -o q.onnx --data s.npz --format qdq | no option --format | leave out --format qdq: the result
+2 | quantize conv.onnx -o q.onnx --data s.npz --per-channel | no option --per-channel | leave out --per-channel: weights
+2 | quantize conv.onnx -o q.onnx --data s.npz --accuracy 99 | no option --accuracy | --sensitivity 30
+2 | quantize conv.onnx -o q.onnx --data s.npz --exclude-nodes c1 | no option --exclude-nodes | --sensitivity 30
+2 | tune conv.onnx --time 1s -o tuned.db | no option -o | --database tuned.db
+2 | tune conv.onnx --trials 100 | no option --trials | --time 10m
+2 | blob conv.onnx --for edited -o weights.bin | no option -o | leave out -o weights.bin: it writes into the folder
+2 | conv.onnx -o out --dtype int8 | no option --dtype | --quantize samples.npz
+2 | conv.onnx -o out --no-malloc | no option --no-malloc | leave out --no-malloc: generated C never
+2 | conv.onnx -o out --runtime crt | no option --runtime | leave out --runtime crt: what is written is plain C
+2 | conv.onnx -o out --arena 20480 | no option --arena | --budget ram=20480
+2 | conv.onnx -o out --prefix net | no option --prefix | --name net
+2 | conv.onnx -o out --split-weights | no option --split-weights | --blob external
+2 | conv.onnx -o out --inference-input-type uint8 | no option | --input x=u8
+2 | conv.onnx -o out --input x=q15 | 'q15' is none of | i16
+2 | conv.onnx -o out --mem ccm@0x10000000=64K | small letters | --mem ccm=64k
+2 | conv.onnx -o net.tflite | names the folder | did you mean -o net?
+2 | conv.onnx -o out --wrapper python | no wrapper for 'python' | leave out --wrapper python: Python compiles
+2 | conv.onnx -o out --wrapper swift | no wrapper for 'swift' | leave out --wrapper swift: every language
+2 | conv.onnx -o out --target cortex-m4 -mcpu=cortex-m4 | no option -m | leave out -mcpu=cortex-m4: --target says it
+2 | train conv.onnx -o out --loss mse:y --data s.npz | no option --data | leave out --data s.npz: `mccompile check`
+2 | frontend --rate 16kHz -o f.onnx | cannot be '16kHz' | --rate 16000
+2 | frontend --window 25ms -o f.onnx | cannot be '25ms' | --window 480
+2 | analyze conv.onnx --csv | no option --csv | --json
+2 | imgproc resize,normalize -o img | no image function 'normalize' | leave out normalize: compile the network
 """
 
 MISTAKES = tuple(
@@ -165,6 +199,7 @@ MISTAKES = tuple(
 _FITS = "g (float[b,4] x) => (float[b,4] y) <float[14,4] w={" + ",".join(["1"] * 56) + "}> { y = Add(x, w) }"
 
 
+_HEARD = "g (float[1,1,32] x) => (float[1,1,30] y) <float[1,1,3] w={1,2,3}> { y = Conv(x, w) }"
 _TWO = "g (float[batch,seq] x) => (float[batch,seq] y) { y = Relu(x) }"
 
 
@@ -177,6 +212,8 @@ def more(files: Path) -> Path:
     (files / "fits.onnx").write_bytes(made.SerializeToString())
     made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {_TWO}')
     (files / "two.onnx").write_bytes(made.SerializeToString())
+    made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {_HEARD}')
+    (files / "heard.onnx").write_bytes(made.SerializeToString())
     np.savez(files / "named.npz", foo=np.random.default_rng(0).random((8, 2, 6, 6), np.float32))
     return files
 
@@ -196,6 +233,14 @@ def test_what_other_tools_call_it_leads_to_ours(
         code = cli.run(shlex.split(command))
         said = capsys.readouterr().err
         assert code == 0 or "cannot read Foo.h" in said, (command, said)
+
+
+@pytest.mark.parametrize(("command", "word"), sorted(NEEDLESS))
+def test_no_option_of_ours_is_called_needless(command: str, word: str) -> None:
+    if command in commands.commands:
+        assert not any(f"--{word}" in param.opts for param in commands.commands[command].params)
+    else:
+        assert command in ("", "--wrapper") and word not in LANGUAGES
 
 
 @pytest.mark.parametrize("word", sorted(meanings.MEANINGS))

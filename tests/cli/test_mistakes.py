@@ -255,6 +255,7 @@ def test_there_are_forty() -> None:
     ("command", "fix"),
     [
         ("conv.onnx -o out --input x=1x1x8x8", "did you mean --shape x=1,1,8,8?"),
+        ("check edited --runs 1", "did you mean conv.onnx?"),
         ("firmware -o conv.onnx", "mccompile conv.onnx -o firmware"),
         ("diff conv.onnx models/net.onnx", "-o models/out-net && mccompile diff out-conv models/out-net"),
         ("conv.onnx -o out --dims batch=1", "did you mean --dim batch=1?"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
+from ...base.needless import needless
 from ..render import TEMPLATES, Source, render_c
 from . import cpp, javascript, micropython, rust
 
@@ -40,7 +41,9 @@ def check_wrappers(names: Sequence[str]) -> None:
     for name in names:
         if name not in LANGUAGES:
             why = f"there are {', '.join(LANGUAGES)}"
-            fix = meant(name, LANGUAGES, "--wrapper") or "name one of them, such as --wrapper cpp"
+            own = needless(name, "--wrapper")
+            without = f"leave out --wrapper {name}: {own or needless('other', '--wrapper')}"
+            fix = without if own else meant(name, LANGUAGES, "--wrapper") or without
             raise WrongUse(Problem(f"there is no wrapper for {name!r}", "--wrapper", why, fix))
 
 
