@@ -24,7 +24,7 @@ from mccompile.base.errors import STRICT
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 
-from . import machines, official, options, oracle, programs, shrink, strays, subject, trial, ways
+from . import machines, official, options, oracle, programs, rooms, shrink, strays, subject, trial, ways
 from .machines import Machine
 from .operators.registry import entries
 from .report import Figures, Outcome, text
@@ -251,6 +251,7 @@ def trials_of(source: Source, number: int) -> list[Trial]:
     for variant in range(VARIANTS):
         machine = there[int(chance.choice(len(there), p=weights / weights.sum()))]
         chosen = options.draw(chance, made, machine, source.options)
+        chosen = rooms.tight(np.random.default_rng([seed, number, 6, variant]), made, chosen)
         one = Trial(seed, number, variant, made, chosen, machines.draw(machine, chance), runs, wanted)
         if one.hand_over(runs):
             one.wanted = oracle.wanted(made, one.runs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +98,9 @@ def _has_floats(graph: GraphProto) -> bool:
 def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
     if chance.random() > 0.2:
         return None
-    copied = bool(chance.random() < 0.5)
-    room = int(chance.choice(_tight_rooms(subject) if copied else [64, 512, 4096]))
-    return (Pool("dtcm", room, 0), Pool("sram", 1 << 20, 1, copied, 80 if copied else None))
-
-
-def _tight_rooms(subject: Subject) -> list[int]:
-    """Bytes that hold what the subject is given, or a part of it: rows are copied then, or whole tensors."""
-    highest = {name: sizes[-1] for name, sizes in subject.free.items()}
-    given = sum(made.dtype.itemsize * prod(highest.get(n, n) for n in made.dims) for made in subject.inputs)
-    return [max(64, int(given * share)) for share in (0.5, 1.25, 3.0)]
+    if chance.random() < 0.5:  # rooms.py says how much the near one holds
+        return (Pool("dtcm", None, 0), Pool("sram", 1 << 20, 1, copied=True, rate=80))
+    return (Pool("dtcm", int(chance.choice([64, 512, 4096])), 0), Pool("sram", 1 << 20, 1))
 
 
 def _stream(chance: Chance, subject: Subject, machine: Machine) -> Any:

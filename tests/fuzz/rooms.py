@@ -1,0 +1,46 @@
+"""How large the near one of two memories is: so small that something has to be copied, where a plan does that."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from mccompile.driver import Options, compile_graph
+from mccompile.emit.package import Package
+from mccompile.emit.traffic import transfers
+from mccompile.frontend.load import load_proto
+
+from .subject import Subject
+from .trial import COMPILE_SECONDS, limited
+
+PLANS = 5  # that are made of a subject
+
+
+def tight(chance: np.random.Generator, subject: Subject, options: Options) -> Options:
+    """Where a memory is `copied`: the near one gets a part of what the smallest plan takes, more where it is too small,
+    and less where nothing is copied yet."""
+    if not any(pool.copied for pool in options.mem):
+        return options
+    plain = _compiled(subject, replace(options, mem=(), prefer="ram"))
+    if plain is None:  # refused with two memories as well
+        return options
+    few, many = 0, plain.plan.arena_bytes
+    room = max(16, int(many * chance.uniform(0.3, 0.95)))
+    for _ in range(PLANS):
+        drawn = replace(options, mem=tuple(pool if pool.copied else replace(pool, bytes=room) for pool in options.mem))
+        package = _compiled(subject, drawn)
+        if package is not None and any(each["traffic_bytes"] for each in transfers(package.plan).values()):
+            return drawn
+        few, many = (few, room) if package is not None else (room, many)
+        room = (few + many) // 2
+    return drawn
+
+
+def _compiled(subject: Subject, options: Options) -> Package | None:
+    """What comes out; a trial says what is wrong where that is not to be refused."""
+    with suppress(Exception), limited(COMPILE_SECONDS):
+        graph = load_proto(subject.model, None, options.dims, options.shapes, bounds=options.bounds)
+        return compile_graph(graph, replace(options, tuned=None), "room")
+    return None
