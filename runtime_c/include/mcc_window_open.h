@@ -9,16 +9,27 @@
 #include "mcc_init.h"
 #include "mcc_window.h"
 
-/* The checksum of `bytes` bytes from `from` on, by as many at a time as there is room for. */
+/* The checksum of `bytes` bytes from `from` on: while one half of the room is summed up, the other one is read. */
 MCC_INLINE int mcc_window_crc32(const mcc_window *w, uint32_t *crc, uint64_t from, uint64_t bytes, uint8_t *room,
                                 size_t room_bytes)
 {
-    while (bytes != 0u) {
-        const size_t piece = bytes < room_bytes ? (size_t)bytes : room_bytes;
-        if (mcc_window_read(w, room, from, piece) != 0) return 1;
-        *crc = mcc_crc32_of_many(*crc, room, piece);
-        from += piece;
-        bytes -= piece;
+    const size_t half = room_bytes / 64u * 32u;
+    size_t piece = bytes < half ? (size_t)bytes : half;
+    uint8_t *now = room, *other = &room[half];
+
+    if (piece != 0u && mcc_window_begin(w, now, from, piece) != 0) return 1;
+    while (piece != 0u) {
+        const uint64_t next = from + piece;
+        uint8_t *const read = now;
+        const size_t count = piece;
+        if (mcc_window_wait(w, read, from, count) != 0) return 1;
+        bytes -= count;
+        piece = bytes < half ? (size_t)bytes : half;
+        if (piece != 0u && mcc_window_begin(w, other, next, piece) != 0) return 1;
+        *crc = mcc_crc32_of_many(*crc, read, count);
+        now = other;
+        other = read;
+        from = next;
     }
     return 0;
 }
