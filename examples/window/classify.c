@@ -3,68 +3,12 @@
  *
  *     classify digits.mcb PICTURE...     a picture is a file of 64 float32 in 0..1 (8 rows of 8)
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "digits.h"
+#include "mcc_file.h"
 
 static MCC_ALIGNED(DIGITS_ARENA_ALIGN) uint8_t arena[DIGITS_ARENA_BYTES];
-
-/* What the thread is asked for: one piece at a time. */
-struct source {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int file, asked, failed;
-    uint8_t *to;
-    uint64_t from;
-    size_t bytes;
-};
-
-static void *read_pieces(void *user)
-{
-    struct source *const s = user;
-    pthread_mutex_lock(&s->lock);
-    for (;;) {
-        while (!s->asked) pthread_cond_wait(&s->changed, &s->lock);
-        if (s->bytes == 0u) break; /* the end */
-        pthread_mutex_unlock(&s->lock);
-        for (size_t done = 0; done < s->bytes && !s->failed;) {
-            const ssize_t got = pread(s->file, s->to + done, s->bytes - done, (off_t)(s->from + done));
-            if (got > 0) done += (size_t)got;
-            s->failed = got <= 0;
-        }
-        pthread_mutex_lock(&s->lock);
-        s->asked = 0;
-        pthread_cond_signal(&s->changed);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return NULL;
-}
-
-static int wait(void *user)
-{
-    struct source *const s = user;
-    pthread_mutex_lock(&s->lock);
-    while (s->asked) pthread_cond_wait(&s->changed, &s->lock);
-    pthread_mutex_unlock(&s->lock);
-    return s->failed;
-}
-
-static int begin(void *user, void *to, uint64_t from, size_t bytes)
-{
-    struct source *const s = user;
-    if (wait(s) != 0) return 1;
-    pthread_mutex_lock(&s->lock);
-    s->to = to;
-    s->from = from;
-    s->bytes = bytes;
-    s->asked = 1;
-    pthread_cond_signal(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-    return 0;
-}
 
 static int classify(digits_model *model, const char *path)
 {
@@ -90,24 +34,21 @@ static int classify(digits_model *model, const char *path)
 
 int main(int argc, char **argv)
 {
-    static struct source source = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, -1, 0, 0, NULL, 0u, 0u};
-    const mcc_reader reader = {begin, wait, &source};
+    mcc_file file;
+    mcc_reader reader;
     digits_model model;
-    pthread_t thread;
     mcc_status status;
     int failed = 0;
 
     if (argc < 2) return 2;
-    source.file = open(argv[1], O_RDONLY);
-    if (source.file < 0 || pthread_create(&thread, NULL, read_pieces, &source) != 0) {
+    if (mcc_file_open(&file, argv[1]) != 0) {
         fprintf(stderr, "cannot read %s\n", argv[1]);
         return 1;
     }
+    reader = mcc_file_reader(&file);
     status = digits_init_from(&model, arena, sizeof arena, &reader);
     if (status != MCC_OK) fprintf(stderr, "%s: %s\n", argv[1], mcc_status_text(status));
     for (int i = 2; i < argc && status == MCC_OK; i++) failed |= classify(&model, argv[i]);
-    (void)begin(&source, NULL, 0u, 0u);
-    (void)pthread_join(thread, NULL);
-    (void)close(source.file);
+    mcc_file_close(&file);
     return status != MCC_OK || failed;
 }

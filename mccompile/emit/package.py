@@ -28,7 +28,7 @@ from .kernels import kernel_files
 from .model import model_files
 from .render import Source
 from .report import report
-from .runtime import WORKERS, include_line, included_in, runtime_headers
+from .runtime import READERS, WORKERS, include_line, included_in, runtime_headers
 
 ARRAY = Delivery()
 
@@ -133,9 +133,9 @@ def package(
     own, texts = model_files(plan, identity, alignment, weights_bytes, carrier, about, wrappers=wrappers)
     sources = {**own, **kernels}
     texts |= {name: source.text for name, source in sources.items()}
-    workers = WORKERS if plan.parallel else ()
+    offered = (*(WORKERS if plan.parallel else ()), *(READERS if plan.window else ()))
     included = chain(*(source.includes for source in sources.values()), *map(included_in, given.values()))
-    texts |= runtime_headers([*workers, *included]) | {f"runtime/{name}": text for name, text in given.items()}
+    texts |= runtime_headers([*offered, *included]) | {f"runtime/{name}": text for name, text in given.items()}
     if carrier == Carrier.INCBIN:
         blob_format.refuse_incbin(plan.build)
         texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)

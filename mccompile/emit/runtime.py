@@ -14,6 +14,7 @@ from ..base.discovery import data_folder
 
 VERSION = 1  # MCC_RUNTIME_VERSION of mcc.h
 WORKERS = ("mcc_pool.h", "mcc_openmp.h", "mcc_cores.h")  # for models that workers share
+READERS = ("mcc_file.h",)  # for those whose weights come through a window
 _LINE, _END = '#include "', '"'
 
 
