@@ -12,12 +12,14 @@ from numpy.random import Generator
 
 import mccompile
 from mccompile.base.errors import MccError
-from mccompile.importers.decoders.family import GGUF_NAMES, LLAMA_NAMES
+from mccompile.importers.decoders.family import GGUF_NAMES
 from mccompile.importers.decoders.ggml import FORMS, stored
 from mccompile.importers.decoders.weights import Blocks
-from tests.importers.decoders.files import LLAMA, folder, named
+from tests.importers.decoders.files import folder, named
 from tests.importers.decoders.reference import logits, random_weights
 from tests.importers.decoders.test_gguf import ELEMENTS, NUMBERS, SAID, blocks, gguf
+
+from .families import DRAWN
 
 # Of the largest logit, by how the cache is stored: rounded as it is here, but where errors of floats turn a level.
 TOLERANCES = {"": 1e-3, "f16": 4e-3, "int8": 0.06}
@@ -42,19 +44,11 @@ def drawn(chance: Generator, place: Path) -> Decoder:
 
 def _folder(chance: Generator, place: Path, sizes: dict[str, int]) -> Decoder:
     sizes |= {"width": int(chance.integers(3, 50)), "hidden": int(chance.integers(3, 90))}
-    weights = random_weights(sizes, chance)
-    is_narrow, is_tied, window = chance.random() < 0.4, chance.random() < 0.5, int(chance.integers(0, 9))
+    config, tensors, weights, how = DRAWN[int(chance.integers(len(DRAWN)))](chance, sizes)
+    is_narrow = chance.random() < 0.4 and config["model_type"] != "gemma2"  # of whose norms 1 is left out
     if is_narrow:
         weights = {role: (w.view(np.uint32) & 0xFFFF0000).view(np.float32) for role, w in weights.items()}
-    if not is_tied:
-        weights["head"] = weights["embed"][::-1].copy()
-    config = {**LLAMA, "tie_word_embeddings": is_tied, "model_type": "mistral" if window else "llama"}
-    config |= {"vocab_size": sizes["vocabulary"], "hidden_size": sizes["width"], "head_dim": sizes["head"]}
-    config |= {"num_attention_heads": sizes["heads"], "num_key_value_heads": sizes["groups"]}
-    config |= {"intermediate_size": sizes["hidden"], "num_hidden_layers": sizes["layers"]}
-    config |= {"sliding_window": window} if window else {}
-    path = folder(place / "decoder", config, named(weights, LLAMA_NAMES), "BF16" if is_narrow else "F32")
-    how = {"windows": dict.fromkeys(range(sizes["layers"]), window)} if window else {}
+    path = folder(place / "decoder", config, tensors, "BF16" if is_narrow else "F32")
     return Decoder(path, weights, sizes, how, json.dumps(config))
 
 

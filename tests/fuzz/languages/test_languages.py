@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx.reference import ReferenceEvaluator
 
+from mccompile.frontend.load import read_proto
 from mccompile.importers.decoders import safetensors
 from mccompile.importers.decoders.family import LLAMA_NAMES
-from tests.fuzz.languages import damage, decoders
+from tests.fuzz.languages import damage, decoders, families
 from tests.importers.decoders.files import LLAMA, SIZES, folder, named
-from tests.importers.decoders.reference import random_weights
+from tests.importers.decoders.reference import logits, random_weights
 
 COMPILER = shutil.which("tcc") or "cc"
 
@@ -23,6 +26,19 @@ def test_random_decoders_are_right(seed: int, tmp_path: Path) -> None:
     decoder = decoders.drawn(chance, tmp_path)
     chosen = {**decoders.options(chance, COMPILER), "target": "generic", "cc": COMPILER}
     assert not decoders.differs(decoder, chosen, chance)
+
+
+@pytest.mark.parametrize("form", families.DRAWN)
+def test_each_form_is_what_the_reference_is_told(form: Callable[..., families.Form], tmp_path: Path) -> None:
+    chance = np.random.default_rng(4)
+    sizes = {"groups": 2, "heads": 4, "head": 6, "layers": 2, "vocabulary": 30, "width": 20, "hidden": 26}
+    config, tensors, weights, how = form(chance, sizes)
+    model = read_proto(folder(tmp_path / "model", config, tensors))
+    tokens = chance.integers(0, 30, 10)
+    caches = {entry.name: np.zeros((1, sizes["groups"], 0, 6), np.float32) for entry in model.graph.input[1:]}
+    found = ReferenceEvaluator(model).run(["logits"], {"input_ids": tokens[None], **caches})[0]
+    wanted = logits(tokens, weights, 2, 4, sizes["groups"], **how)[-1]
+    np.testing.assert_allclose(found.reshape(-1), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_a_wrong_weight_is_seen(tmp_path: Path) -> None:

@@ -44,8 +44,9 @@ def _attention(x: np.ndarray, w: Weights, heads: int, groups: int, number: int, 
         _linear(x, w, role).reshape(count, parts, -1)
         for role, parts in zip("qkv", (heads, groups, groups), strict=True)
     )
+    q, k = (_norm(each, w, f"{side}_norm") for each, side in ((q, "q"), (k, "k")))
     if how.get("turns", True):
-        q, k = _turned(q), _turned(k)
+        q, k = (_turned(each, how.get("turned", each.shape[-1])) for each in (q, k))
     k, v = (_stored(each, how.get("cache", "")) for each in (k, v))
     distance = np.subtract.outer(np.arange(count), np.arange(count))
     seen = (distance >= 0) & (distance < (how.get("windows") or {}).get(number, count))
@@ -59,12 +60,12 @@ def _attention(x: np.ndarray, w: Weights, heads: int, groups: int, number: int, 
     return _linear(np.concatenate(made, -1), w, "o")
 
 
-def _turned(x: np.ndarray) -> np.ndarray:
-    half = x.shape[-1] // 2
+def _turned(x: np.ndarray, channels: int) -> np.ndarray:
+    half = channels // 2
     angles = np.outer(np.arange(len(x)), 10000.0 ** -(np.arange(half) / half))[:, None]
-    one, other = x[..., :half], x[..., half:]
+    one, other = x[..., :half], x[..., half:channels]
     turned = one * np.cos(angles) - other * np.sin(angles), other * np.cos(angles) + one * np.sin(angles)
-    return np.concatenate(turned, -1)
+    return np.concatenate([*turned, x[..., channels:]], -1)
 
 
 def _stored(x: np.ndarray, kind: str) -> np.ndarray:
