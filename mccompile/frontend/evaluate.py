@@ -129,6 +129,16 @@ def _run(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | N
     try:
         return _run_in_double(node, arrays) if in_double else run_node(node, arrays)
     except EvaluationFailed:
+        return _run_with_scalars(node, arrays)
+
+
+def _run_with_scalars(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None] | None:
+    """Exporters give vectors of one element where the standard wants scalars, such as the axis of CumSum."""
+    given = [array.reshape(()) if array is not None and array.shape == (1,) else array for array in arrays]
+    inputs = [None if array is None else Value.of_constant("", Constant.of(array)) for array in given]
+    try:
+        return run_node(Node(node.op, inputs, node.outputs, ()), given)
+    except EvaluationFailed:
         return None
 
 

@@ -75,6 +75,14 @@ def test_what_the_evaluator_cannot_do_is_not_folded() -> None:
     assert evaluate(node, LIMIT) is None  # its operand is no constant
 
 
+@pytest.mark.parametrize("axis", [np.array(0), np.array([0])], ids=["scalar", "vector"])
+def test_a_vector_of_one_element_does_as_scalar(axis: np.ndarray) -> None:
+    """torch's repeat_interleave gives CumSum its axis so, and the size of a tensor follows from the sums."""
+    results = evaluate(node_of("CumSum(a, axis)", "int64[3]", a=np.array([1, 0, 2]), axis=axis), LIMIT)
+    assert results is not None and results[0] is not None
+    assert results[0].array.tolist() == [1, 1, 3]
+
+
 def test_a_long_chain_of_constants_is_followed_only_so_far() -> None:
     body = " ".join(f"v{i + 1} = Neg(v{i})" for i in range(3000))
     graph = load_proto(parser.parse_model(f"{HEAD}g () => (float[1] v3000) <float[1] v0 = {{1}}> {{ {body} }}"))
