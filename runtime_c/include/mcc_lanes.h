@@ -3,6 +3,7 @@
  *     MCC_EACH_LANE(lane, count)  opens a loop over `count` elements, none of which reads what another one wrote
  *     mcc_lane_div_T mcc_lane_mod_T mcc_lane_fmod_T    what mcc_div_T and the like give; T is i8 i16 i32 u8 u16
  *     mcc_lane_round_even_f32(x)                          what mcc_round_even_f32 gives
+ *     mcc_lane_key_f32(x, lost)                           integers in the order of floats; zeros are equal, NaN is lost
  *
  * Machines have vectors of quotients for floats only. Those of numbers of 16 bits in f32, and of 32 bits in f64, are
  * never rounded up to a whole number, so cutting them off is exact.
@@ -13,6 +14,7 @@
 #define MCC_LANES_H
 
 #include <math.h>
+#include <string.h>
 
 #include "mcc_port.h"
 
@@ -61,5 +63,16 @@ MCC_LANE_DIVISION(i32, int32_t, double)
 
 /* GCC makes vectors of this one alone: it sees control flow in floorf and in choices between sums. */
 MCC_INLINE float mcc_lane_round_even_f32(float x) { return rintf(x); }
+
+/* Of sign and magnitude, which is 0 for both zeros. No choices: GCC would make branches of them. */
+MCC_INLINE int32_t mcc_lane_key_f32(float x, int32_t lost)
+{
+    int32_t bits, size, sign, none;
+    (void)memcpy(&bits, &x, sizeof bits);
+    size = bits & 0x7fffffff;
+    sign = -(bits < 0);
+    none = -(size > 0x7f800000);
+    return (lost & none) | (((size ^ sign) - sign) & ~none);
+}
 
 #endif /* MCC_LANES_H */
