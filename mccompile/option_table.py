@@ -86,7 +86,7 @@ class OptionTable:
         common=True,
     )
     prefer: Prefer | None = _option(
-        "Optimize for RAM (1 % may cost 2 % of time), time, flash, or both (balanced); the target has a default.",
+        "Optimize for ram, time, flash or balanced; the target has a default. For ram, 1 % of it may cost 2 % of time.",
         TARGET,
         common=True,
         metavar="ram|time|flash|balanced",

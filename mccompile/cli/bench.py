@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="A project of deploy --mlperf-tiny, whose board --serial asks and whose results page is filled.",
 )
-@click.option("--seconds", default=10.0, show_default=True, help="Of each measurement, with --results.")
+@click.option("--seconds", default=10.0, show_default=True, help="Length of each measurement, with --results.")
 @samples_option
 @board_options
 @model_options

@@ -21,7 +21,7 @@ _COLUMNS = ["board", "core", "target", "clock", "ram", "flash", ""]
 @click.argument("words", metavar="[WORD]", nargs=-1)
 @json_flag
 def boards(words: tuple[str, ...], as_json: bool) -> None:
-    """List boards and chips, or those that a word finds.
+    """List boards and chips, or those that match a word.
 
     WORD is a part of a name (`f446`), a chip (`nrf52840`), a family (`stm32g4`) or a core (`m33`). `--board NAME`
     compiles, checks and measures for one of them.

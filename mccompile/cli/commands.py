@@ -223,7 +223,7 @@ def blob(
     baud: int,
     trust: bool,
 ) -> None:
-    """Write the weights of a retrained model for code that is compiled already.
+    """Write a retrained model's weights for compiled code.
 
     Replaces nothing but the weights in DIR, by those that its code accepts; options are those of DIR/report.json. Where
     the code relies on something that does not hold for the model, it says so and writes nothing.
@@ -321,7 +321,7 @@ def check(
     learning: Learning | None,
     options: Options,
 ) -> int:
-    """Build a model, run or emulate it, and compare it with a reference.
+    """Build and run a model, and compare with a reference.
 
     --target takes several (a,b). MODEL may be a project file (TOML or JSON).
     """

@@ -33,9 +33,16 @@ if TYPE_CHECKING:
     metavar="kws|ic|ic02|vww|ad|sww",
     help="The program answers the runner of MLPerf Tiny, as this benchmark.",
 )
-@click.option("--microphone", type=click.Choice(["i2s", "pdm", "adc"]), help="A stream runs on its samples.")
 @click.option(
-    "--rate", type=click.IntRange(1000, 192000), default=16000, show_default=True, metavar="HZ", help="Of a microphone."
+    "--microphone", type=click.Choice(["i2s", "pdm", "adc"]), help="Run a stream on the samples of a microphone."
+)
+@click.option(
+    "--rate",
+    type=click.IntRange(1000, 192000),
+    default=16000,
+    show_default=True,
+    metavar="HZ",
+    help="Samples per second of --microphone.",
 )
 @click.option("--board-id", "called", default="", metavar="NAME", help="What the ecosystem calls the board.")
 @samples_option

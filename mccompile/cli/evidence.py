@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @force_flag
 @model_options
 def evidence(model: Path, output: Path, force: bool, options: Options) -> None:
-    """Write code with what argues for it: certificates, and programs that check them.
+    """Write code with certificates, and checkers for them.
 
     DIR/code is what `compile` writes; DIR/index.html says what is claimed and what is not. `python DIR/check.py` checks
     all of it, where mccompile is not installed. The same model, options and versions give the same bytes.

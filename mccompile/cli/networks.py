@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 @click.option(
     "--test", type=click.Path(path_type=Path), metavar="SAMPLES", help="Samples to measure with; default: --data."
 )
-@click.option("--dynamic", is_flag=True, help="Weights only; scales of activations are computed in every run.")
+@click.option("--dynamic", is_flag=True, help="Quantize weights now, activations in every run.")
 @click.option("--weights-only", default=0, metavar="8|4", help="Bits of weights; activations stay floats.")
 @click.option(
     "--weights",
     default="int8",
     metavar="int8|int4|ternary|palette4",
-    help="What weights are, where activations are int8; palette4: 16 values in a layer.",
+    help="Store weights as int8, int4, ternary or palette4 (16 values in a layer), beside int8 activations.",
 )
-@click.option("--auto", default=0, metavar="COUNT", help="Leave so many layers in float: those that gain most.")
+@click.option("--auto", default=0, metavar="COUNT", help="Keep this many layers in float: those that gain most.")
 @click.option(
     "--sensitivity",
     default=0.0,
     metavar="DB",
-    help="Leave as few layers in float as let outputs reach so many dB, those that cost most first.",
+    help="Keep layers in float until outputs reach this SNR, as few as possible, those that cost most first.",
 )
 @click.option("--samples", default=128, show_default=True, metavar="COUNT", help="Samples to calibrate with, at most.")
-@click.option("--symmetric", is_flag=True, help="Activations have no zero points.")
+@click.option("--symmetric", is_flag=True, help="Quantize activations without zero points.")
 @click.option(
     "--html",
     type=click.Path(path_type=Path),

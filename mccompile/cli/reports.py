@@ -48,7 +48,7 @@ def analyze(
     as_json: bool,
     options: Options,
 ) -> None:
-    """Show what a model needs: memory, weights, work per step, and the memory map.
+    """Show the memory and work that a model needs: weights, work per step, and the memory map.
 
     --target may name several, with commas between. A project file (TOML or JSON) in place of the model lists
     several models with their options.
@@ -181,7 +181,7 @@ def diff(before: Path, after: Path, markdown: bool, data: Path | None, runs: int
 def compare(
     folder: Path, dump: Path | None, model: Path | None, cc: str | None, seed: int, port: Port | None, as_json: bool
 ) -> int:
-    """Say where a board first differs: what its steps made, beside the same code on this machine.
+    """Find the step where a board first differs: its results beside those of the same code on this machine.
 
     OUT is the folder that the board's program was built from, compiled with --dump-values; DUMP is what mcc_dump.h has
     written there; with --serial the board hands it over itself. With --model tensors are compared with the reference as

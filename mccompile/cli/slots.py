@@ -14,7 +14,7 @@ from .commands import commands
 @click.option("--name", default="", help="Which model it is, where the folder has several.")
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
 def slots(folder: Path, name: str, force: bool) -> None:
-    """Add to an output folder what a program needs to keep weights in two slots of its flash.
+    """Add code for weight updates in the field to a folder: a program keeps weights in two slots of its flash.
 
     `mccompile blob new.onnx --for DIR --update FILE` writes the updates that such a program takes.
     """

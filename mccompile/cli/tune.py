@@ -49,7 +49,7 @@ def tune(
     as_json: bool,
     options: Options,
 ) -> None:
-    """Measure the kernels that a model may get on its target; --tuned FILE compiles by that.
+    """Time the kernels that a model may use on its target; --tuned FILE chooses by that.
 
     On this machine they are timed, under emulation their instructions counted, with --serial and --flash the ticks of a
     board. What is measured already is not measured again, so an interrupted run goes on. Without a model, --merge only

@@ -97,9 +97,16 @@ function changed() {
   if (!since) return card("What changed", {}, soft("Name an older output folder or report.json with --since."));
   const same = !since.steps.length && since.figures.every(({ before, after }) => before === after);
   return card("What changed", {}, big(same ? "Nothing" : since.worst[0] || gains(since)[0] || "No figure"),
-    el("p", { text: [`${since.steps.length || "No"} steps have another kernel or other work.`,
+    el("p", { text: [stepsChanged(since),
       ...(since.options || []).length ? [`Options: ${since.options.join("; ")}.`] : []].join(" ") }),
     soft(el("a", { href: "#changes", text: "All figures" }), ` since ${since.before}. ${unknownTime(since)}`));
+}
+
+/** Of the steps that are there now, and of the older ones. */
+function stepsChanged(since) {
+  const now = since.steps.filter(({ step }) => step !== undefined).length, gone = since.steps.length - now;
+  const older = gone ? `; gone: ${gone}` : "";
+  return `${now || "None"} of ${builds[0].steps.length} steps are new or changed${older}.`;
 }
 
 /** What got better, most first. */
@@ -110,7 +117,7 @@ function gains(since) {
 
 function unknownTime(since) {
   const known = since.figures.some(({ what }) => /^(instructions per run|time)/.test(what));
-  return known ? "" : "Of time the older report says nothing: `mccompile bench --json` of that build does.";
+  return known ? "" : "The older report has no time; give that of `mccompile bench --json` of that build.";
 }
 
 function advised(build, b) {

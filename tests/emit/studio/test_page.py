@@ -263,11 +263,12 @@ def test_loss_is_measured_from_the_last_layer_that_was_heard(tmp_path: Path) -> 
 
 def test_what_changed_says_what_got_better_and_which_options_differ(tmp_path: Path) -> None:
     figures = [{"what": "RAM: arena, bytes", "before": 4000, "after": 3000}, {"what": "macs", "before": 5, "after": 5}]
-    since = {"before": "old", "after": "new", "worst": [], "figures": figures, "steps": [], "options": ["now -O0"]}
+    steps = [{"name": "y", "change": "another kernel", "step": 1}, {"name": "x", "change": "is gone"}]
+    since = {"before": "old", "after": "new", "worst": [], "figures": figures, "steps": steps, "options": ["now -O0"]}
     text = studio_page([view(analysis_of(compiled(chain(2))))], {"since": since})
     script = 'return [".card:nth-child(5)", "#changes"].map(each => document.querySelector(each).textContent);'
     card, below = shown(text, script, tmp_path)
-    assert "4,000 \u2192 3,000 (\u221225%)" in card and "now -O0" in card and "says nothing" in card
+    assert "4,000 \u2192 3,000 (\u221225%)" in card and "now -O0" in card and "has no time" in card
     assert "now -O0" in below and "No figure got worse" in below
 
 
