@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from operator import index
 from os import PathLike
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,14 @@ def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
         try:
             found[name] = _READERS.get(name, known[name])(value)
         except (ValueError, TypeError) as error:
-            raise WrongUse(Problem(f"option {name!r} cannot be {value!r}", "", str(error))) from None
+            fix = f"such as {name}={_EXAMPLES[name]}" if name in _EXAMPLES else ""
+            raise WrongUse(Problem(f"option {name!r} cannot be {_said(value)}", "", str(error), fix)) from None
     return replace(base or Options(), **found)
+
+
+def _said(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return shorten(repr(value), 60, placeholder="...") if shape is None else f"an array of the shape {list(shape)}"
 
 
 def _range(size: Any) -> tuple[int, int]:
@@ -52,7 +59,13 @@ def _is_number(given: Any) -> bool:
 
 
 def _mapping(read: Callable[[Any], Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    return lambda given: {str(name): read(value) for name, value in dict(given).items()}
+    return lambda given: {str(name): read(value) for name, value in _dict(given).items()}
+
+
+def _dict(given: Any) -> dict[str, Any]:
+    if isinstance(given, str) or _is_number(given):
+        raise TypeError("it is a dictionary")
+    return dict(given)
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -83,7 +96,7 @@ def _paths(given: Any) -> tuple[Path, ...]:
 
 def _forms(read: Callable[[str], tuple[str, Any]]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Forms as the command line has them after `NAME=`, or ready made."""
-    return lambda given: {k: read(f"{k}={v}")[1] if isinstance(v, str) else v for k, v in dict(given).items()}
+    return lambda given: {k: read(f"{k}={v}")[1] if isinstance(v, str) else v for k, v in _dict(given).items()}
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
@@ -92,7 +105,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "dims": _mapping(_range),
     "shapes": _mapping(_sizes),
     "bounds": _mapping(_sizes),
-    "budget": lambda given: {what: _budget(what, value) for what, value in dict(given).items()},
+    "budget": lambda given: {what: _budget(what, value) for what, value in _dict(given).items()},
     "state": _mapping(str),
     "stream": lambda given: option_texts.stream(_names(given)) if _is_text(given) else given,
     "prepend": lambda given: option_texts.prepended(_each(given)) if _is_file(given) else tuple(given),
@@ -102,6 +115,17 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "functions": lambda given: option_texts.functions(_names(given)) if _is_text(given) else tuple(given),
     "winograd": option_texts.winograd,
     "weights_window": option_texts.window,
+}
+
+_EXAMPLES: Mapping[str, str] = {
+    "dims": '{"batch": 1}',
+    "shapes": '{"x": (1, 3, 32, 32)}',
+    "bounds": '{"selected": 100}',
+    "budget": '{"ram": "64K"}',
+    "state": '{"h_out": "h_in"}',
+    "inputs": '{"x": "u8"}',
+    "outputs": '{"y": "argmax"}',
+    "quantize": '"samples.npz"',
 }
 
 _PLAIN: Mapping[str, Callable[[Any], Any]] = {  # by the type of a field

@@ -76,7 +76,7 @@ class Network:
 
     def __call__(self, *arrays: Any, **named: Any) -> Outputs:
         names = self.input_names
-        if named or len(arrays) != len(names):
+        if named or len(arrays) != len(names) or type(arrays[0] if arrays else None) is dict:
             arrays = self._ordered(arrays, named)
         if self._free:
             shapes = {name: _shape_of(arrays[names.index(name)]) for name in names if name in self._free}
@@ -135,6 +135,9 @@ class Network:
 
     def _ordered(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         names = self.input_names
+        if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+            why = f"it got a dictionary of {', '.join(map(str, arrays[0])) or 'nothing'}"
+            raise WrongUse(Problem("inputs are given by position or by name", self._path.name, why, "write (**inputs)"))
         given = dict(zip(names, arrays, strict=False)) | dict(named)
         if len(arrays) + len(named) != len(names) or set(given) != set(names):
             why = f"it got {len(arrays)} by position" + (f" and {', '.join(named)}" if named else "")

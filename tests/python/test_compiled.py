@@ -126,3 +126,26 @@ def test_settings_of_sound_may_be_numbers_of_numpy() -> None:
 def test_what_compile_gives_says_why_it_does_not_pickle() -> None:
     with pytest.raises(MccError, match=r"does not pickle(.|\n)*hand over \.files"):
         pickle.dumps(mccompile.compile(small_models.conv()))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fix"),
+    [
+        ("dims", "batch=1", 'such as dims={"batch": 1}'),
+        ("budget", "64K", 'such as budget={"ram": "64K"}'),
+        ("quantize", np.zeros((8, 2, 6, 6), np.float32), 'such as quantize="samples.npz"'),
+    ],
+)
+def test_a_keyword_of_another_form_leads_to_its_own(tmp_path: Path, name: str, value: object, fix: str) -> None:
+    with pytest.raises(MccError) as caught:
+        mccompile.compile(save(small_models.conv(), tmp_path), **{name: value})
+    said = str(caught.value)
+    assert fix in said and len(said) < 200
+
+
+def test_a_dictionary_of_inputs_is_spread(tmp_path: Path) -> None:
+    network = mccompile.load(save(small_models.conv(), tmp_path))
+    inputs = {"x": np.zeros((1, 2, 6, 6), np.float32)}
+    with pytest.raises(MccError, match=r"write \(\*\*inputs\)"):
+        network(inputs)
+    assert network(**inputs)["y"].shape == network(inputs["x"])["y"].shape
