@@ -20,6 +20,7 @@ MOVED = 3  # times that a reference is moved by a millionth, where something see
 MOST_OFF = 30  # times as far as that moves it
 FLOOR = 1e-2  # what is smaller is told as if it were of this size
 ATOL = 1e-6
+OF_LOSS = 4 * 2.0**-24  # of a loss, that rounding what saturates may leave in its slopes
 MOST_LOST = 5e-7  # of a gradient, where it is what a weight has moved by
 STEP_RTOL, STEP_ATOL = 1e-5, 1e-7
 Wanted = Callable[[np.random.Generator | None], float]  # of weights and batches that are moved a little, or as they are
@@ -64,7 +65,8 @@ class Lesson:
     def _compared(self, kind: str, what: str, batch: int, got: float, wanted: Wanted, rtol: float) -> Finding:
         right = wanted(None)
         off, verdict = abs(got - right), "ok"
-        if not off <= max(ATOL, rtol * abs(got)):
+        least = max(ATOL, OF_LOSS * abs(self.told.losses[batch])) if kind == GRADIENT else ATOL
+        if not off <= max(least, rtol * abs(got)):
             most = max(abs(wanted(self.chance) - right) for _ in range(MOVED))
             verdict = "near" if off <= MOST_OFF * most else "wrong"
         return Finding(kind, what, batch, got, right, off / max(FLOOR, abs(got)), verdict)

@@ -1,0 +1,43 @@
+"""What gradients may be off by where a loss is large: as much as its last places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mccompile.check.lessons import GRADIENT, Lesson
+from mccompile.passes.learn.optimizers import optimizer
+from mccompile.passes.learn.phase_graphs import Learning
+from mccompile.toolchain.learning import Told
+
+
+class Flat:
+    """Whose gradient is 0 everywhere, as behind a sigmoid that saturates."""
+
+    name = "y"
+
+    def __init__(self, loss: float) -> None:
+        self.asked, self.size = Learning("mse:y", "all", optimizer("sgd"), False), loss
+
+    def loss(self, weights: Any, batch: Any) -> float:
+        return self.size
+
+    def output(self, weights: Any, batch: Any) -> np.ndarray:
+        return np.zeros(1)
+
+    def averages(self, weights: Any, batch: Any) -> dict[str, Any]:
+        return {}
+
+    def slope(self, weights: Any, batches: Any, along: Any) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize(("loss", "off", "verdict"), [(1.0, 2e-6, "wrong"), (10.0, 2e-6, "ok"), (10.0, 4e-6, "wrong")])
+def test_gradients_hold_the_last_places_of_a_loss(loss: float, off: float, verdict: str) -> None:
+    weights = {"w": np.ones(1, np.float32)}
+    told = Told([weights, weights], [loss], [{"w": np.full(1, off, np.float32)}], [{"y": np.zeros(1, np.float32)}])
+    lesson = Lesson(Flat(loss), [{"x": np.ones(1)}], told, [0])  # type: ignore[arg-type]
+    found = [finding for finding in lesson.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
+    assert {finding.verdict for finding in found} == {verdict}
