@@ -33,3 +33,10 @@ def test_nothing_in_it_is_wrong_or_unknown() -> None:
     del found["operator"]
     assert found.keys() <= set(entries())
     assert all(row.split(" | ")[3] == "0" for row in found.values())
+
+
+def test_every_row_but_those_of_random_numbers_was_compared() -> None:
+    found = rows(TABLE)
+    del found["operator"]
+    empty = {title for title, row in found.items() if not any(char in "123456789" for char in row.partition(" | ")[2])}
+    assert empty == {"Bernoulli", "RandomNormalLike", "RandomUniformLike"}
