@@ -39,7 +39,12 @@ NARROW = ("kws_dscnn_int8", "vww96_int8")  # with weights of 4 bits, and of 16 v
 INTEGERS = ("autoencoder_int8", "residual_int8", "separable_int8")
 COMPARED = (("cortex-m4", "flash"), ("cortex-m4", "time"), ("cortex-m55", "time"))
 BALANCED = ("cortex-m4", "cortex-m55")
-SMALLEST = (("cortex-m0", "ram"), ("cortex-m0", "flash"), ("rv32imc", "ram"))  # for networks of integers
+SMALLEST = (  # for networks of integers
+    ("cortex-m0", "ram"),
+    ("cortex-m0", "flash"),
+    ("cortex-m3", "flash"),
+    ("rv32imc", "ram"),
+)
 WATCHED = ("run_instructions", "code_bytes", "weights_bytes", "arena_bytes", "run_stack_bytes")
 HEAD = ("model", "instructions", "per mac", "init", "code", "own code", "weights", "arena", "stack")
 

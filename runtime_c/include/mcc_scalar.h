@@ -18,7 +18,8 @@
  * activations and their zero point are in the biases; that of the weights is subtracted with the total of each lane.
  *
  * The inner loops are assembly on cores with eight low registers, in functions that contain nothing else: compilers
- * keep no sums in the upper ones. Everywhere else C does the same, bit for bit.
+ * keep no sums in the upper ones. Cores that multiply and add in one instruction (Cortex-M3) make each product for
+ * itself, and only the loop over two positions is assembly. Everywhere else C does the same, bit for bit.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,12 +28,16 @@
 
 #include "mcc.h"
 #include "mcc_quant.h"
+#include "mcc_scalar_mla.h"
 
 #if defined(__GNUC__) && defined(__thumb__) && !defined(__thumb2__) && !defined(MCC_SCALAR_PORTABLE)
 #define MCC_SCALAR_ASM 1
-#define MCC_SCALAR_UNUSED __attribute__((unused))
 #else
 #define MCC_SCALAR_ASM 0
+#endif
+#if MCC_SCALAR_ASM
+#define MCC_SCALAR_UNUSED __attribute__((unused))
+#define MCC_SCALAR_NAKED static __attribute__((naked, noinline, unused)) void
 #endif
 
 /* Loops that keep many sums in registers are functions of their own: there are fewer left beside other code. */
@@ -109,8 +114,6 @@ MCC_SCALAR_CALLED void mcc_scalar_blank(mcc_scalar_lane *lane, uint32_t zero, mc
 }
 
 #if MCC_SCALAR_ASM
-#define MCC_SCALAR_NAKED static __attribute__((naked, noinline, unused)) void
-
 /* r0 weights, r1 patch, r2 a pair of elements, r3 a weight and its products; a in r8-r11, b in r4-r7; r12 end of
  * patch. */
 #define MCC_SCALAR_PRODUCT(W, A, B)                                                                                    \
@@ -292,6 +295,7 @@ MCC_SCALAR_ROUND(i8, int8_t, "sxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\
 MCC_SCALAR_ROUND(u8, uint8_t, "uxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\nmvns r1, r0\n")
 
 #else
+#if !MCC_SCALAR_MLA
 #define MCC_SCALAR_PRODUCT(I, J)                                                                                       \
     factor = w[4 * (I) + (J)];                                                                                         \
     a##J += lower * factor;                                                                                            \
@@ -321,6 +325,7 @@ MCC_SCALAR_APART mcc_scalar_sums2x4(const uint8_t *w, const uint16_t *patch, int
     sums[6] = (int32_t)b2;
     sums[7] = (int32_t)b3;
 }
+#endif
 
 #define MCC_SCALAR_TERMS(I, STEP)                                                                                      \
     element = (uint32_t)(int32_t)x[(I) * (STEP)];                                                                      \
