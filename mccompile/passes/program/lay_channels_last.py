@@ -1,6 +1,6 @@
 """lay_channels_last: what convolutions and pools read or write channel by channel lies channels-last instead, where
 only a portable kernel takes it as it is, or one that multiplies channels of other groups by 0, and that is worth its
-time.
+time. Convolutions with groups count as what split_groups makes of them.
 
 assign_layout has laid out what lies between such operators. Left are inputs and outputs of the model, and tensors that
 others make or read in the order of ONNX. Two ways lead there, and what the registry says of all calls around decides:
@@ -21,7 +21,7 @@ from itertools import combinations
 
 from ...base.dims import static
 from ...expr.ir import operand
-from ...kernels.registry import Candidate, effort
+from ...kernels.registry import Candidate
 from ...kinds.conv import Conv
 from ...kinds.map import Map
 from ...program.clone import clone
@@ -34,6 +34,7 @@ from ..api import Context
 from ..graph.assign_layout import first_order, last_order
 from .choose_kernels.scored import is_better
 from .fuse import PORTABLE
+from .split_groups import effort_of_groups
 
 SAVED = 0.02  # of the effort of the calls, at least: costs are estimates
 
@@ -64,6 +65,7 @@ NO_WAY = _Way(math.inf, lambda: None)
 class _Layouts:
     def __init__(self, program: Program, context: Context, copies: bool) -> None:
         self.program, self.registry, self.target = program, context.registry, context.target
+        self.context = context
         self.names = taken_names(program)
         self.copies = copies
 
@@ -80,7 +82,7 @@ class _Layouts:
         before = self.best(call) if pictures else None
         if before is None or not (before.kernel.isa == PORTABLE or _has_groups(call)):
             return
-        least, best = effort(before.cost, self.target) * (1 - SAVED), None
+        least, best = self.effort(call) * (1 - SAVED), None
         for views in (some for count in (1, 2) for some in combinations(pictures, count)):
             turned = {view: copies.get(view) or self.turned(view) for view in views}
             total = self.effort(_with(call, turned))
@@ -159,8 +161,7 @@ class _Layouts:
         return next(iter(self.registry.choose(call, self.target).candidates), None)
 
     def effort(self, call: Call) -> float:
-        found = self.best(call)
-        return math.inf if found is None else effort(found.cost, self.target)
+        return effort_of_groups(call, self.context)
 
 
 def _is_planar(view: View) -> bool:

@@ -12,7 +12,7 @@ where these are integers.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,7 +34,11 @@ from .fuse import PORTABLE
 
 CALLS = 1.05  # several calls take that much longer than one that does the same
 MOST = 16  # calls in place of one
-RUN, ELEMENT = 8, 1  # what a run of a window takes that is laid out, and each of its elements, over a short product
+# What a position of a call takes, a run of its window that is laid out, one that is no whole words, and each of its
+# elements, over a short product
+POSITION, RUN, BYTES, ELEMENT = 30, 8, 38, 1
+AT_ONCE = 4  # channels of a word, and of results
+PORTABLE_RUN = 2.5  # what each run of a window takes in portable C besides its products, over one of these
 
 
 def split_groups(program: Program, context: Context) -> None:
@@ -43,6 +47,33 @@ def split_groups(program: Program, context: Context) -> None:
         if not _body(draft.body, context, taken_names(draft)) or not is_better(draft, program, context):
             return
     _body(program.body, context, taken_names(program))
+
+
+def effort_of_groups(call: Call, context: Context) -> float:
+    """What a call takes at least: as it is, or, where it has groups and only a portable kernel, as dense ones."""
+    whole = _whole(call, context)
+    if isinstance(call.kind, Conv) and _is_grouped(call, call.kind) and whole.is_portable:
+        return min(whole.effort, _best(call, call.kind, context)[1])
+    return whole.effort
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A call as it is."""
+
+    effort: float
+    is_portable: bool
+
+
+def _whole(call: Call, context: Context) -> _Whole:
+    found = context.registry.choose(call, context.target).candidates
+    if not found:
+        return _Whole(math.inf, False)
+    cost, is_portable = found[0].cost, found[0].kernel.isa == PORTABLE
+    if is_portable and isinstance(call.kind, Conv) and _is_grouped(call, call.kind):
+        runs = static(call.outs[0].type.count) * math.prod(call.ins[1].type.static_shape[2:])
+        cost = replace(cost, time=cost.time + runs * PORTABLE_RUN * context.target.machine.mac)
+    return _Whole(effort(cost, context.target), is_portable)
 
 
 def _body(body: list[Item], context: Context, names: Names) -> bool:
@@ -54,28 +85,37 @@ def _body(body: list[Item], context: Context, names: Names) -> bool:
             result += _quickest(item, item.kind, context, names)
         else:
             result.append(item)
-    changed = len(result) > len(body)
+    changed = len(result) > len(body) or any(new is not old for new, old in zip(result, body, strict=False))
     body[:] = result
     return changed
 
 
 def _is_grouped(call: Call, kind: Conv) -> bool:
     w, known = call.ins[1], all(view.is_static and isinstance(view.offset, int) for view in (*call.ins, *call.outs))
-    return 1 < kind.group < static(w.shape[0]) and known and w.buffer.role == CONSTANT and not kind.w_zero
+    is_computed = w.buffer.role != CONSTANT or kind.w_zero or 0 in call.outs[0].shape
+    return 1 < kind.group < static(w.shape[0]) and known and not is_computed
 
 
 def _quickest(call: Call, kind: Conv, context: Context, names: Names) -> list[Call]:
-    found = context.registry.choose(call, context.target).candidates
-    if not found or found[0].kernel.isa != PORTABLE or 0 in call.outs[0].shape:
+    whole = _whole(call, context)
+    if not whole.is_portable:
         return [call]
-    integers = kind.accumulator.is_integer and not call.ins[1].buffer.dtype.is_packed
-    counts = [n for n in range(1, kind.group if integers else 2) if kind.group % n == 0 and kind.group // n <= MOST]
-    efforts = {count: _effort(_blocks(call, kind, count, Names(), True), context) for count in counts}
-    best = min(efforts, key=lambda count: efforts[count], default=0)
-    if not best or efforts[best] * CALLS >= effort(found[0].cost, context.target):
+    best, least = _best(call, kind, context)
+    if not best or least >= whole.effort:
         return [call]
-    parts = _blocks(call, kind, best, names, False)
+    parts = _blocks(call, kind, best, names, best == kind.group)
+    if len(parts) == 1:
+        return parts
     return [*parts, Call(Concat(1), tuple(part.outs[0] for part in parts), call.outs, call.provenance)]
+
+
+def _best(call: Call, kind: Conv, context: Context) -> tuple[int, float]:
+    """Of how many groups each dense convolution is best, and what they all take; 0 where nothing has better kernels."""
+    integers = kind.accumulator.is_integer and not call.ins[1].buffer.dtype.is_packed
+    counts = [n for n in range(1, kind.group + 1 if integers else 2) if kind.group % n == 0 and kind.group // n <= MOST]
+    efforts = {n: _effort(_blocks(call, kind, n, Names(), True), context) * CALLS for n in counts}
+    best = min(efforts, key=lambda count: efforts[count], default=0)
+    return (best, efforts[best]) if best and efforts[best] < math.inf else (0, math.inf)
 
 
 def _effort(calls: list[Call], context: Context) -> float:
@@ -85,10 +125,12 @@ def _effort(calls: list[Call], context: Context) -> float:
     if not found or found[0].kernel.isa == PORTABLE:
         return math.inf
     channels, *window = first.ins[1].type.static_shape[1:]
-    points = static(first.outs[0].type.count) // static(first.outs[0].shape[1])
-    laid_out = points * math.prod(window) * (RUN + ELEMENT * channels) * target.machine.short_mac
+    outs = static(first.outs[0].shape[1])
+    points = static(first.outs[0].type.count) // outs
+    laid_out = POSITION + math.prod(window) * ((BYTES if channels % AT_ONCE else RUN) + ELEMENT * channels)
     cost = found[0].cost
-    whole = replace(cost, time=(cost.time + laid_out) * len(calls), blob=cost.blob * len(calls) + _added(calls))
+    time = cost.time * (outs + -outs % AT_ONCE) / outs + points * laid_out * target.machine.short_mac
+    whole = replace(cost, time=time * len(calls), blob=cost.blob * len(calls) + _added(calls))
     return effort(whole, target)
 
 
