@@ -119,12 +119,12 @@ class Found:
     """Weights of a file by role."""
 
     def __init__(self, family: Family, decoder: Decoder, tensors: Mapping[str, Weight], gguf: bool) -> None:
-        self.family, self.tensors, self.gguf = family, tensors, gguf
+        self.family, self.tensors, self.gguf = family, tensors if gguf else _prefixed(family, tensors), gguf
         self.decoder = decoder
         self.used = set[str]()
         if gguf:
             self.decoder = replace(decoder, tied="output.weight" not in tensors)
-        elif decoder.tied and f"{self.named('head', None)}.weight" in tensors:
+        elif decoder.tied and f"{self.named('head', None)}.weight" in self.tensors:
             self.used.add(f"{self.named('head', None)}.weight")  # a copy of the embedding
 
     def named(self, role: str, number: int | None) -> str:
@@ -201,6 +201,18 @@ class Found:
         if left:
             more = f" and {len(left) - 3} more" if len(left) > 3 else ""
             raise unsupported(f"the file has weights that its family does not have: {', '.join(left[:3])}{more}")
+
+
+def _prefixed(family: Family, tensors: Mapping[str, Weight]) -> Mapping[str, Weight]:
+    """Files of a network that was saved without its head leave out what all names begin with."""
+    begin, _, embed = f"{family.names['embed']}.weight".partition(".")
+    if f"{begin}.{embed}" in tensors or embed not in tensors:
+        return tensors
+    head = f"{family.names['head']}."
+    named = (
+        weight if name.startswith(head) else replace(weight, name=f"{begin}.{name}") for name, weight in tensors.items()
+    )
+    return {weight.name: weight for weight in named}
 
 
 def halves(rows: int, head: int, turned: int) -> np.ndarray:

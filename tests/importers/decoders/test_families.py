@@ -57,6 +57,13 @@ def test_forms_of_a_family_that_are_not_known_are_refused(
         read_proto(folder(tmp_path / "model", {**case["config"], **change}, weights(case["shapes"])))
 
 
+def test_a_network_saved_without_its_head_has_names_without_their_beginning(tmp_path: Path) -> None:
+    case = FAMILIES["bloom"]
+    tensors = {name.removeprefix("transformer."): array for name, array in weights(case["shapes"]).items()}
+    found = evaluated(folder(tmp_path / "model", case["config"], tensors))
+    np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+
+
 def test_a_norm_that_is_missing_is_no_norm_left_out(tmp_path: Path) -> None:
     case = FAMILIES["arcee"]
     tensors = weights(case["shapes"])
