@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from .decoders.families import FAMILIES
 from .decoders.family import Family, described
 from .decoders.weights import Weight
 
+_WITH_TEXT = ("gemma3", "llava", "mistral3")  # that read images beside text, by a decoder of a known family
 _INDEX, _WHOLE = "model.safetensors.index.json", "model.safetensors"
 
 
@@ -37,12 +39,15 @@ def _has_weights(folder: Path) -> bool:
 
 def _read(folder: Path, reading: Reading) -> ModelProto:
     values = safetensors.parsed((folder / "config.json").read_bytes(), "config.json")
-    config = Config(values)
+    config, tensors = Config(values), _tensors(folder)
+    if config.values.get("model_type") in _WITH_TEXT and config.has("text_config"):
+        whole = {name: value for name, value in values.items() if name == "tie_word_embeddings" and value is not None}
+        config, tensors = Config({**config.part("text_config").values, **whole}), _of_text(tensors)
     family = _family(config)
     if config.has("quantization_config"):
         way = str(config.part("quantization_config").values.get("quant_method"))[:40]
         raise unsupported(f"its weights were quantized by {way}", "take the float weights, or a GGUF file")
-    return described(family, config, _tensors(folder), folder.resolve().name or "model", reading.dims)
+    return described(family, config, tensors, folder.resolve().name or "model", reading.dims)
 
 
 def _family(config: Config) -> Family:
@@ -52,6 +57,16 @@ def _family(config: Config) -> Family:
             return family
     known = ", ".join(sorted({kind for family in FAMILIES for kind in family.types}))
     raise unsupported(f"model_type is {kind[:60]!r}; what is known: {known}")
+
+
+def _of_text(tensors: dict[str, Weight]) -> dict[str, Weight]:
+    """Those of the decoder, by the names that they have where it is alone."""
+    found: dict[str, Weight] = {}
+    for name, weight in tensors.items():
+        own = name.removeprefix("language_model.").replace("model.language_model.", "model.", 1)
+        if own != name or name.startswith("lm_head."):
+            found[own] = replace(weight, name=own)
+    return found
 
 
 def _tensors(folder: Path) -> dict[str, Weight]:

@@ -64,6 +64,16 @@ def test_a_network_saved_without_its_head_has_names_without_their_beginning(tmp_
     np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
 
 
+@pytest.mark.parametrize("begin", ["language_model.model.", "model.language_model."])
+def test_the_decoder_of_a_network_that_reads_images_is_read(begin: str, tmp_path: Path) -> None:
+    case = FAMILIES["arcee"]
+    tensors = {name.replace("model.", begin, 1): array for name, array in weights(case["shapes"]).items()}
+    tensors["vision_tower.embeddings.weight"] = np.ones((2, 2), np.float32)
+    config = {"model_type": "llava", "text_config": case["config"], "tie_word_embeddings": False}
+    found = evaluated(folder(tmp_path / "model", config, tensors))
+    np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+
+
 def test_a_norm_that_is_missing_is_no_norm_left_out(tmp_path: Path) -> None:
     case = FAMILIES["arcee"]
     tensors = weights(case["shapes"])
