@@ -17,8 +17,11 @@ from ..base.structures import Structure, in_order, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Invalid, Limit, Node, Refused, Site, Unsupported, Value
 from ..ops.api import OnnxNode, Operator, resolve
+from ..ops.reshape import Reshape
 from ..ops.rules.known_shapes import fits
+from ..ops.shape import Shape
 from .bounds import Limits
+from .counted import counted
 from .evaluate import constant_of
 from .findings import Misfit, check_bytes
 from .scope import Found, Missing, Scope, Whole
@@ -65,6 +68,7 @@ class NodeAdder:
             for result, fact in zip(names, facts, strict=False)
         ]
         self.limits.made(draft.present_outputs, own)
+        draft = self._size(draft, scope)
         scope.graph.add(draft)
         self._know(draft)
         if wholes is None:
@@ -84,6 +88,19 @@ class NodeAdder:
         node.outputs = [*made]
         scope.graph.add(node)
         return made
+
+    def _size(self, node: Node, scope: Scope) -> Node:
+        """A sum that is the size of what NonZero gives, taken from there: sizes have to be the same symbol."""
+        places = counted(node, scope.graph)
+        if places is None:
+            return node
+        (origin,) = node.provenance
+        shape = np.array(node.output.type.static_shape, np.int64)
+        (size,) = self.put(Shape(start=1, end=2), [places], scope, origin)
+        reshape = Node(Reshape(), [size, self.constant(shape, scope, origin)], [None], (origin,))
+        node.output.fact = reshape.op.infer(reshape.site())[0]
+        reshape.outputs = [node.output]
+        return reshape
 
     def constant(self, array: np.ndarray, scope: Scope, origin: str) -> Value:
         return Value.of_constant(self.unique(f"{origin}/constant", scope, made_up=True), Constant.of(array))

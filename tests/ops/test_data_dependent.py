@@ -291,6 +291,43 @@ def test_sizes_that_are_found_twice_and_sizes_that_are_assumed_to_be_equal() -> 
         backend.prepare(made).run({"x": x, "c": np.array([1, 1, 1, 0], bool), "d": np.array([0, 1, 1, 0], bool)})
 
 
+@pytest.mark.parametrize(
+    "total",
+    ["flags = Cast<to=7>(mask) n = ReduceSum<keepdims=0>(flags)", "flat = Reshape(mask, all) f = Cast<to=7>(flat)"
+     " n = ReduceSum(f)"],
+    ids=["mask", "flat"],
+)  # fmt: skip
+def test_a_sum_of_a_mask_is_the_size_of_where_it_is_true(total: str) -> None:
+    """torch writes `x[mask] = value` so."""
+    made = model(
+        "g (float[4,3] x, float value) => (float[4,3] y) { mask = Greater(x, value) at = NonZero(mask)"
+        f" places = Transpose<perm=[1,0]>(at) {total} size = Reshape(n, all) given = Expand(value, size)"
+        " y = ScatterND(x, places, given) }",
+        all=np.array([-1]),
+    )
+    x = np.arange(-6, 6, dtype=np.float32).reshape(4, 3)
+    check(made, *({"x": x, "value": np.float32(value)} for value in (1.5, -9, 20)))
+
+
+def test_a_sum_of_a_mask_is_a_size_where_nothing_else_reads_the_places() -> None:
+    made = model(
+        "g (bool[4] mask) => (float[n] y) { at = NonZero(mask) flags = Cast<to=7>(mask) n = ReduceSum(flags)"
+        " y = Expand(one, n) }",
+        one=np.ones(1, np.float32),
+    )
+    check(made, {"mask": np.array([1, 0, 1, 1], bool)}, {"mask": np.zeros(4, bool)})
+
+
+def test_a_sum_is_no_size_of_another_mask() -> None:
+    made = model(
+        "g (bool[4] other) => (float[n] y, int64[1,m] at) { mask = Not(other) at = NonZero(mask)"
+        " flags = Cast<to=7>(other) n = ReduceSum(flags) y = Expand(one, n) }",
+        one=np.ones(1, np.float32),
+    )
+    with pytest.raises(UnsupportedModel, match="computed at run time"):
+        backend.prepare(made)
+
+
 def test_updates_of_a_size_that_is_assumed_to_be_that_of_the_indices() -> None:
     made = model(
         "g (float[4] x, bool[4] c, bool[4] d) => (float[4] y) {"
