@@ -56,7 +56,7 @@ def _gguf(chance: Generator, place: Path, sizes: dict[str, int]) -> Decoder:
     """Each matrix has a type of its own; sums are as long as its blocks ask for."""
     names = [name for name in ELEMENTS if chance.random() < 0.4] or ["Q4_0"]
     unit = max(FORMS[NUMBERS[name]].elements for name in names)
-    sizes["head"] = {32: 8, 256: 64}[unit]
+    sizes["head"] = unit // 4
     sizes["heads"], sizes["groups"] = 4, int(chance.choice([1, 2, 4]))
     sizes |= {"width": unit * int(chance.integers(1, 3)), "hidden": unit * int(chance.integers(1, 3))}
     weights, tensors, kinds = random_weights(sizes, chance), dict[str, tuple[str, tuple[int, ...], bytes]](), []

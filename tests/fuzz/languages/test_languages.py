@@ -41,6 +41,15 @@ def test_each_form_is_what_the_reference_is_told(form: Callable[..., families.Fo
     np.testing.assert_allclose(found.reshape(-1), wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", decoders.ELEMENTS)
+def test_files_of_each_type_are_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoders, "ELEMENTS", [name])
+    seed = next(seed for seed in range(20) if np.random.default_rng(seed).random() < 0.4)  # which draws the type
+    decoder = decoders._gguf(np.random.default_rng(seed), tmp_path, {"layers": 1, "vocabulary": 8})
+    assert name in decoder.text
+    read_proto(decoder.path)
+
+
 def test_a_wrong_weight_is_seen(tmp_path: Path) -> None:
     chance = np.random.default_rng(1)
     decoder = decoders.drawn(chance, tmp_path)
