@@ -34,7 +34,8 @@ from mccompile.check.inputs import random_sets, stored_sets
 from mccompile.emit.summary import table
 from mccompile.frontend.load import load
 from mccompile.graph.ir import Graph
-from mccompile.quantize.quantize import outputs, quantized
+from mccompile.quantize.bench import outputs
+from mccompile.quantize.quantize import quantized
 from mccompile.quantize.samples import Feed, Samples, decibels, read_samples
 
 TOP = Path(__file__).resolve().parent.parent

@@ -260,7 +260,7 @@ class OptionTable:
         undrawn="changes what is computed; tests/quantize compares that with the float network",
     )
     recipe: Recipe = _option(
-        "How quantization ranges are derived from samples; default: minmax.",
+        "How quantization ranges are derived from samples; default: search.",
         INT8,
         make=Recipe,
         flag="--calibrate",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from .errors import Problem, WrongUse, raise_all
 
-METHODS = ("minmax", "percentile", "entropy")
+SEARCH = "search"
+METHODS = (SEARCH, "minmax", "percentile", "entropy")
 MOST = {"int8": 127, "int4": 7, "ternary": 1}  # the largest integer
 PALETTE = "palette4"
 WEIGHTS = (*MOST, PALETTE)  # what weights of layers may be
@@ -19,7 +20,7 @@ WEIGHTS = (*MOST, PALETTE)  # what weights of layers may be
 class Recipe:
     """How to quantize."""
 
-    method: str = "minmax"  # how ranges are found: "minmax", "percentile" or "entropy"
+    method: str = SEARCH  # how ranges are found: one of METHODS
     symmetric: bool = False  # activations have no zero points
     dynamic: bool = False  # scales of activations are computed in every run
     weights_only: int = 0  # 8 or 4: bits of weights; activations stay floats
@@ -35,7 +36,7 @@ class Recipe:
 
     def check(self) -> None:
         wrong = [
-            (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate minmax"),
+            (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate search"),
             (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only 8"),
             (self.weights not in WEIGHTS, f"weights cannot be {self.weights!r}", "--weights int4"),
             (self.weights != "int8" and not self.needs_samples, "--weights is for int8 activations", "--weights"),

@@ -28,7 +28,7 @@ from ..frontend.original import Original
 from ..frontend.written import checked_bytes
 from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
-from ..quantize.guards import check_test_set
+from ..quantize.guards import check_test_set, likely_accuracy
 from ..quantize.quality import HEARD
 from ..quantize.quantize import Quantized, check_floats, quantized
 from ..quantize.samples import Feed, Samples, read_samples, right_answers
@@ -86,6 +86,7 @@ class Report:
             "signal_to_noise": {name: _finite(noise) for name, noise in heard.items()},
             "differences": vars(self.differences) if self.differences else None,
             "equalised": self.made.equalised,
+            "searched": self.made.searched,
             "adapted": self.made.adapted,
             "gains_in_float": dict(self.made.gains),
             "left_in_float": list(self.made.left),
@@ -110,6 +111,8 @@ class Report:
             )
         if self.made.equalised:
             lines.append(f"equalised {self.made.equalised} pairs of layers")
+        if self.made.searched:
+            lines.append(f"ranges    of {self.made.searched} tensors are others than those of the samples")
         if self.made.adapted:
             lines.append(f"rounded   weights of {self.made.adapted} layers by what samples make of them")
         for name, gain in self.made.gains:
@@ -179,7 +182,7 @@ def _accuracy(oracle: Oracle, result: Path, samples: Samples, options: Options) 
     wanted = [oracle.run(feed)[first] for feed in samples.feeds]
     got = [compiled.run(feed)[first] for feed in samples.feeds]
     labels = samples.labels
-    return Accuracy(right_answers(wanted, labels), right_answers(got, labels), len(labels))
+    return Accuracy(likely_accuracy(wanted, labels), right_answers(got, labels), len(labels))
 
 
 def _differences(result: Path, feeds: Sequence[Feed], options: Options) -> Differences:

@@ -18,6 +18,7 @@ import numpy as np
 from ..base.tensor import TensorType
 from ..check.inputs import random_sets
 from ..graph.ir import Fact, Graph, Value
+from ..quantize.guards import likely_accuracy
 from ..quantize.samples import Samples, decibels, read_samples, right_answers
 from ..toolchain.emulate import Emulated
 from ..toolchain.model_report import Report
@@ -84,7 +85,7 @@ def results(before: Path, after: Path, data: Path | None, runs: int) -> Results 
     right = None
     if samples.labels is not None:
         right = (
-            right_answers([a for a, _ in first], samples.labels),
+            likely_accuracy([a for a, _ in first], samples.labels),
             right_answers([b for _, b in first], samples.labels),
         )
     scored = first[0][0].ndim > 0 and first[0][0].shape[-1] > 1

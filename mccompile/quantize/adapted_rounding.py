@@ -64,12 +64,12 @@ def _stored(layer: Node) -> Node | None:
 
 def _products(layer: Node, tensor: np.ndarray) -> np.ndarray | None:
     """Of each group the sums over positions of products of what its weights meet."""
-    rows = _windows(layer, tensor.astype(np.float64))
+    rows = _windows(layer, tensor)
     if rows is None or rows.shape[-1] > _LONGEST:
         return None
     step = -(-rows.shape[1] // _POSITIONS)
-    some = rows[:, ::step]
-    return np.asarray(np.einsum("gpk,gpl->gkl", some, some, optimize=True))
+    some = np.ascontiguousarray(rows[:, ::step], np.float32)
+    return np.asarray(np.matmul(some.transpose(0, 2, 1), some), np.float64)
 
 
 def _windows(layer: Node, tensor: np.ndarray) -> np.ndarray | None:

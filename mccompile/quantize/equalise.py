@@ -8,7 +8,7 @@ computes the same bits (unless numbers become denormal).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,18 @@ def pairs(graph: Graph) -> list[Pair]:
             continue
         if _takes_in(reader, _channels(node)):
             found.append(Pair(node, between, reader))
+    return found
+
+
+def groups(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """Pairs that have layers in common, in order."""
+    found: list[list[Pair]] = []
+    for pair in pairs:
+        before = next((group for group in found if group[-1].second is pair.first), None)
+        if before is None:
+            found.append([pair])
+        else:
+            before.append(pair)
     return found
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..base.quality import Accuracy, Quality
 from ..check.oracle import Oracle
-from .quantize import Quantized, outputs
+from .bench import outputs
+from .guards import likely_accuracy
+from .quantize import Quantized
 from .samples import Samples, decibels, right_answers
 
 HEARD = 32  # samples that noise is measured with
@@ -19,5 +21,5 @@ def quality(made: Quantized, samples: Samples) -> Quality:
         return Quality(heard)
     first, labels = one.original.outputs[0], samples.labels
     answers = [[oracle.run(feed)[first] for feed in samples.feeds] for oracle in (one, other)]
-    before, after = (right_answers(of_all, labels) for of_all in answers)
+    before, after = likely_accuracy(answers[0], labels), right_answers(answers[1], labels)
     return Quality(heard, Accuracy(before, after, len(labels)), "onnxruntime")

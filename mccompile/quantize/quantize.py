@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..base.constant import Constant
 from ..base.errors import MccWarning, Problem, UnsupportedModel, WrongUse
 from ..base.names import c_identifier
-from ..base.quantizing import MOST, PALETTE, Recipe
+from ..base.quantizing import Recipe
 from ..check.oracle import Oracle
 from ..frontend.inputs import DimRanges
 from ..frontend.load import load
@@ -39,16 +38,19 @@ from ..passes.graph.simplify_algebra import simplify_algebra
 from ..targets import api as targets
 from . import through_onnxruntime
 from .adapted_rounding import adapt_rounding
-from .equalise import equalise, largest, pairs
+from .bench import TRIED, Bench, outputs
+from .equalise import equalise, groups, largest, pairs
 from .guards import check_samples
-from .narrow_layers import LAYERS, narrow_layers
-from .palettes import palettize_layers
-from .samples import Feed, Samples, decibels
+from .heard import Heard
+from .narrow_layers import LAYERS
+from .samples import Samples
 from .training_statistics import check_statistics
 from .weights_only import quantize_weights
 
-_TRIED = 16  # samples that choices are made by
-_WORTH = 0.2  # dB that weights rounded by samples have to bring with others: less may be luck
+_LIKELY, _SURE = 0.5, 2.0  # standard errors
+_EVEN = 0.05  # dB that equalised layers have to bring
+_TRIES = 8  # of equalising layers
+_WORTH = 0.05  # dB that weights rounded by samples have to bring with others
 _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
@@ -67,6 +69,7 @@ class Quantized:
     file: Path
     dims: DimRanges = field(default_factory=dict)  # of the files: what is still free
     equalised: int = 0  # pairs of layers
+    searched: int = 0  # tensors whose ranges are others than those of the samples
     adapted: int = 0  # layers whose weights are rounded by what samples make of them
     gains: tuple[tuple[str, float], ...] = ()  # dB that each layer wins in float, most first; only with `auto`
     left: tuple[str, ...] = ()  # layers in float
@@ -108,7 +111,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         write(graph, result)
         return Quantized(plain, result, dims)
     through_onnxruntime.require()
-    bench = _Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder, dims)
+    bench = Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder, dims)
     write(graph, folder / "written.onnx")
     if samples is not None:
         check_statistics(graph, folder / "written.onnx", samples.first(recipe.samples))
@@ -116,7 +119,8 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
     bench = _with_normalizations(bench, plain, dims)
-    made = Quantized(plain, result, dims, equalised)
+    bench = replace(bench, factors=bench.searched(plain))
+    made = Quantized(plain, result, dims, equalised, searched=len(bench.factors))
     if recipe.auto:
         gains = _gains(bench, plain, dims)
         made = replace(made, gains=gains, left=tuple(name for name, gain in gains[: recipe.auto] if gain > 0))
@@ -137,100 +141,70 @@ def _flatten_biases(plain: Path, dims: DimRanges) -> None:
     write(graph, plain)
 
 
-@dataclass(frozen=True)
-class _Bench:
-    """Where variants are tried."""
-
-    recipe: Recipe
-    feeds: Sequence[Feed]
-    folder: Path
-    dims: DimRanges
-    more: tuple[str, ...] = ()  # operators to quantize that need not be
-    ranges: dict[bytes, Any] = field(default_factory=dict)  # of the float files that were tried, by their contents
-
-    def quantize(self, plain: Path, result: Path, left: Collection[str] = ()) -> None:
-        if self.recipe.dynamic:
-            through_onnxruntime.dynamic(plain, result, left)
-            return
-        contents = plain.read_bytes()
-        if contents not in self.ranges:
-            self.ranges[contents] = through_onnxruntime.ranges(plain, self.feeds, self.recipe.method)
-        through_onnxruntime.static(plain, result, self.ranges[contents], self.recipe.symmetric, left, self.more)
-        if self.recipe.weights != "int8":
-            graph = load(result, self.dims)
-            if self.recipe.weights == PALETTE:
-                palettize_layers(graph)
-            else:
-                narrow_layers(graph, MOST[self.recipe.weights])
-            write(graph, result)
-
-    def quality(self, plain: Path, left: Collection[str] = ()) -> float:
-        """Decibels between outputs of the float file and of what it becomes."""
-        tried = self.folder / "tried.onnx"
-        self.quantize(plain, tried, left)
-        return self.distance(plain, tried)
-
-    def distance(self, plain: Path, other: Path) -> float:
-        """Decibels between outputs of both files."""
-        return decibels([pair for pairs in outputs(plain, other, self.feeds[:_TRIED]) for pair in pairs])
-
-
-def outputs(plain: Path, other: Path, feeds: Sequence[Feed]) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Of both files, for each output those of all runs."""
-    first, second = Oracle(plain), Oracle(other)
-    runs = [(first.run(feed), second.run(feed)) for feed in feeds]
-    return [[(a[name], b[name]) for a, b in runs] for name in first.original.outputs]
-
-
-def _equalised(bench: _Bench, plain: Path, dims: DimRanges) -> int:
-    """Equalises the layers of the file where that helps; the number of pairs."""
+def _equalised(bench: Bench, plain: Path, dims: DimRanges) -> int:
+    """Equalises the layers of the file where that helps, as many at a time as do; the number of pairs."""
     graph = load(plain, dims)
-    found = pairs(graph)
-    if not found:
+    parts = [groups(pairs(graph))]
+    if not parts[0]:
         return 0
-    between = list(dict.fromkeys(pair.between.name for pair in found))
-    oracle = Oracle(plain, between)
+    ranges = _largest(bench, plain, [pair.between.name for pair in pairs(graph)])
+    best, done, tried = bench.unseen(plain), 0, bench.folder / "equalised.onnx"
+    for _ in range(_TRIES):
+        if not parts:
+            break
+        part = parts.pop()
+        graph = load(plain, dims)
+        wanted = {pair.between.name for group in part for pair in group}
+        found = [pair for pair in pairs(graph) if pair.between.name in wanted]
+        equalise(graph, found, ranges)
+        write(graph, tried)
+        quality = bench.unseen(tried)
+        if quality.gain(best, _SURE) > _EVEN:
+            best, done = quality, done + len(found)
+            tried.replace(plain)
+        elif len(part) > 1:
+            parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+    return done
+
+
+def _largest(bench: Bench, plain: Path, between: Sequence[str]) -> dict[str, np.ndarray]:
+    """Of all samples, in each channel of tensors."""
+    oracle = Oracle(plain, list(dict.fromkeys(between)))
     ranges: dict[str, np.ndarray] = {}
     for feed in bench.feeds:
         results: Mapping[str, np.ndarray] = oracle.run(feed)
         for name in between:
             seen = largest(results[name])
             ranges[name] = np.maximum(ranges.get(name, seen), seen)
-    before = bench.quality(plain)
-    equalise(graph, found, ranges)
-    tried = bench.folder / "equalised.onnx"
-    write(graph, tried)
-    if bench.quality(tried) <= before:
-        return 0
-    tried.replace(plain)
-    return len(found)
+    return ranges
 
 
-def _with_normalizations(bench: _Bench, plain: Path, dims: DimRanges) -> _Bench:
+def _with_normalizations(bench: Bench, plain: Path, dims: DimRanges) -> Bench:
     """With integers around normalizations as well, where that brings the outputs closer."""
     name = through_onnxruntime.NORMALIZATION
     if not (bench.recipe.needs_samples and any(node.op.name == name for node in load(plain, dims).nodes)):
         return bench
     wider = replace(bench, more=(name,))
-    return max(bench, wider, key=lambda each: each.quality(plain))
+    return wider if wider.unseen(plain).gain(bench.unseen(plain), _LIKELY) > 0 else bench
 
 
-def _adapted(bench: _Bench, plain: Path, result: Path) -> int:
+def _adapted(bench: Bench, plain: Path, result: Path) -> int:
     """Rounds weights by samples, where others say that it helps; the number of layers."""
-    some = bench.feeds[_TRIED:]
-    if bench.recipe.weights != "int8" or len(some) < _TRIED:
+    some = bench.feeds[TRIED:]
+    if bench.recipe.weights != "int8" or len(some) < TRIED:
         return 0
     graph = load(result, bench.dims)
     found = adapt_rounding(graph, load(plain, bench.dims), result, some)
     tried = bench.folder / "adapted.onnx"
     write(graph, tried)
-    if not found or bench.distance(plain, tried) < bench.distance(plain, result) + _WORTH:
+    now, before = (Heard.of(outputs(plain, file, bench.feeds[:TRIED])) for file in (tried, result))
+    if not found or now.gain(before, _LIKELY) < _WORTH:
         return 0
     tried.replace(result)
     return found
 
 
-def _sensitive(bench: _Bench, made: Quantized, dims: DimRanges) -> Quantized:
+def _sensitive(bench: Bench, made: Quantized, dims: DimRanges) -> Quantized:
     """With as few layers in float as lead to the decibels that are asked for, taking more with each one as given."""
     wanted, plain = bench.recipe.sensitivity, made.float_file
     reached = bench.quality(plain)
@@ -252,7 +226,7 @@ def _sensitive(bench: _Bench, made: Quantized, dims: DimRanges) -> Quantized:
     return replace(made, gains=gains, left=tuple(names[:count]))
 
 
-def _gains(bench: _Bench, plain: Path, dims: DimRanges) -> tuple[tuple[str, float], ...]:
+def _gains(bench: Bench, plain: Path, dims: DimRanges) -> tuple[tuple[str, float], ...]:
     """What each layer wins in float, the others being integers."""
     if not bench.feeds:
         fix = "give --data"

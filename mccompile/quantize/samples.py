@@ -6,7 +6,7 @@ Arrays go by the names of inputs; their first axis counts samples. Invariant: ev
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -152,21 +152,25 @@ def _require_classes(labels: np.ndarray, classes: int) -> None:
         raise BadFile(Problem("labels do not fit the model", "labels", why, f"count classes from 0 to {classes - 1}"))
 
 
-def right_answers(outputs: Sequence[np.ndarray], labels: np.ndarray) -> float:
-    """The share of samples whose largest score is that of their label; `outputs` are of all runs in order."""
+def answers(outputs: Sequence[np.ndarray]) -> np.ndarray:
+    """The class with the largest score, or what is said itself; `outputs` are of all runs in order."""
     scores = np.concatenate([np.atleast_1d(output) for output in outputs])
-    if scores.ndim > 1:
-        if scores.size == len(scores):
-            scores = scores.reshape(len(scores), -1)
-        else:
-            _require_classes(labels, scores.shape[-1])
-            scores = scores.argmax(-1)
-    answers = scores.reshape(-1)
-    if len(answers) > len(labels) or not len(answers):
-        why = f"the first output says {len(answers)} things about {len(labels)} samples"
+    if scores.size == len(scores):
+        return scores.reshape(-1)
+    return np.asarray(scores.argmax(-1)).reshape(-1)
+
+
+def right_answers(outputs: Sequence[np.ndarray], labels: np.ndarray) -> float:
+    """The share of samples whose largest score is that of their label."""
+    given = answers(outputs)
+    if len(given) > len(labels) or not len(given):
+        why = f"the first output says {len(given)} things about {len(labels)} samples"
         fix = "give one for each sample, or leave them out"
         raise BadFile(Problem("labels do not fit the model", "labels", why, fix))
-    return float(np.mean(answers == labels[: len(answers)]))
+    first = np.atleast_1d(outputs[0])
+    if first.size != len(first):
+        _require_classes(labels, first.shape[-1])
+    return float(np.mean(given == labels[: len(given)]))
 
 
 def decibels(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
@@ -179,6 +183,3 @@ def decibels(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     if noise == 0:
         return float("inf")
     return 10 * float(np.log10(max(signal, 1e-300) / noise))
-
-
-Tensors = Mapping[str, np.ndarray]

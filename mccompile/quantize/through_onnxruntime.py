@@ -7,13 +7,15 @@ The only module of this package that imports onnxruntime, which is an optional e
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import numpy as np
 
 from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..base.extras import install
@@ -58,6 +60,18 @@ def ranges(model: Path, feeds: Sequence[Feed], method: str) -> Any:
         )
         calibrator.collect_data(_Reader(feeds))
         return calibrator.compute_data()
+
+
+def multiplied(ranges: Any, factors: Mapping[str, float]) -> Any:
+    """`ranges`, of which some are multiplied; they hold 0, as scales take it."""
+    from onnxruntime.quantization.calibrate import TensorData, TensorsData
+
+    found = TensorsData(ranges.calibration_method, dict(ranges.items()))
+    for name, factor in factors.items():
+        low, high = (float(np.asarray(limit).reshape(())) for limit in ranges[name].range_value)
+        limits = {"lowest": min(low, 0), "highest": max(high, 0)}
+        found[name] = TensorData(**{side: np.float32(limit * factor) for side, limit in limits.items()})
+    return found
 
 
 def static(

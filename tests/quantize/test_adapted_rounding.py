@@ -12,7 +12,8 @@ from mccompile.base.errors import MccWarning
 from mccompile.base.quantizing import Recipe
 from mccompile.frontend.load import load
 from mccompile.quantize.adapted_rounding import _windows, rounded
-from mccompile.quantize.quantize import outputs, quantized
+from mccompile.quantize.bench import outputs
+from mccompile.quantize.quantize import quantized
 from mccompile.quantize.samples import Samples, decibels
 from tests.small_models import floats, model, node, reference, save
 

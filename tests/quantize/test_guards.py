@@ -12,6 +12,8 @@ from mccompile.base.errors import BadFile, MccWarning
 from mccompile.base.quantizing import Recipe
 from mccompile.driver import Options, compile
 from mccompile.measure.quantization import quantize
+from mccompile.quantize.guards import check_test_set
+from mccompile.quantize.samples import Samples
 from tests.small_models import model, node, save
 
 pytest.importorskip("onnxruntime")
@@ -186,3 +188,24 @@ def test_a_part_that_is_held_is_said_beside_a_margin(part: tuple[slice, ...], tm
     x[part] = 0
     with pytest.warns(MccWarning, match=r"\d+ of 784 values of x are the same in all 24 samples"):
         quantized(tmp_path, without_statistics(tmp_path), x=x)
+
+
+def test_labels_that_are_shifted_are_said_with_the_accuracy(tmp_path: Path) -> None:
+    with np.load(DIGITS / "pictures.npz") as stored:
+        images, labels = np.float32(stored["pixels"][:40, None] / 16), stored["labels"][:40]
+    kept = labels > 0
+    said = r"gives \d\.\d\d% right answers, guesses among 9 classes 11\.11%: with labels one more it would be (9|100)"
+    with pytest.warns(MccWarning, match=said):
+        quantized(tmp_path, image=images[kept], labels=labels[kept] - 1)
+
+
+def test_labels_of_other_samples_are_said_with_the_accuracy(pictures: np.ndarray, tmp_path: Path) -> None:
+    np.savez(tmp_path / "samples.npz", image=pictures, labels=np.random.default_rng(0).integers(0, 10, len(pictures)))
+    with pytest.warns(MccWarning, match="are labels and preprocessing those of training?"):
+        compile(DIGITS / "digits.onnx", Options(quantize=tmp_path / "samples.npz", recipe=Recipe(equalise=False)))
+
+
+def test_samples_that_are_in_the_test_set_are_counted(pictures: np.ndarray) -> None:
+    feeds = [{"image": picture[None]} for picture in pictures]
+    with pytest.warns(MccWarning, match="4 of 12 calibration samples are in the test set too"):
+        check_test_set(Samples(feeds[:12]), Samples(feeds[8:]))
