@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 STEP = 0.05  # scale of all activations
 
 
-class _Net:
+class Net:
     """Operators one after the other, each over the integers that the one before has made."""
 
     def __init__(self, shape: tuple[int, ...], seed: int) -> None:
@@ -69,7 +69,7 @@ class _Net:
 def autoencoder_int8() -> ModelProto:
     """The shape of MLPerf Tiny's anomaly detection: 640 numbers through 8 and back."""
     sizes = (640, 128, 128, 128, 128, 8, 128, 128, 128, 128, 640)
-    net = _Net((1, 640), 1)
+    net = Net((1, 640), 1)
     for before, after in itertools.pairwise(sizes):
         net.layer("Gemm", (after, before), before, after != sizes[-1], transB=1)
     return net.model("autoencoder_int8", (1, 640))
@@ -77,7 +77,7 @@ def autoencoder_int8() -> ModelProto:
 
 def separable_int8() -> ModelProto:
     """Convolutions of each channel for itself, then over channels; odd sizes, strides, a mean, a dense layer."""
-    net = _Net((1, 1, 19, 21), 2)
+    net = Net((1, 1, 19, 21), 2)
     net.layer("Conv", (16, 1, 5, 3), 15, kernel_shape=[5, 3], strides=[1, 2], pads=[2, 1, 2, 1])
     height, width, channels = 19, 11, 16
     for stride, outs in ((1, 24), (2, 32), (1, 32)):
@@ -91,7 +91,7 @@ def separable_int8() -> ModelProto:
 
 def residual_int8() -> ModelProto:
     """3x3 convolutions over all channels: odd sizes, one with stride 2, and one whose input is added to its result."""
-    net = _Net((1, 3, 15, 13), 3)
+    net = Net((1, 3, 15, 13), 3)
     taps = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
     net.layer("Conv", (16, 3, 3, 3), 27, **taps)
     skipped = net.last
@@ -108,7 +108,7 @@ def residual_int8() -> ModelProto:
 
 def resnet_int8(channels: int = 26) -> ModelProto:
     """MLPerf Tiny's ResNet-8, over pictures whose channels lie last: 16 channels, or 26 in the larger one."""
-    net = _Net((1, 32, 32, 3), 4)
+    net = Net((1, 32, 32, 3), 4)
     net.last = net.node("Transpose", [net.last], perm=[0, 3, 1, 2])
     taps = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
     net.layer("Conv", (channels, 3, 3, 3), 27, **taps)

@@ -41,26 +41,32 @@ def contracts(plan: Plan, functions: frozenset[str]) -> Iterator[tuple[list[str]
     """Of functions: what they need and write, as ACSL, and their declarations."""
     for function in plan.functions:
         if function.name in functions:
-            clauses = dict[str, None]()
-            for step in plan.steps():
-                if step.function.name == function.name:
-                    clauses |= dict.fromkeys(_clauses(step, plan))
+            clauses = _clauses([step for step in plan.steps() if step.function.name == function.name], plan)
             returns = ["\\result"] if function.kernel.failure(function.call) else []
-            clauses |= {f"assigns {each} \\from Frama_C_entropy_source;": None for each in returns}
+            clauses += [f"assigns {each} \\from Frama_C_entropy_source;" for each in returns]
             if not any(clause.startswith("assigns") for clause in clauses):
-                clauses["assigns \\nothing;"] = None
+                clauses += ["assigns \\nothing;"]
             yield sorted(clauses, reverse=True), signature(function)
 
 
-def _clauses(step: Step, plan: Plan) -> Iterator[str]:
-    for a in step.arguments:
+def _clauses(steps: list[Step], plan: Plan) -> list[str]:
+    """Of all calls of a function: those that make fewer rows hand over less."""
+    touches, written = dict[str, list[tuple[int, int]]](), set[str]()
+    for a in (a for step in steps for a in step.arguments if a.role not in step.function.unpassed):
         low, high = touched(a, plan)
-        if a.role not in step.function.unpassed and high > low:
+        if high > low:
             assert isinstance(a.address.offset, int)
-            valid, low, high = "valid" if a.written else "valid_read", low - a.address.offset, high - a.address.offset
-            yield f"requires \\{valid}((char *){a.role} + ({low} .. {high - 1}));"
-            if a.written:
-                yield f"assigns ((char *){a.role})[{low} .. {high - 1}] \\from Frama_C_entropy_source;"
+            touches.setdefault(a.role, []).append((low - a.address.offset, high - 1 - a.address.offset))
+            written |= {a.role} if a.written else set()
+    return [clause for role, spans in touches.items() for clause in clauses_of(role, spans, role in written)]
+
+
+def clauses_of(role: str, spans: list[tuple[int, int]], written: bool) -> Iterator[str]:
+    """Of the first and last byte that each call hands over: what all of them have, and what any of them writes."""
+    lows, lasts = zip(*spans, strict=True)
+    yield f"requires \\{'valid' if written else 'valid_read'}((char *){role} + ({max(lows)} .. {min(lasts)}));"
+    if written:
+        yield f"assigns ((char *){role})[{min(lows)} .. {max(lasts)}] \\from Frama_C_entropy_source;"
 
 
 def alone(plan: Plan) -> tuple[list[tuple[int, Alone]], frozenset[str]]:

@@ -36,10 +36,12 @@ _NAMES = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"\s*(?:else )?(?:if|while|for) (\(.*)", re.S)
 _MOVED = re.compile(r"(?<![\w.>\]])(\w+) [-+]=|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
 _STRIDE = re.compile(r"[-+]= [^\W\d]")
-_FEW = re.compile(r" < [1-8]$")  # turns: to tell them apart costs little, and what they fill is known after them
+_FEW = re.compile(r" < (?:[1-9]|1[0-2])$")  # turns: telling them apart costs little, and tells what they fill
+_CONSTANT = re.compile(r"const mcc_index (\w+) = (\d+);")
+_BOUND = re.compile(r"(?<= < )\w+(?=;)")
 _PICKED = re.compile(r"&\w+\[(\w+)\]")
 _ROWS = re.compile(r"\s*mcc_index \w+ = begin;")
-_PASSED_ON = re.compile(r"(?<![\w.>\]])(\w+) = \w+\(\1\b")
+_PASSED_ON = re.compile(r"(?<![\w.>\]])(\w+) = \w+\([^;{}]*\b\1\b")
 _POINTER = re.compile(r"\*(?:MCC_RESTRICT |const )?(\w+)(?: =|[,;)])")
 _CALL = re.compile(r"\bmcc_\w+(\([^;{}]*)")
 _CHOICE = re.compile(r"([^=,?:]*[^=,?:\s])\s*\?")
@@ -111,10 +113,17 @@ def _without_subscripts(text: str) -> str:
     return text
 
 
+def _counted(head: str, constants: dict[str, str]) -> str:
+    """The same with the number that a constant with a name is."""
+    return _BOUND.sub(lambda bound: constants.get(bound[0], bound[0]), head)
+
+
 def annotated(text: str, level: str) -> str:
     """The same C, and annotations. In macros there are fewer: their loops are the innermost ones."""
     found, done, pointers = [], 0, set(_POINTER.findall(text))
+    constants = [*_CONSTANT.finditer(text)]
     for at, indent, head, body in loops(text):
+        head = _counted(head, {each[1]: each[2] for each in constants if each.start() < at})
         in_macro = text[at:].partition("\n")[0].endswith("\\")
         if level == LEVELS[0] and _ROWS.match(head):
             continue

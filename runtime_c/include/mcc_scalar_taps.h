@@ -62,24 +62,23 @@
 MCC_SCALAR_TAPS(i8, int8_t, "ldrsb")
 MCC_SCALAR_TAPS(u8, uint8_t, "ldrb")
 #else
-#define MCC_SCALAR_TAP(I) s##I += (uint32_t)((int32_t)x[I] * w[I]);
+#define MCC_SCALAR_TAP(I) s##I += (uint32_t)((int32_t)x[I] * weights[4 * i + (I)]);
 #define MCC_SCALAR_TAPS(T, C)                                                                                          \
     MCC_SCALAR_CALLED const int8_t *mcc_scalar_taps_##T(int32_t *sums, const C *const *taps, const int8_t *w,          \
                                                         mcc_index c, mcc_index count)                                  \
     {                                                                                                                  \
         const int32_t *const first = (const int32_t *)(const void *)w;                                                 \
+        const int8_t *const weights = w + 16;                                                                          \
         uint32_t s0 = (uint32_t)first[0], s1 = (uint32_t)first[1], s2 = (uint32_t)first[2], s3 = (uint32_t)first[3];   \
-        const C *const *const end = taps + count;                                                                      \
-        for (w += 16; taps < end; ++taps) {                                                                            \
-            const C *const x = *taps + c;                                                                              \
+        for (mcc_index i = 0; i < count; ++i) {                                                                        \
+            const C *const x = taps[i] + c;                                                                            \
             MCC_SCALAR_TAP(0) MCC_SCALAR_TAP(1) MCC_SCALAR_TAP(2) MCC_SCALAR_TAP(3)                                    \
-            w += 4;                                                                                                    \
         }                                                                                                              \
         sums[0] = (int32_t)s0;                                                                                         \
         sums[1] = (int32_t)s1;                                                                                         \
         sums[2] = (int32_t)s2;                                                                                         \
         sums[3] = (int32_t)s3;                                                                                         \
-        return w;                                                                                                      \
+        return weights + 4 * count;                                                                                    \
     }
 MCC_SCALAR_TAPS(i8, int8_t)
 MCC_SCALAR_TAPS(u8, uint8_t)

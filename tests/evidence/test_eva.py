@@ -13,8 +13,9 @@ import pytest
 from onnx import ModelProto
 
 from embedded.models import classifier, depthwise, normalized, quantized, recurrent
+from embedded.quantized_models import Net
 from mccompile import cli
-from mccompile.evidence import run_eva
+from mccompile.evidence import eva_steps, run_eva
 from mccompile.toolchain.tools import missing
 from tests import small_models
 
@@ -33,6 +34,14 @@ def said(folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def _by_taps() -> ModelProto:
+    """Int8 convolutions of each channel for itself and over all of them."""
+    net = Net((1, 4, 8, 1), 7)
+    net.layer("Conv", (4, 1, 3, 1), 3, group=4)
+    net.layer("Conv", (4, 4, 1, 1), 4)
+    return net.model("taps", (1, 4, 6, 1))
+
+
 @needs_frama_c
 @pytest.mark.parametrize(
     ("made", "target"),
@@ -44,11 +53,17 @@ def said(folder: Path) -> tuple[int, str]:
         (recurrent, "generic"),
         (quantized, "cortex-m0"),
         (quantized, "cortex-m4"),
+        (_by_taps, "cortex-m0"),
     ],
 )
 def test_generated_code_raises_no_alarm(made: Callable[[], ModelProto], target: str, tmp_path: Path) -> None:
     code, text = said(folder_of(made(), tmp_path, target))
     assert code == 0 and re.search(r"0 alarms, (\d+) statements reached \(out of \1\)", text), text
+
+
+def test_calls_over_fewer_rows_need_no_more_than_they_hand_over() -> None:
+    needs, writes = eva_steps.clauses_of("y", [(0, 31), (0, 23)], True)
+    assert "(0 .. 23)" in needs and "[0 .. 31]" in writes
 
 
 def _neg() -> ModelProto:
@@ -109,6 +124,7 @@ def test_loops_that_steer_are_told_apart(head: str, body: str, steer: bool) -> N
         ("{ mcc_dot(w + i, y); ++i; }", True),
         ("{ sum = mcc_add_i32(sum, x[i]); }", False),
         ("{ mcc_dot(w + 4 * c, y); }", False),
+        ("{ w = mcc_taps(sums, x, w, c); }", True),
         ("{ *d = x[0]; d += 4; }", False),
     ],
 )
@@ -120,6 +136,13 @@ def test_rows_are_told_apart_from_the_second_level_on() -> None:
     text = "for (mcc_index r = begin; r < end; ++r) { if (r < 3) { y[r] = 0; } }"
     together, row_by_row, _ = (run_eva.annotated(text, level) for level in run_eva.LEVELS)
     assert together == text and row_by_row.startswith("//@ loop unroll")
+
+
+def test_a_loop_of_few_turns_is_told_apart_where_a_constant_says_so() -> None:
+    text = "const mcc_index rows = 3;\n{}for (mcc_index i = 0; i < rows; ++i) *to++ = x[i];\n"
+    assert run_eva.annotated(text.format(""), run_eva.LEVELS[0]) == text.format("//@ loop unroll 10000;\n")
+    many = text.replace("3", "300").format("")
+    assert run_eva.annotated(many, run_eva.LEVELS[0]) == many
 
 
 @pytest.mark.parametrize("level", run_eva.LEVELS)
