@@ -45,7 +45,9 @@ def layers(nodes: Iterable[Node], batch_norm: bool = False) -> list[Layer]:
     found, known = [], LAYERS | (BATCH_NORM if batch_norm else {})
     for node in nodes:
         weights = [value for i in known.get(node.op.name, ()) for value in _weights(node, i)]
-        if weights:
+        if weights and (behind := _scaled(node, weights)):
+            found.append((node, _unique(behind)))
+        elif weights:
             found.append((node, _unique([*weights, *_added(node)])))
     return found
 
@@ -68,10 +70,34 @@ def _moved(value: Value) -> list[Value]:
 
 def _added(node: Node) -> list[Value]:
     """The bias behind a product."""
-    uses = list(node.output.uses)
-    if node.op.name != "MatMul" or len(uses) != 1 or uses[0][0].op.name != "Add":
+    if node.op.name != "MatMul":
         return []
-    return [bias for bias in _weights(uses[0][0], 1 - uses[0][1]) if bias.type.rank <= 1]
+    return [bias for bias in _operand(_reader(node), "Add") if bias.type.rank <= 1]
+
+
+def _scaled(node: Node, weights: Sequence[Value]) -> list[Value]:
+    """The scale and bias behind a normalization that scales by one: exporters write GroupNormalization so."""
+    arrays = [value.constant.array for value in weights if value.constant is not None]
+    if node.op.name != "InstanceNormalization" or [set(array.flat) for array in arrays] != [{1}, {0}]:
+        return []
+    reader = _reader(node)
+    while reader is not None and isinstance(reader.op, SameElements):
+        reader = _reader(reader)
+    scale = _operand(reader, "Mul")
+    return [*scale, *_operand(_reader(reader), "Add")] if reader is not None and scale else []
+
+
+def _reader(node: Node) -> Node | None:
+    """What alone reads the result."""
+    uses = list(node.output.uses)
+    return uses[0][0] if len(uses) == 1 else None
+
+
+def _operand(node: Node | None, name: str) -> list[Value]:
+    """The constant that an operator of this name combines with what is computed."""
+    if node is None or node.op.name != name:
+        return []
+    return next(filter(None, (_weights(node, i) for i in range(2))), [])
 
 
 def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[Value]:

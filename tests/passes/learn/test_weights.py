@@ -40,6 +40,18 @@ def test_constants_that_are_turned_cut_and_joined_learn() -> None:
     assert [value.name for value in learning(graph, "last:1", graph.outputs[0])] == ["wide", "w2"]
 
 
+def test_scales_behind_a_normalization_that_scales_by_one_learn() -> None:
+    """As PyTorch exports GroupNorm."""
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (float[2, 4, 3] x) => (float[2, 4, 3] y)
+        <float[2] ones = {1, SECOND}, float[2] zeros = {0, 0}, float[4, 1] scale = {1, 2, 3, 4},
+         float[4, 1] bias = {0, 1, 2, 3}, int64[3] to = {0, 2, -1}, int64[3] back = {2, 4, 3}>
+        { g = Reshape(x, to) n = InstanceNormalization(g, ones, zeros) b = Reshape(n, back)
+          m = Mul(b, scale) y = Add(bias, m) }"""
+    for second, expected in (("1", ["scale", "bias"]), ("2", ["ones", "zeros"])):
+        graph = load_proto(parser.parse_model(text.replace("SECOND", second)))
+        assert [value.name for value in learning(graph, "all", graph.outputs[0])] == expected
+
+
 def test_what_is_computed_of_constants_does_not_learn() -> None:
     text = """g (float[2, 3] x) => (float[2, 2] y) <float[3, 2] w1 = {1, 2, 3, 4, 5, 6}, float[2, 2] w2 = {1, 2, 3, 4}>
         { e = Exp(w1) h = MatMul(x, e) y = MatMul(h, w2) }"""
