@@ -1,4 +1,4 @@
-"""What outputs of integers are beside those of floats, and whether a change of it is more than luck.
+"""What outputs of integers are beside those of floats, and whether a change of it is more than chance.
 
 With few samples most of the noise may come from one or two of them: what all have together counts, and the mean of each
 sample's own.
@@ -18,18 +18,18 @@ Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Heard:
+class Agreement:
     """In decibels, means over outputs."""
 
     together: float
     each: np.ndarray  # of the samples
 
     @staticmethod
-    def of(outputs: Sequence[Pairs]) -> Heard:
+    def of(outputs: Sequence[Pairs]) -> Agreement:
         each = [mean_decibels([[pair] for pair in sample]) for sample in zip(*outputs, strict=True)]
-        return Heard(mean_decibels(outputs), np.array(each))
+        return Agreement(mean_decibels(outputs), np.array(each))
 
-    def gain(self, before: Heard, errors: float) -> float:
+    def gain(self, before: Agreement, errors: float) -> float:
         """What is likely won: less where samples disagree, by some standard errors of their mean."""
         gains = self.each - before.each
         error = float(gains.std() / np.sqrt(max(1, len(gains) - 1)))

@@ -1,6 +1,6 @@
-"""Where variants of a network are quantized and heard, so that choices are measured.
+"""Where variants of a network are quantized and compared, so that choices are measured.
 
-Invariant: what `unseen` says is heard on samples that the ranges do not come from.
+Invariant: what `unseen` says is measured on samples that the ranges do not come from.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..frontend.inputs import DimRanges
 from ..frontend.load import load
 from ..frontend.save import write
 from . import through_onnxruntime
-from .heard import Heard, mean_decibels
+from .agreement import Agreement, mean_decibels
 from .narrow_layers import narrow_layers
 from .palettes import palettize_layers
 from .samples import Feed
-from .searched_ranges import HEARD, LEAST, Search, samples_for
+from .searched_ranges import COMPARED, LEAST, Search, samples_for
 
 TRIED = 16  # samples that choices are made by
 Pairs = list[tuple[np.ndarray, np.ndarray]]
@@ -76,13 +76,13 @@ class Bench:
         """Decibels between outputs of both files."""
         return mean_decibels(outputs(plain, other, self.feeds[:TRIED]))
 
-    def unseen(self, plain: Path) -> Heard:
+    def unseen(self, plain: Path) -> Agreement:
         """What the file becomes, as far as that holds of other samples."""
         if len(self.feeds) < LEAST:
             tried = self.folder / "tried.onnx"
             self.quantize(plain, tried)
-            return Heard.of(outputs(plain, tried, self.feeds))
-        return self._search(plain, HEARD).quality({})
+            return Agreement.of(outputs(plain, tried, self.feeds))
+        return self._search(plain, COMPARED).quality({})
 
     def searched(self, plain: Path) -> dict[str, float]:
         """By what ranges are to be multiplied."""
@@ -90,9 +90,9 @@ class Bench:
             return {}
         return self._search(plain).factors()
 
-    def _search(self, plain: Path, heard: int = 0) -> Search:
-        """Of `heard` samples, of as many as there is time for if that is 0."""
+    def _search(self, plain: Path, compared: int = 0) -> Search:
+        """Of `compared` samples, of as many as there is time for if that is 0."""
         tried = self.folder / "tried.onnx"
         self._static(plain, tried)
         scratch = self.folder / "searched.onnx"
-        return Search(plain, tried, self.feeds, scratch, self.recipe.symmetric, heard or samples_for(tried))
+        return Search(plain, tried, self.feeds, scratch, self.recipe.symmetric, compared or samples_for(tried))

@@ -38,10 +38,10 @@ from ..passes.graph.simplify_algebra import simplify_algebra
 from ..targets import api as targets
 from . import through_onnxruntime
 from .adapted_rounding import adapt_rounding
+from .agreement import Agreement
 from .bench import TRIED, Bench, outputs
 from .equalise import equalise, groups, largest, pairs
 from .guards import check_samples
-from .heard import Heard
 from .narrow_layers import LAYERS
 from .samples import Samples
 from .training_statistics import check_statistics
@@ -197,7 +197,7 @@ def _adapted(bench: Bench, plain: Path, result: Path) -> int:
     found = adapt_rounding(graph, load(plain, bench.dims), result, some)
     tried = bench.folder / "adapted.onnx"
     write(graph, tried)
-    now, before = (Heard.of(outputs(plain, file, bench.feeds[:TRIED])) for file in (tried, result))
+    now, before = (Agreement.of(outputs(plain, file, bench.feeds[:TRIED])) for file in (tried, result))
     if not found or now.gain(before, _LIKELY) < _WORTH:
         return 0
     tried.replace(result)

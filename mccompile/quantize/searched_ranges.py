@@ -1,8 +1,8 @@
 """Ranges of activations that bring the outputs closest to those of floats, found by trying.
 
-Ranges of all samples hold each of them, which later ones need not be; those of all others but one fit that one worse
-than what is written will fit. So a sample is heard with both. First all ranges become narrower or wider together, then
-each by itself, where that is no luck (`heard.py`). Scales and zero points are fed to one session meanwhile.
+The range over all samples contains each of them; later samples may exceed it. So each sample is judged twice: with the
+range over all samples, and with the range over all others. First all ranges become narrower or wider together, then
+each by itself, where the gain is more than chance (`agreement.py`). One session is fed other scales and zero points.
 Invariant: a range holds 0, and stays what it was unless outputs come closer.
 """
 
@@ -16,11 +16,11 @@ import numpy as np
 
 from ..check.oracle import Oracle
 from ..frontend.open_scales import scales_in, with_open_scales
-from .heard import Heard, mean_decibels
+from .agreement import Agreement, mean_decibels
 from .samples import Feed
 
 LEAST = 8  # samples, below which half of them say nothing
-HEARD = 32  # samples, by which choices are made that concern many layers
+COMPARED = 32  # samples, by which choices are made that concern many layers
 _RUNS = 4000  # of the network, about
 _EACH = 4  # of them per tensor and sample
 _FEW, _MOST = 16, 48  # samples
@@ -49,7 +49,7 @@ class Search:
     """Of the ranges of a quantized file, whose outputs are held against those of a float file."""
 
     def __init__(
-        self, plain: Path, file: Path, feeds: Sequence[Feed], scratch: Path, symmetric: bool, heard: int
+        self, plain: Path, file: Path, feeds: Sequence[Feed], scratch: Path, symmetric: bool, compared: int
     ) -> None:
         found = scales_in(file)
         self._tensors = {name: (scale.name, zero.name) for name, (scale, zero) in found.items()}
@@ -58,9 +58,9 @@ class Search:
         watched = Oracle(plain, inner)
         runs = [{**feed, **watched.run(feed)} for feed in feeds]
         self._ranges = ranges_in(file)
-        self._others = _without_each(self._ranges, runs)[:heard]
-        self._feeds = feeds[:heard]
-        self._wanted = [{name: run[name] for name in exact.original.outputs} for run in runs[:heard]]
+        self._others = _without_each(self._ranges, runs)[:compared]
+        self._feeds = feeds[:compared]
+        self._wanted = [{name: run[name] for name in exact.original.outputs} for run in runs[:compared]]
         scratch.write_bytes(with_open_scales(file))
         self._oracle = Oracle(scratch)
         self._symmetric = symmetric
@@ -75,7 +75,7 @@ class Search:
             found[name], best = self._best(found[name], best, partial(_joined, rest, name))
         return {name: factor for name, factor in found.items() if factor != 1}
 
-    def _best(self, now: float, best: Heard, tried: Callable[[float], dict[str, float]]) -> tuple[float, Heard]:
+    def _best(self, now: float, best: Agreement, tried: Callable[[float], dict[str, float]]) -> tuple[float, Agreement]:
         """Goes on in a direction as long as that helps, the other way where its first step does not."""
         start = now
         for steps in _STEPS:
@@ -88,14 +88,14 @@ class Search:
                 break
         return now, best
 
-    def quality(self, factors: Mapping[str, float]) -> Heard:
+    def quality(self, factors: Mapping[str, float]) -> Agreement:
         """Of all samples together within their ranges, of each without its own."""
         within, without = [], []
         for feed, exact, ranges in zip(self._feeds, self._wanted, self._others, strict=True):
             within.append(self._pairs(feed, exact, self._ranges, factors))
             alone = within[-1] if ranges == self._ranges else self._pairs(feed, exact, ranges, factors)
             without.append(mean_decibels([[pair] for pair in alone]))
-        return Heard(mean_decibels(list(zip(*within, strict=True))), np.array(without))
+        return Agreement(mean_decibels(list(zip(*within, strict=True))), np.array(without))
 
     def _pairs(self, feed: Feed, exact: Feed, ranges: Ranges, factors: Mapping[str, float]) -> list[Pair]:
         scales: Feed = {}

@@ -12,8 +12,8 @@ from onnx import numpy_helper
 
 from mccompile.base.quantizing import Recipe
 from mccompile.frontend.load import load
+from mccompile.quantize.agreement import Agreement, mean_decibels
 from mccompile.quantize.bench import outputs
-from mccompile.quantize.heard import Heard, mean_decibels
 from mccompile.quantize.quantize import Quantized, quantized
 from mccompile.quantize.samples import Samples
 from tests import small_models
@@ -47,14 +47,14 @@ def width(found: Quantized, tensor: str) -> float:
 
 def test_what_does_not_matter_is_cut_off(tmp_path: Path) -> None:
     given, test = samples(40, 0, 20), samples(60, 1, 20).feeds
-    widths, heard = [], []
+    widths, decibels = [], []
     for method in ("minmax", "search"):
         found = made(tmp_path, given, Recipe(method))
         widths.append(width(found, "x"))
-        heard.append(mean_decibels(outputs(found.float_file, found.file, test)))
+        decibels.append(mean_decibels(outputs(found.float_file, found.file, test)))
         assert found.searched == 0 or method == "search"
     assert widths[1] < 0.6 * widths[0]
-    assert heard[1] > heard[0] + 2
+    assert decibels[1] > decibels[0] + 2
 
 
 def test_few_samples_leave_ranges_as_they_are(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_zero_points_are_left_out_of_searched_ranges_too(symmetric: bool, tmp_pa
 
 
 def test_a_gain_of_one_sample_is_luck() -> None:
-    before = Heard(20.0, np.full(20, 20.0))
-    all_win = Heard(20.5, np.full(20, 20.5))
-    one_wins = Heard(20.5, np.r_[np.full(19, 20.0), 30.0])
+    before = Agreement(20.0, np.full(20, 20.0))
+    all_win = Agreement(20.5, np.full(20, 20.5))
+    one_wins = Agreement(20.5, np.r_[np.full(19, 20.0), 30.0])
     assert all_win.gain(before, 2) == pytest.approx(0.5)
     assert one_wins.gain(before, 2) < 0
