@@ -29,7 +29,7 @@ from ..frontend.written import checked_bytes
 from ..graph.ir import Graph
 from ..passes.io.call_functions import refuse_functions
 from ..quantize.guards import check_test_set, likely_accuracy
-from ..quantize.quality import HEARD
+from ..quantize.quality import COMPARED
 from ..quantize.quantize import Quantized, check_floats, quantized
 from ..quantize.samples import Feed, Samples, read_samples, right_answers
 from .correctness import build
@@ -160,7 +160,7 @@ def _measured(model: Path, result: Path, made: Quantized, samples: Samples | Non
     if samples is None or not samples.feeds:
         return report
     here = Options(dims=options.dims, shapes=options.shapes, bounds=options.bounds, kernels=options.kernels)
-    some = samples.feeds[:HEARD]
+    some = samples.feeds[:COMPARED]
     heard = noise(made.float_file, result, some)
     names = Original(model, reading).outputs
     return replace(
