@@ -26,7 +26,7 @@ TURNS = 10000  # more than a loop that steers has
 LEVELS = (
     "rows together",  # all rows of a stage in one call
     "row by row",
-    "pointers turn by turn",  # and loops that call functions with what they move, too
+    "pointers turn by turn",  # and loops that call functions with what they move, or fill arrays by it
 )
 _LOOP = re.compile(r"^([ \t]*)(for|while) (?=\()", re.M)
 _SUBSCRIPT = re.compile(r"\[[^][]*\]")
@@ -36,12 +36,13 @@ _NAMES = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"\s*(?:else )?(?:if|while|for) (\(.*)", re.S)
 _MOVED = re.compile(r"(?<![\w.>\]])(\w+) [-+]=|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
 _STRIDE = re.compile(r"[-+]= [^\W\d]")
-_FEW = re.compile(r" < (?:[1-9]|1[0-2])$")  # turns: telling them apart costs little, and tells what they fill
+_FEW = re.compile(r" < [1-8]$")  # turns: to tell them apart costs little, and what they fill is known after them
 _CONSTANT = re.compile(r"const mcc_index (\w+) = (\d+);")
 _BOUND = re.compile(r"(?<= < )\w+(?=;)")
 _PICKED = re.compile(r"&\w+\[(\w+)\]")
 _ROWS = re.compile(r"\s*mcc_index \w+ = begin;")
 _PASSED_ON = re.compile(r"(?<![\w.>\]])(\w+) = \w+\([^;{}]*\b\1\b")
+_FILLED = re.compile(r"\*\w+\+\+ = ")
 _POINTER = re.compile(r"\*(?:MCC_RESTRICT |const )?(\w+)(?: =|[,;)])")
 _CALL = re.compile(r"\bmcc_\w+(\([^;{}]*)")
 _CHOICE = re.compile(r"([^=,?:]*[^=,?:\s])\s*\?")
@@ -87,10 +88,10 @@ def steers(head: str, body: str) -> bool:
 
 
 def moves(body: str, pointers: set[str]) -> bool:
-    """Is a function called with something that every turn moves on?"""
+    """Is a function called with something that every turn moves on, or an array filled by such a pointer?"""
     moved = {name for names in _MOVED.findall(body) for name in names if name}
     moved |= set(_PASSED_ON.findall(body)) & pointers
-    return any(_names(call) & moved for call in _CALL.findall(body))
+    return bool(_FILLED.search(body)) or any(_names(call) & moved for call in _CALL.findall(body))
 
 
 def _conditions(statement: str) -> Iterator[str]:

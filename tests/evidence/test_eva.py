@@ -125,6 +125,7 @@ def test_loops_that_steer_are_told_apart(head: str, body: str, steer: bool) -> N
         ("{ sum = mcc_add_i32(sum, x[i]); }", False),
         ("{ mcc_dot(w + 4 * c, y); }", False),
         ("{ w = mcc_taps(sums, x, w, c); }", True),
+        ("{ *d++ = x + i; }", True),
         ("{ *d = x[0]; d += 4; }", False),
     ],
 )
