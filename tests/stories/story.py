@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import mccompile
 from mccompile import cli
+from mccompile.base.quantizing import METHODS
 from mccompile.driver import Options
 from mccompile.driver import compile as compile_file
 from mccompile.toolchain.run import Model
@@ -155,6 +156,19 @@ class Story(RuleBasedStateMachine):
             onnx.checker.check_model(str(made), full_check=True)
             assert self.now is not None
             compile_file(made, Options(state=self.now.of.state))
+
+    @rule(method=st.sampled_from(METHODS), symmetric=st.booleans())
+    def calibrates(self, method: str, symmetric: bool) -> None:
+        """Integers of samples, that give the results of the file that is written."""
+        assert self.now is not None
+        made, data = self.folder / "int8.onnx", self.folder / "samples.npz"
+        runs = [self.inputs(self.now, seed) for seed in range(10)]
+        np.savez(data, **{name: np.stack([run[name] for run in runs]) for name in runs[0]})
+        how = ["--calibrate", method, *(["--symmetric"] if symmetric else [])]
+        state = self.state_of(self.now)
+        if self.command("quantize", self.model, "--data", data, *how, "-o", made) == 0:
+            onnx.checker.check_model(str(made), full_check=True)
+            assert self.command("check", made, "--runs", 1, *state) == 0
 
     @rule(form=st.sampled_from(("u8,scale=1/255", "rgb", "u8,mean=128,scale=1/64", "nhwc", "nv21")))
     def hands_over(self, form: str) -> None:
