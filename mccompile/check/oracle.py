@@ -1,5 +1,5 @@
 """What a model should compute: onnxruntime with its optimiser off where it is installed, else onnx's reference
-evaluator; of a .tflite file LiteRT's interpreter where that is installed (check/litert.py).
+evaluator, else our own judge; of a .tflite file LiteRT's interpreter where that is installed (check/litert.py).
 
 All run the file itself. The only module that imports onnxruntime.
 """
@@ -17,12 +17,14 @@ import numpy as np
 
 from ..base.errors import CheckFailed, Problem
 from ..frontend.original import Original, nudged
+from ..frontend.pieces import Pieces
 from ..importers.api import AS_IT_IS, Reading
 from ..judge.rules import CHOICES, Graph, LeftOpen, NoWitness
-from ..judge.run import judge
+from ..judge.run import judge, narrowed
 from .litert import Litert, speaks_for
 
 NUDGED = 6  # models with other weights, each of them as good as the file's
+EVALUATOR = "onnx reference evaluator"
 JUDGE = "our judge"
 FURTHER = range(NUDGED, 40)  # more of them, where a label may be one of two that come out equal
 
@@ -36,7 +38,7 @@ class Oracle:
         self._litert = Litert(self.original) if not also and speaks_for(self.original) else None
         self._session = _session(self.original, self.original.serialized(self.also)) if has_runtime() else None
         self._has_run = False
-        self._fell_back = False  # for the last inputs
+        self._instead = ""  # who has run the last inputs in place of onnxruntime
         self._wide: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
         self.decider = ""  # who gave the last doubles
 
@@ -45,7 +47,7 @@ class Oracle:
         """Of what made the last results."""
         if self._litert is not None:
             return "LiteRT"
-        return "onnxruntime" if self._session is not None and not self._fell_back else "onnx reference evaluator"
+        return self._instead or ("onnxruntime" if self._session is not None else EVALUATOR)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by name: arrays, lists of them, None."""
@@ -60,13 +62,24 @@ class Oracle:
                 results = self._session.run(names, dict(inputs))
             except session_errors() as error:
                 evaluated = self._evaluated(inputs, str(error))
-                self._fell_back = True
                 if not self._has_run:
                     self._session = None  # an element type or operator that it does not have
                 return evaluated
-            self._has_run, self._fell_back = True, False
+            self._has_run, self._instead = True, ""
             return self.original.named(names, results)
-        return self.original.evaluate(inputs, self.also)
+        return self._without_runtime(inputs)
+
+    def _without_runtime(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """By onnx's reference evaluator, which has few operators in old versions; else by our own judge."""
+        self._instead = EVALUATOR
+        try:
+            return self.original.evaluate(inputs, self.also)
+        except CheckFailed:
+            with suppress(NoWitness):
+                found = self.judged(inputs)
+                self._instead = JUDGE
+                return {name: narrowed(value, self._graph.types.get(name, "")) for name, value in found.items()}
+            raise
 
     def doubles(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The outputs as doubles, computed in doubles throughout; None where nothing can do that. Our own judge does it
@@ -109,7 +122,7 @@ class Oracle:
         if has_runtime():
             session = self._session or _session(self.original, self.original.serialized(self.also))
             yield "onnxruntime", _alone(partial(self._tried, session, _as_given))
-        yield "onnx reference evaluator", _alone(self._by_evaluator)
+        yield EVALUATOR, _alone(self._by_evaluator)
         yield JUDGE, self.allowed
 
     def _by_evaluator(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -151,7 +164,7 @@ class Oracle:
 
     def _evaluated(self, inputs: Mapping[str, Any], why: str) -> dict[str, Any]:
         try:
-            return self.original.evaluate(inputs, self.also)
+            return self._without_runtime(inputs)
         except CheckFailed as failed:
             fix = "where it is about the inputs, give some that suit the model: --data DIR"
             what, said = "onnxruntime cannot run the model", why.strip().splitlines()[-1]
@@ -200,7 +213,14 @@ def _is_float(value: Any) -> bool:
 
 
 def _session(original: Original, model: bytes, optimised: bool = False) -> Any:
-    """None where onnxruntime does not take the model."""
+    """None where onnxruntime does not take the model. What users compute themselves it does not have."""
+    made = _whole_session(original, model, optimised)
+    if made is None and original.reading.functions:
+        return Pieces(model, original.reading.functions, lambda piece: _whole_session(original, piece, optimised))
+    return made
+
+
+def _whole_session(original: Original, model: bytes, optimised: bool) -> Any:
     import onnxruntime
 
     levels = onnxruntime.GraphOptimizationLevel

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..judge.rules import CHOICES, NoWitness
 from .compare import Comparison
-from .oracle import JUDGE, Oracle
+from .oracle import EVALUATOR, JUDGE, Oracle
 
 MOST_OF_JUDGE, MOST_OF_EVALUATOR = 30_000_000, 2_000_000  # products that each has time for
 SHAKES = 12  # roundings that are tried
@@ -53,7 +53,7 @@ def witnesses(
 ) -> Iterator[Witness]:
     """`weigh` is given a name, what was computed and all that a witness takes for right."""
     for name, run in oracle.witnesses():
-        most = {JUDGE: MOST_OF_JUDGE, "onnx reference evaluator": MOST_OF_EVALUATOR}.get(name, macs)
+        most = {JUDGE: MOST_OF_JUDGE, EVALUATOR: MOST_OF_EVALUATOR}.get(name, macs)
         if macs > most:
             yield Witness(name, silent="not asked: the model is large")
             continue

@@ -6,24 +6,29 @@ Invariant: nothing is computed or simplified here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper, numpy_helper
 
+from ..base.own_functions import OwnFunction
 from ..judge.rules import Graph, Node
+from .own_functions import runs
 
 _NATIVE = ("", "ai.onnx")
 _Functions = Mapping[tuple[str, str], FunctionProto]
 
 
-def judged(model: ModelProto) -> Graph:
-    """Data in other files has to be loaded."""
+def judged(model: ModelProto, own: Sequence[OwnFunction] = ()) -> Graph:
+    """Data in other files has to be loaded. `own`: what computes operators that nothing else here knows."""
     versions = {_domain(entry.domain): entry.version for entry in model.opset_import}
     functions = {(_domain(each.domain), each.name): each for each in model.functions}
-    return _graph(_with_types(model).graph, versions, functions)
+    graph = _graph(_with_types(model).graph, versions, functions)
+    nodes = zip(graph.nodes, model.graph.node, strict=True)
+    return replace(graph, nodes=tuple(replace(node, own=runs(own, proto)) for node, proto in nodes)) if own else graph
 
 
 def _with_types(model: ModelProto) -> ModelProto:

@@ -103,7 +103,7 @@ class Original:
 
     def judged(self, also: Sequence[str] = ()) -> Graph:
         """The file's model as our own judge takes it."""
-        return judged(self._whole(also))
+        return judged(self._whole(also), self.reading.functions)
 
     def in_doubles(self, inputs: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any] | None:
         """Outputs by name, with doubles in place of floats from the inputs on, through onnx's reference evaluator;

@@ -19,6 +19,7 @@ from ..base.dtypes import DTYPES, DType, of_array
 from ..base.own_functions import OwnFunction
 from ..base.tensor import Shape, TensorType
 from ..graph.ir import Invalid, Unsupported, Value
+from ..judge.rules import Own
 from ..ops.external import External, handed_attributes
 
 Declared = tuple[DType | None, Shape | None]
@@ -98,21 +99,32 @@ def asked_for(own: Sequence[OwnFunction], domain: str, node: NodeProto) -> OwnFu
     return next(by_name, None) or next((each for each in own if each.names(domain, node.op_type)), None)
 
 
+def runs(own: Sequence[OwnFunction], node: NodeProto) -> Own | None:
+    """What a file of Python says that a node computes."""
+    asked = asked_for(own, node.domain, node)
+    run = getattr(module_of(asked), "run", None) if asked is not None and asked.python else None
+    if run is None:
+        return None
+
+    def compute(operands: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+        made = run(list(operands), {name: _plain(value) for name, value in attributes.items()})
+        return tuple(map(np.asarray, made)) if isinstance(made, tuple | list) else (np.asarray(made),)
+
+    return compute
+
+
 def evaluators(own: Sequence[OwnFunction], nodes: Sequence[NodeProto]) -> list[type[Any]]:
     """Classes of operators for onnx's reference evaluator, of those that a file of Python computes."""
     from onnx.reference.op_run import OpRun
 
     found: dict[tuple[str, str], type[Any]] = {}
     for node in nodes:
-        asked = asked_for(own, node.domain, node)
-        run = getattr(module_of(asked), "run", None) if asked is not None and asked.python else None
+        run = runs(own, node)
         if run is None or (node.domain, node.op_type) in found:
             continue
 
-        def compute(self: Any, *operands: Any, run: Any = run, **_: Any) -> tuple[np.ndarray, ...]:
-            attributes = {a.name: _plain(helper.get_attribute_value(a)) for a in self.onnx_node.attribute}
-            made = run(list(operands), attributes)
-            return tuple(map(np.asarray, made)) if isinstance(made, tuple | list) else (np.asarray(made),)
+        def compute(self: Any, *operands: Any, run: Own = run, **_: Any) -> tuple[np.ndarray, ...]:
+            return run(operands, {a.name: helper.get_attribute_value(a) for a in self.onnx_node.attribute})
 
         fields = {"op_domain": node.domain, "_run": compute}
         found[node.domain, node.op_type] = type(node.op_type, (OpRun,), fields)

@@ -31,6 +31,9 @@ class LeftOpen(NoWitness):
 CHOICES = range(6)  # ways in which an implementation closes what the standard leaves open
 
 
+Own = Callable[[Sequence[Any], Mapping[str, Any]], tuple[Array, ...]]  # results of operands and attributes
+
+
 @dataclass(frozen=True)
 class Node:
     op: str
@@ -40,6 +43,7 @@ class Node:
     inputs: tuple[str, ...]  # "" for one that is left out
     outputs: tuple[str, ...]
     body: Graph | None = None  # the function that the standard or the model says it is
+    own: Own | None = None  # what a user says that it computes
 
     @property
     def title(self) -> str:

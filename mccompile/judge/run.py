@@ -58,6 +58,11 @@ def widened(value: Any) -> Any:
     return array
 
 
+def narrowed(value: Any, kind: str) -> Any:
+    """In the element type that a model gives it, where numpy has it."""
+    return value.astype(kind) if isinstance(value, np.ndarray) and kind in np.sctypeDict else value
+
+
 def _text(value: object) -> str:
     return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
 
@@ -90,7 +95,7 @@ class _Judge:
         rule = rules().get(node.title)
         given = [values[name] if name else (None, "") for name in node.inputs]
         types = [graph.types.get(name, "") for name in node.outputs]
-        if rule is None and node.body is None:
+        if rule is None and node.body is None and node.own is None:
             raise NoWitness(f"{node.title} is not judged")
         try:
             if rule is not None:
@@ -99,9 +104,12 @@ class _Judge:
                     chance = self.shaken
                     operands = [_moved(value, kind, chance, held=False) for value, kind in given]
                 made = rule(At(node, operands, kinds, types, self.inner(values), self.choice))
-            else:
-                assert node.body is not None
+            elif node.body is not None:
                 made = self.function(node.body, given)
+            else:
+                assert node.own is not None
+                made = node.own([narrowed(value, kind) for value, kind in given], node.attributes)
+                made = tuple(widened(value) for value in made)
         except _FAILURES as failure:
             raise NoWitness(f"{node.title}: {type(failure).__name__}: {failure}") from failure
         results = list(made) if isinstance(made, tuple) else [made]
@@ -110,7 +118,7 @@ class _Judge:
         for name, value, kind in zip(node.outputs, results, types, strict=False):
             value = widened(value) if isinstance(value, np.generic) else value
             kind = kind or (usual if _is_float(value) else _type(value))
-            if self.shaken is not None and rule is not None and not rule.__module__.endswith(_EXACT):
+            if self.shaken is not None and (node.own if rule is None else not rule.__module__.endswith(_EXACT)):
                 value = _moved(value, kind, self.shaken)
             found[name] = value, kind
         found.pop("", None)

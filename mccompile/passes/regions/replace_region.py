@@ -55,9 +55,10 @@ def replace_region(graph: Graph, region: Region, built: Built, asked: Accelerate
     operands = [_turned(graph, value, built.orders.get(value), region, taken) for value in region.inputs]
     for place, array in enumerate(built.constants):
         operands.append(Value.of_constant(new_name(f"{region.name}/{place}", taken), Constant.of(array)))
-    inside = set(region.nodes)
+    inside, asked_for = set(region.nodes), set(graph.outputs)
     for node in reversed(list(region.nodes)):
-        shared = any(reader not in inside for value in node.present_outputs for reader, _ in value.uses)
+        outputs = node.present_outputs
+        shared = any(value in asked_for or any(r not in inside for r, _ in value.uses) for value in outputs)
         if not shared or any(value in region.results for value in node.present_outputs):
             graph.remove(node)
     results = []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from onnx import parser
+from onnx import numpy_helper, parser
 
 from mccompile.driver import Options, compile, compile_graph
 from mccompile.frontend.load import load_proto
@@ -132,3 +133,18 @@ def test_other_weights_of_a_region_are_not_for_its_code(tmp_path: Path) -> None:
     made = [network("[a] h = Exp(x) [b] y = Mul(h, w)", weights=f"<float[1] w = {{{w}}}>") for w in (2, 3)]
     identities = {compile_graph(load_proto(each), asked(tmp_path), "m").identity for each in made}
     assert len(identities) == 2
+
+
+def test_dequantized_weights_of_a_region_may_be_an_output_too(tmp_path: Path) -> None:
+    ends = "(int8[4,64] x) => (int8[4,64] y, float[64] l)"
+    weights = "<float s = {0.02}, float s2 = {0.04}, int8 z = {3}, int8[64] w>"
+    nodes = """h = DequantizeLinear(x, s, z) l = DequantizeLinear(w, s, z)
+               [a] j = Add(h, l) y = QuantizeLinear(j, s2, z)"""
+    made = network(nodes, ends, weights)
+    del made.graph.initializer[:]
+    numbers = {"s": np.float32(0.02), "s2": np.float32(0.04), "z": np.int8(3), "w": np.arange(64, dtype=np.int8)}
+    made.graph.initializer.extend(numpy_helper.from_array(np.asarray(a), name) for name, a in numbers.items())
+    onnx.save(made, tmp_path / "m.onnx")
+    options = asked(tmp_path)
+    assert taken(made, options) == [["a"]]
+    assert correctness.check(tmp_path / "m.onnx", options).ok
