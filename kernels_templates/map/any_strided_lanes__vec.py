@@ -10,13 +10,22 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.lanes import LANES, LEAST, each_lane, lane_pieces, lane_work, lanes_refusal, without_branches
+from mccompile.codegen.lanes import (
+    LANES,
+    LEAST,
+    LONG_FLOATS,
+    each_lane,
+    lane_pieces,
+    lane_work,
+    lanes_refusal,
+    without_branches,
+)
 from mccompile.codegen.loops import Nest, index_c, memory_order, nest
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import AROUND, innermost, traffic
 from mccompile.codegen.vector.vector_loops import Chunk, chunks
 from mccompile.expr.code import Code
-from mccompile.expr.ir import Expr, Index, Operand, apply, cast, index, literal, operand, walk
+from mccompile.expr.ir import Apply, Expr, Index, Operand, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
     Call,
@@ -44,11 +53,11 @@ class Lanes(Kernel):
         for dtype in (i8, u8, i16, u16, i32, u32, i64, u64):
             x, y = operand(0, dtype), operand(1, dtype)
             names = ["add", "sub", "mul", "max", "min", "bit_xor"]
-            names += ["div", "mod", "fmod"] if dtype.bits < 32 or dtype is i32 else []
+            names += ["div", "mod", "fmod"] if dtype is not u64 else []
             found += [_case(f"{name}_{dtype}", apply(name, x, y), 107) for name in names]
             found.append(_case(f"less_{dtype}", apply("less", x, y), 35))
             third = apply("sub", apply("mod", x, literal(3, dtype)), apply("sign", y))
-            found += [_case(f"third_{dtype}", third, 33)] if dtype.bits < 64 else []
+            found += [_case(f"third_{dtype}", third, 33)] if dtype is not u64 else []
         x, y, masked = operand(0, f32), operand(1, f32), operand(2, bool_)
         wide = apply("mul", cast(operand(0, i8), i32), cast(operand(1, i16), i32))
         rounded = apply("round_even", apply("mul", cast(operand(0, u8), f32), operand(1, f32)))
@@ -163,4 +172,6 @@ def _case(name: str, expr: Expr, count: int) -> Case:
     ins = tuple(TensorType(dtype, (3, count)) for _, dtype in sorted(dtypes.items()))
     ends = [(t.dtype.low, min(t.dtype.high, i64.high)) if t.dtype.is_integer else (-300, 300) for t in ins[:1]]
     ranges = dict(enumerate([*ends, (-3, 3)]))
-    return Case(name, Map(expr), ins, (TensorType(expr.dtype, (3, count)),), ranges=ranges)
+    divides = any(isinstance(node, Apply) and node.function in ("div", "mod", "fmod") for node in walk(expr))
+    option = LONG_FLOATS if divides and expr.dtype in (u32, i64) else ""
+    return Case(name, Map(expr), ins, (TensorType(expr.dtype, (3, count)),), ranges=ranges, option=option)

@@ -18,8 +18,10 @@ LANES = 64  # of a loop: whole vectors of bytes on every machine
 LEAST = 16  # elements of a row
 SHORTEST = 4  # of one that is computed in whole vectors nevertheless, as they may overlap
 TYPES = (bool_, u8, i8, u16, i16, u32, i32, u64, i64, f32, f64)
+LONG_FLOATS = "long_floats"  # of targets: integers of 64 bits and floats are made of each other in vectors
 _DIVISIONS = ("div", "mod", "fmod")
-_DIVIDED = (u8, i8, u16, i16, i32)  # whose quotients floats hold
+_DIVIDED = (u8, i8, u16, i16, i32, u32, i64)  # of these mcc_lanes.h makes quotients of floats
+_LONG = (u32, i64, u64)  # become floats in vectors on few machines
 _OF_FLOATS = frozenset({
     "add", "sub", "mul", "div", "neg", "abs", "min", "max", "sign", "floor", "ceil", "trunc", "lane_round_even",
     "equal", "less", "less_equal", "greater", "greater_equal", "is_nan", "is_positive_inf", "is_negative_inf", "select",
@@ -38,20 +40,22 @@ def lanes_refusal(target: Target, expressions: Sequence[Expr], views: Sequence[D
     for dtype in (*views, *(node.dtype for node in nodes)):
         if dtype not in TYPES:
             return f"lanes of {dtype} are not supported"
-    return next(filter(None, map(_refusal, nodes)), "")
+    return next(filter(None, (_refusal(node, target.option(LONG_FLOATS, 0) > 0) for node in nodes)), "")
 
 
-def _refusal(node: Expr) -> str:
+def _refusal(node: Expr, long: bool) -> str:
     match node:
-        case Cast() if node.argument.dtype.is_float and node.dtype.is_integer and node.dtype in (u32, i64, u64):
+        case Cast() if node.argument.dtype.is_float and node.dtype in _LONG:
             return f"floats become {node.dtype} one by one"
-        case Cast() if node.argument.dtype in (i64, u64, u32) and node.dtype.is_float:
+        case Cast() if node.argument.dtype in _LONG and node.dtype.is_float and not long:
             return f"{node.argument.dtype} becomes floats one by one"
         case Apply() if node.arguments[-1].dtype.is_float:
             return "" if node.function in _OF_FLOATS else f"{node.function} is computed one by one"
         case Apply(function=function) if function in _SHORT:
             wide = node.dtype in (i64, i8, i16)
             return f"{function} of {node.dtype} is computed one by one" if wide else ""
+        case Apply() if node.function.startswith("lane_") and node.dtype in _LONG and not long:
+            return f"quotients of {node.dtype} are computed one by one"
         case Apply() if node.function in _NOT_OF_INTEGERS and not _by_a_number(node):
             return f"{node.function} is computed one by one"
     return ""

@@ -1,12 +1,12 @@
 /* mcc_lanes.h - loops that compilers make vectors of, and functions without branches for them.
  *
  *     MCC_EACH_LANE(lane, count)  opens a loop over `count` elements, none of which reads what another one wrote
- *     mcc_lane_div_T mcc_lane_mod_T mcc_lane_fmod_T    what mcc_div_T and the like give; T is i8 i16 i32 u8 u16
+ *     mcc_lane_div_T mcc_lane_mod_T mcc_lane_fmod_T    what mcc_div_T and the like give; T is i8 i16 i32 i64 u8 u16 u32
  *     mcc_lane_round_even_f32(x)                          what mcc_round_even_f32 gives
  *     mcc_lane_key_f32(x, lost)                           integers in the order of floats; zeros are equal, NaN is lost
  *
- * Machines have vectors of quotients for floats only. Those of numbers of 16 bits in f32, and of 32 bits in f64, are
- * never rounded up to a whole number, so cutting them off is exact.
+ * Machines have vectors of quotients for floats only. Those of numbers of 16 bits in f32 are never rounded up to a whole
+ * number, so cutting them off is exact. Larger ones take two quotients by the inverse.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,30 +35,51 @@
 
 /* Dividing by 0 or -1 is dividing by 1, and the quotient is corrected behind: no result is out of range, and no branch
  * is made of a comparison. */
-MCC_INLINE int32_t mcc_lane_divisor(int32_t b) { return b + (b == 0) + 2 * (b == -1); }
+#define MCC_LANE_QUOTIENT(T, type, real)                                                                               \
+    MCC_INLINE type mcc_lane_whole_##T(type a, type by) { return (type)((real)a / (real)by); }
 
-#define MCC_LANE_DIVISION(T, type, real)                                                                               \
-    MCC_INLINE type mcc_lane_div_##T(int32_t a, int32_t b)                                                             \
+/* The inverse is less than it is by more than all rounding (`less`), so that no quotient is too large, and of numbers
+ * that stay the same compilers take it once. What the first quotient leaves is divided again, and may leave once. */
+#define MCC_LANE_QUOTIENTS(T, type, sums, real, less)                                                                  \
+    MCC_INLINE type mcc_lane_whole_##T(type a, type by)                                                                \
     {                                                                                                                  \
-        const int32_t whole = (int32_t)((real)a / (real)mcc_lane_divisor(b));                                          \
-        return (type)((uint32_t)whole * (uint32_t)((b != 0) - 2 * (b == -1)));                                         \
-    }                                                                                                                  \
-    MCC_INLINE type mcc_lane_fmod_##T(int32_t a, int32_t b)                                                            \
-    {                                                                                                                  \
-        const int32_t by = mcc_lane_divisor(b), whole = (int32_t)((real)a / (real)by);                                 \
-        return (type)((uint32_t)a - (uint32_t)whole * (uint32_t)by);                                                   \
-    }                                                                                                                  \
-    MCC_INLINE type mcc_lane_mod_##T(int32_t a, int32_t b)                                                             \
-    {                                                                                                                  \
-        const int32_t rest = mcc_lane_fmod_##T(a, b);                                                                  \
-        return (type)(rest + (b & -((rest != 0) & ((rest ^ b) < 0))));                                                 \
+        const real inverse = less / (real)by;                                                                          \
+        const type first = (type)((real)a * inverse), rest = (type)((sums)a - (sums)first * (sums)by);                 \
+        const type second = (type)((real)rest * inverse), last = (type)((sums)rest - (sums)second * (sums)by);         \
+        const sums minus = (sums)-(sums)(last < 0), below = (sums)-(sums)(by < 0);                                     \
+        const sums size = ((sums)last ^ minus) - minus, of = ((sums)by ^ below) - below;                               \
+        return (type)((sums)first + (sums)second + (((minus ^ below) | 1) & (sums)-(sums)(size >= of)));               \
     }
 
-MCC_LANE_DIVISION(i8, int8_t, float)
-MCC_LANE_DIVISION(u8, uint8_t, float)
-MCC_LANE_DIVISION(i16, int16_t, float)
-MCC_LANE_DIVISION(u16, uint16_t, float)
-MCC_LANE_DIVISION(i32, int32_t, double)
+#define MCC_LANE_DIVISION(T, type, wide, sums, of)                                                                     \
+    MCC_INLINE type mcc_lane_div_##T(wide a, wide b)                                                                   \
+    {                                                                                                                  \
+        const wide whole = mcc_lane_whole_##of(a, b + (b == 0) + 2 * (b == -1));                                       \
+        return (type)((sums)whole * (sums)((b != 0) - 2 * (b == -1)));                                                 \
+    }                                                                                                                  \
+    MCC_INLINE type mcc_lane_fmod_##T(wide a, wide b)                                                                  \
+    {                                                                                                                  \
+        const wide by = b + (b == 0) + 2 * (b == -1), whole = mcc_lane_whole_##of(a, by);                              \
+        return (type)((sums)a - (sums)whole * (sums)by);                                                               \
+    }                                                                                                                  \
+    MCC_INLINE type mcc_lane_mod_##T(wide a, wide b)                                                                   \
+    {                                                                                                                  \
+        const wide rest = mcc_lane_fmod_##T(a, b);                                                                     \
+        return (type)(rest + (b & -(wide)((rest != 0) & ((rest ^ b) < 0))));                                           \
+    }
+
+MCC_LANE_QUOTIENT(i16, int32_t, float)
+MCC_LANE_QUOTIENTS(i32, int32_t, uint32_t, float, 0.999999523f)
+MCC_LANE_QUOTIENTS(i64, int64_t, uint64_t, double, 0.99999999999999911)
+MCC_LANE_DIVISION(i8, int8_t, int32_t, uint32_t, i16)
+MCC_LANE_DIVISION(u8, uint8_t, int32_t, uint32_t, i16)
+MCC_LANE_DIVISION(i16, int16_t, int32_t, uint32_t, i16)
+MCC_LANE_DIVISION(u16, uint16_t, int32_t, uint32_t, i16)
+MCC_LANE_DIVISION(i32, int32_t, int32_t, uint32_t, i32)
+MCC_LANE_DIVISION(u32, uint32_t, int64_t, uint64_t, i64)
+MCC_LANE_DIVISION(i64, int64_t, int64_t, uint64_t, i64)
+#undef MCC_LANE_QUOTIENT
+#undef MCC_LANE_QUOTIENTS
 #undef MCC_LANE_DIVISION
 
 /* GCC makes vectors of this one alone: it sees control flow in floorf and in choices between sums. */

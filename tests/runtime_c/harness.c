@@ -41,8 +41,10 @@ INTEGER(u64, uint64_t)
 LANES(i8, int8_t)
 LANES(i16, int16_t)
 LANES(i32, int32_t)
+LANES(i64, int64_t)
 LANES(u8, uint8_t)
 LANES(u16, uint16_t)
+LANES(u32, uint32_t)
 UNARY(lane_round_even_f32, float, float)
 
 #define MIXED(name, in, with, out)                                                                                     \

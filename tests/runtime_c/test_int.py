@@ -71,11 +71,20 @@ def test_binary(runtime: Any, function: str, name: str) -> None:
     np.testing.assert_array_equal(runtime(f"{function}_{name}", a, b), expected)
 
 
-@pytest.mark.parametrize("name", ["i8", "i16", "i32", "u8", "u16"])
+@pytest.mark.parametrize("name", ["i8", "i16", "i32", "i64", "u8", "u16", "u32"])
 @pytest.mark.parametrize("function", ["div", "mod", "fmod"])
 def test_divisions_without_branches_are_the_same(runtime: Any, function: str, name: str) -> None:
     a, b = _operands(TYPES[name], True)
     np.testing.assert_array_equal(runtime(f"lane_{function}_{name}", a, b), runtime(f"{function}_{name}", a, b))
+
+
+@pytest.mark.parametrize("name", ["i32", "i64", "u32"])
+def test_divisions_without_branches_see_what_is_next_to_a_multiple(runtime: Any, name: str) -> None:
+    draws, info = np.random.default_rng(0), np.iinfo(TYPES[name])
+    signs = draws.choice([-1, 1] if info.min else [1], (2, 20000))
+    b, times = (np.exp2(draws.uniform(1, info.bits - 1, (2, 20000))) * signs).astype(TYPES[name])
+    a = b * times + draws.integers(0, 3, len(b)).astype(TYPES[name])  # wraps
+    np.testing.assert_array_equal(runtime(f"lane_div_{name}", a, b), runtime(f"div_{name}", a, b))
 
 
 @pytest.mark.parametrize("name", TYPES)
