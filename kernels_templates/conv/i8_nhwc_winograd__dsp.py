@@ -23,6 +23,7 @@ from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, V
 from mccompile.kinds.conv import Conv
 
 PER_INSTRUCTION = 1.1  # of what a product takes
+FEW = 4  # groups of tiles that workers share by output channels
 PER_PRODUCT, PER_INPUT, PER_RESULT = 0.75, 3.5, 18  # instructions
 
 
@@ -74,8 +75,9 @@ class Winograd(PatchConv):
         return Cost(cycles, code=1000, blob=(2 * ELEMENTS - 9) * inputs * outs)
 
     def units(self, call: Call) -> Sequence[int]:
-        """Four tiles each."""
-        return (1,) * -(-_tiles(call.outs[0]) // 4) if call.outs[0].shape[0] == 1 else ()
+        """Four tiles each, or two output channels of all tiles."""
+        groups = _groups(call)
+        return (1,) * (groups if groups >= FEW else static(call.ins[1].shape[0]) // 2)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, (outs, inputs) = rescaling_of(call), map(static, call.ins[1].shape[:2])
@@ -106,8 +108,8 @@ class Winograd(PatchConv):
             "table_rows": len(found.tables),
             "zero": kind.x_zero,
             "several": x.shape[0] != 1,
-            "first": "begin * 4" if call.workers > 1 else "0",
-            "end": " && group < end * 4" if call.workers > 1 else "",
+            "by_tiles": call.workers > 1 and _groups(call) >= FEW,
+            "by_channels": call.workers > 1 and _groups(call) < FEW,
             "odd_height": height % 2 == 1,
             "odd_width": width % 2 == 1,
         }
@@ -139,6 +141,11 @@ class Winograd(PatchConv):
             "inputs": static(x.shape[1]),
             "outs": static(call.ins[1].shape[0]),
         }
+
+
+def _groups(call: Call) -> int:
+    """Of four tiles, as many as can be computed apart."""
+    return -(-_tiles(call.outs[0]) // 4) if call.outs[0].shape[0] == 1 else 0
 
 
 def _tiles(y: View) -> int:

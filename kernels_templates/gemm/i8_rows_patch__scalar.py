@@ -72,5 +72,6 @@ class Rows(PatchGemm):
             "y_c_type": (found.dtype if found else i32).storage_c,
             "shift": found.shift if found else 0,
             "totals": found is None,
+            "table_rows": len(found.tables) if found else 1,
             "several": call.blocks == (2,),
         }

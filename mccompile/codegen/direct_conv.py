@@ -84,13 +84,31 @@ class DirectConv:
         chosen = long[-1] if long else max(free, key=lambda number: upper(found[number].out))
         return [*found[:chosen], *found[chosen + 1 :], found[chosen]]
 
+    @property
+    def loops(self) -> list[Range]:
+        """Over pictures and channels, in tiles."""
+        batch, group = Range.over("n", self.x.shape[0]), self.kind.group
+        if self.lanes_are_groups:
+            return [batch, Range("g", group, step=self.tile.lanes)]
+        return [batch, Range("g", group), Range("o", self.group_out, step=self.tile.lanes)]
+
+    def shared(self) -> tuple[str, int]:
+        """The loop that workers share, and its units: the one of most."""
+        units = {loop.counter: -(-loop.extent // loop.step) for loop in self.loops}
+        return max(units.items(), key=lambda unit: unit[1])
+
+    def cut(self, loop: Range) -> Range:
+        """The loop, or the units of it that a worker computes."""
+        if self.by_rows or self.call.workers == 1 or loop.counter != self.shared()[0]:
+            return loop
+        times = "" if loop.step == 1 else f" * {loop.step}"
+        return replace(loop, begin=f"{named('begin')}{times}", end=f"{named('end')}{times}")
+
     def context(self) -> dict[str, Any]:
         kind, point_axis = self.kind, self.axes[self.last]
         first, end = point_axis.interior
         wide = self.tile
-        outer = [Range.over("n", self.x.shape[0])]
-        if not self.lanes_are_groups:
-            outer += [Range("g", kind.group), Range("o", self.group_out, step=wide.lanes)]
+        outer = [self.cut(loop) for loop in (self.loops[:1] if self.lanes_are_groups else self.loops)]
         origins = [named(f"at{i}") for i in range(len(self.axes))]
         steps: list[Dim] = [axis.x for axis in self.axes]
         if self.in_ring(0):  # the row is added where its tap is known: here, if there is only one
@@ -163,7 +181,7 @@ class DirectConv:
             x_at = "x_line" if "k0" in used else x_at
         w_strides = [self.w_input, *(a.w for a in self.axes)]
         zeros, loads, products = self.products(tile)
-        lanes = [Range("g", kind.group, step=tile.lanes)] if self.lanes_are_groups else []
+        lanes = [self.cut(self.loops[1])] if self.lanes_are_groups else []
         lines, store = self.epilogue(tile)
         x_inner = index_c([1, *x_strides], [x_at, *counters])
         w_inner = index_c([1, *w_strides], ["w_at", *counters])
@@ -234,6 +252,9 @@ class DirectConvKernel(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.macs) * target.machine.mac, code=600)
+
+    def units(self, call: Call) -> Sequence[int]:
+        return super().units(call) if call.rows is not None else (1,) * self.printer(call).shared()[1]
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):

@@ -85,6 +85,13 @@ class DspRows(PatchGemm):
             return None
         return padding(static(call.ins[0].shape[-1]))
 
+    def at_once(self, call: Call) -> int:
+        return 2 if call.blocks[0] == 4 else 4
+
+    def units(self, call: Call) -> Sequence[int]:
+        """None of weights of 4 bits, which have no addresses."""
+        return () if call.ins[1].buffer.dtype is i4 else super().units(call)
+
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_of(call), static(call.outs[0].shape[-1])
         rows = self.columns(call, constants)

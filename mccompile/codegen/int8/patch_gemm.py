@@ -75,6 +75,14 @@ class PatchGemm(Patch):
         b = viewed(call.ins[1], constants[1])
         return b.reshape(b.shape[-2:]).T
 
+    def at_once(self, call: Call) -> int:
+        """Columns that the functions of the runtime compute together."""
+        return 4
+
+    def units(self, call: Call) -> Sequence[int]:
+        """Columns of the result; each worker lays the rows out for itself."""
+        return (1,) * -(-static(call.outs[0].shape[-1]) // self.at_once(call))
+
     def label(self, call: Call) -> str:
         a, y = call.ins[0], call.outs[0]
         return f"gemm_{a.shape[-2]}x{a.shape[-1]}x{y.shape[-1]}"
@@ -88,10 +96,11 @@ class PatchGemm(Patch):
         return {**numbers, **several} if rows > 1 else numbers
 
     def rest(self, call: Call) -> dict[str, Any]:
-        """What is left to do with the result or total `found[o]` of column o of row `at`."""
+        """What is left to do with the result or total `found[o]` of column o of row `at`; what workers share."""
         y, left = call.outs[0], left_over(call, self.raises)
+        found = {"shared": call.workers > 1, "step": self.at_once(call)}
         if left is None:
-            return {"rest": False}
+            return {**found, "rest": False}
 
         def place(view: View) -> str:
             row = "at" if y.shape[-2] != 1 else "0"
@@ -101,7 +110,7 @@ class PatchGemm(Patch):
         loads = ["found[o]"]
         loads += [load_c(v.buffer.dtype, name, place(v)) for v, name in zip(call.ins[2:], names[2:], strict=True)]
         lines, value = to_statements(left, loads, local="v")
-        return {"rest": True, "rest_lines": lines, "rest_store": store_c(y.buffer.dtype, "y", place(y), value)}
+        return {**found, "rest": True, "rest_lines": lines, "rest_store": store_c(y.buffer.dtype, "y", place(y), value)}
 
 
 def gemm_of(call: Call) -> Gemm:
