@@ -80,13 +80,14 @@ def test_kernel_computes_what_its_kind_means(id: str, target: str, tmp_path: Pat
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path, flags=flags)
 
 
+@cache
 def ids_built_otherwise(prefer: str, than: str) -> list[str]:
     """Portable kernels that are built otherwise where that is preferred."""
     one, other = (replace(targets.load("generic"), prefer=each) for each in (than, prefer))
 
     def differs(kernel: Kernel) -> bool:
         calls = (call_of(kernel, case)[0] for case in kernel.cases())
-        answers = [(kernel.match(call, one), kernel.match(call, other)) for call in calls]
+        answers = ((kernel.match(call, one), kernel.match(call, other)) for call in calls)
         return any(isinstance(found, Needs) and usual != found for usual, found in answers)
 
     return [id for id in IDS_OF_PORTABLE if differs(KERNELS[id])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,12 @@ STATE = parser.parse_model(
     "{ after = Add(x, before) y = Softmax(after) }"
 )
 MODELS = {**{name: make() for name, make in small_models.ALL.items()}, "looped": LOOP}
-ARENAS = {name: compiled(made).plan.arena_bytes for name, made in MODELS.items()}
+
+
+@cache
+def arena_bytes(name: str) -> int:
+    """Of a model in one memory."""
+    return compiled(MODELS[name]).plan.arena_bytes
 
 
 def agrees(got: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
@@ -52,10 +58,10 @@ def agrees(got: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_results_are_the_same_over_poisoned_memory(name: str, part: float) -> None:
     made = MODELS[name]
-    options = Options(mem=(Pool("dtcm", int(part * ARENAS[name]), 0), Pool("sram", 64 << 10, 1)))
+    options = Options(mem=(Pool("dtcm", int(part * arena_bytes(name)), 0), Pool("sram", 64 << 10, 1)))
     package, inputs = compiled(made, options), random_inputs(made)
     fast, slow = package.plan.arenas
-    assert fast.bytes <= int(part * ARENAS[name]) and fast.bound <= fast.bytes and slow.bound <= slow.bytes
+    assert fast.bytes <= int(part * arena_bytes(name)) and fast.bound <= fast.bytes and slow.bound <= slow.bytes
     for each in (package, poisoned(package, 0xA5), poisoned(package, 0xFF)):
         agrees(build(each, options.resolved_target()).run(inputs, poison=0xA5), reference(made, inputs))
 
@@ -89,7 +95,7 @@ def test_without_pools_nothing_is_said_of_them() -> None:
 
 
 def test_one_pool_is_a_limit(tmp_path: Path) -> None:
-    bytes = ARENAS["conv"]
+    bytes = arena_bytes("conv")
     assert compiled(small_models.conv(), Options(mem=(Pool("ram", bytes, 1),))).plan.arena_bytes == bytes
     with pytest.raises(CheckFailed, match=f"pool ram of {bytes - 1} bytes is too small"):
         compiled(small_models.conv(), Options(mem=(Pool("ram", bytes - 1, 1),)))
