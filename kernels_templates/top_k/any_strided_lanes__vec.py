@@ -23,7 +23,8 @@ from mccompile.expr.scalar_c import load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, View, static_views
 from mccompile.kinds.top_k import TopK
 
-FEW = 16  # places of a list
+FEW = 64  # places of a list
+GROUP = 16  # of these are in sight of one loop
 
 
 class Lanes(Kernel):
@@ -38,9 +39,10 @@ class Lanes(Kernel):
             _case("smallest", i8, (40, 100), 0, 16, False),
             _case("one", i64, (9, 50), 0, 1, True),
             _case("all", f32, (7, 33), 0, 7, True),
+            _case("many", f32, (90, 33), 0, 37, True),
             _case("inner", f32, (2, 19, 3, 16), 1, 4, False),
             _case("with_nan", f32, lost.shape, 0, 4, True, values={0: lost}),
-            _case("with_nan_smallest", f32, lost.shape, 0, 9, False, values={0: lost}),
+            _case("with_nan_smallest", f32, lost.shape, 0, 19, False, values={0: lost}),
         ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
@@ -64,7 +66,7 @@ class Lanes(Kernel):
         wide = (call.ins[0].buffer.dtype.bits + 32) / 8 / max(target.vector_bytes, 1)
         if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
             wide *= LEAST
-        return Cost(count * (1 + 4 * k * wide / target.machine.fmas), code=200 + 100 * k)
+        return Cost(count * (1 + 4 * k * wide / target.machine.fmas), code=200 + 100 * min(k, GROUP))
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_lanes.h"})
@@ -91,6 +93,8 @@ class Lanes(Kernel):
             "loops": loops,
             "n": call.ins[0].shape[kind.axis],
             "k": kind.k,
+            "group": min(static(kind.k), GROUP),
+            "places": -(-static(kind.k) // GROUP) * GROUP if static(kind.k) > GROUP else kind.k,
             "often": min(static(call.ins[0].shape[kind.axis]), LEAST * static(kind.k)),
             "type": dtype.compute_c,
             "width": call.ins[0].shape[lane],
