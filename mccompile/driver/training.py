@@ -126,7 +126,7 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
 
     run = read_learner(model, options)
     kept = keep_weights(run, asked)
-    for text in kept.merged:
+    for text in kept.doubts:
         warnings.warn(MccWarning(text), stacklevel=2)
     outputs = tuple(value.name for value in run.outputs)
     learn = learning_graph(read(model, options), asked)

@@ -21,6 +21,8 @@ import heapq
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from mccompile.base.errors import InternalError
 
@@ -29,6 +31,7 @@ EXACT_WORK = 200_000  # steps tried, in all pieces together
 BEAM_WORK = 600_000
 BEAM_WIDTH = 64
 BEAM_CHOICES = 32  # of the nodes that are ready, so many are considered
+REMEMBERED = 64  # answers: trials of where tensors lie ask for the same order again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,11 @@ class Tensor:
 
 def best_order(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> tuple[int, ...]:
     """A topological order with a small peak; the given order of the nodes (0, 1, 2, ...) must be one."""
+    return _found(tuple(nodes), tuple(tensors))
+
+
+@lru_cache(REMEMBERED)
+def _found(nodes: tuple[Node, ...], tensors: tuple[Tensor, ...]) -> tuple[int, ...]:
     graph = _Graph(nodes, tensors)
     pieces = [_Piece(graph, first, last) for first, last in graph.pieces()]
     live = graph.live_at_start()
@@ -72,15 +80,13 @@ def best_order(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> tuple[int, .
 
 def peak_of(nodes: Sequence[Node], tensors: Sequence[Tensor], order: Sequence[int]) -> int:
     """The largest number of live bytes in the course of an order."""
-    graph = _Graph(nodes, tensors)
-    waiting = [len(set(tensor.consumers)) for tensor in tensors]
-    live = highest = graph.live_at_start()
+    piece = _Piece(_Graph(nodes, tensors), 0, len(nodes))
+    live = highest = piece.graph.live_at_start()
+    done = 0
     for node in order:
-        for index in graph.reads[node]:
-            waiting[index] -= 1
-        dying = [i for i in graph.reads[node] if waiting[i] == 0 and not tensors[i].is_output]
-        step, live = graph.step(node, live, dying)
-        highest = max(highest, step)
+        during, live = piece.run(node, done, live)
+        highest = max(highest, during)
+        done |= 1 << node
     return highest
 
 
@@ -110,13 +116,6 @@ class _Graph:
 
     def live_at_start(self) -> int:
         return sum(t.bytes for t in self.tensors if t.producer is None and (t.consumers or t.is_output))
-
-    def step(self, node: int, live: int, dying: Sequence[int]) -> tuple[int, int]:
-        """Live bytes while a node runs and after it, if these of its operands die."""
-        born, sizes = self.born[node], self.tensors
-        shared = max([sizes[i].bytes for i in self.nodes[node].overwrites if i in dying], default=0)
-        during = live + born + self.nodes[node].workspace - min(shared, born)
-        return during, live + born - self.stillborn[node] - sum(sizes[i].bytes for i in dying)
 
     def pieces(self) -> list[tuple[int, int]]:
         """Half-open ranges of the given order: the nodes that are comparable to all others, and the runs between.
@@ -152,6 +151,15 @@ class _State:
     path: tuple[int, object] | None
 
 
+class _Step(NamedTuple):
+    """What a node does to live bytes."""
+
+    born: int
+    during: int
+    after: int
+    deaths: list[tuple[int, int, bool]]  # tensors that die if these have run: bytes, and whether they are overwritten
+
+
 class _Piece:
     """A range of the given order that can be solved on its own."""
 
@@ -163,13 +171,16 @@ class _Piece:
         # The consumers inside the piece of each tensor that can die in it.
         self.waits = {i: self._bits(graph.tensors[i].consumers) for i in touched if self._can_die(graph.tensors[i])}
         self.needs = {node: self._bits(graph.before[node]) for node in self.nodes}
+        self.steps = {node: self._step(node) for node in self.nodes}
+        later = {node: [n for n in graph.after[node] if n < last] for node in self.nodes}
+        self.unlocks = {node: [(1 << (n - first), self.needs[n]) for n in later[node]] for node in self.nodes}
 
     def start(self, live: int) -> int:
         """Fix the live bytes before the piece; returns those after it."""
         self.live = live
         done = 0
         for node in self.nodes:
-            step, live = self._run(node, done, live)
+            step, live = self.run(node, done, live)
             self.peak = max(self.peak, step)
             done |= 1 << (node - self.first)
         self.end = live
@@ -194,9 +205,9 @@ class _Piece:
     def _least(self) -> int:
         """No order has a smaller peak: one node runs before all others, and one when all others have run."""
         everything = (1 << len(self.nodes)) - 1
-        first = min(self._run(node, 0, self.live)[0] for node in self.nodes if not self.needs[node])
+        first = min(self.run(node, 0, self.live)[0] for node in self.nodes if not self.needs[node])
         lasts = [node for node in self.nodes if not any(later < self.last for later in self.graph.after[node])]
-        ends = (self._run(node, everything, 0) for node in lasts)
+        ends = (self.run(node, everything, 0) for node in lasts)
         return max(first, min(self.end - after + during for during, after in ends))
 
     def _exact(self, floor: int, work: int) -> _State | None:
@@ -227,7 +238,7 @@ class _Piece:
             steps: dict[int, tuple[int, int, int, int]] = {}  # done -> (peak, live, parent, node)
             for parent, state in enumerate(states):
                 for node in itertools.islice(self._members(state.ready), BEAM_CHOICES):
-                    during, live = self._run(node, state.done, state.live)
+                    during, live = self.run(node, state.done, state.live)
                     done = state.done | 1 << (node - self.first)
                     step = (max(state.peak, during), live, parent, node)
                     free = during <= state.peak and live <= state.live
@@ -254,7 +265,7 @@ class _Piece:
         while state.ready:
             alone = state.ready.bit_count() == 1
             for node in self._members(state.ready):
-                during, live = self._run(node, state.done, state.live)
+                during, live = self.run(node, state.done, state.live)
                 if alone or (during <= state.peak and live <= state.live):
                     state = self._child(state, node)
                     break
@@ -263,10 +274,12 @@ class _Piece:
         return state
 
     def _child(self, state: _State, node: int) -> _State:
-        during, live = self._run(node, state.done, state.live)
-        done = state.done | 1 << (node - self.first)
-        freed = [n for n in self.graph.after[node] if n < self.last and not self.needs[n] & ~done]
-        ready = (state.ready & ~(1 << (node - self.first))) | self._bits(freed)
+        during, live = self.run(node, state.done, state.live)
+        bit = 1 << (node - self.first)
+        done, ready = state.done | bit, state.ready & ~bit
+        for later, needs in self.unlocks[node]:
+            if not needs & ~done:
+                ready |= later
         return _State(done, ready, live, max(state.peak, during), (node, state.path))
 
     def _members(self, bits: int) -> Iterator[int]:
@@ -276,12 +289,25 @@ class _Piece:
             yield self.first + lowest.bit_length() - 1
             bits ^= lowest
 
-    def _run(self, node: int, done: int, live: int) -> tuple[int, int]:
+    def _step(self, node: int) -> _Step:
+        graph, bit = self.graph, 1 << (node - self.first)
+        born, over = graph.born[node], graph.nodes[node].overwrites
+        deaths = [
+            (self.waits[i] & ~bit, graph.tensors[i].bytes, i in over) for i in graph.reads[node] if i in self.waits
+        ]
+        return _Step(born, born + graph.nodes[node].workspace, born - graph.stillborn[node], deaths)
+
+    def run(self, node: int, done: int, live: int) -> tuple[int, int]:
+        """Live bytes while a node runs and after it."""
         self.work += 1
-        done |= 1 << (node - self.first)
-        waits = self.waits
-        dying = [i for i in self.graph.reads[node] if i in waits and not waits[i] & ~done]
-        return self.graph.step(node, live, dying)
+        step = self.steps[node]
+        freed = shared = 0
+        for waits, size, over in step.deaths:
+            if not waits & ~done:
+                freed += size
+                if over and size > shared:
+                    shared = size
+        return live + step.during - min(shared, step.born), live + step.after - freed
 
     def _can_die(self, tensor: Tensor) -> bool:
         return not tensor.is_output and max(tensor.consumers) < self.last

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
 import pytest
 
@@ -123,18 +122,27 @@ def test_chains_are_ordered_in_proportion_to_their_length(reach: int) -> None:
     assert sorted(best_order(*chain(8_000))) == list(range(8_000))
 
 
+def test_an_order_is_searched_once() -> None:
+    """Trials of where tensors lie ask for that of the same calls again."""
+    draw = random.Random(3)
+    consumers = [draw.sample(range(i + 1, 31), min(2, 30 - i)) for i in range(30)]
+    tensors = [Tensor(draw.randrange(1, 99), i, tuple(consumers[i]), False) for i in range(30)]
+    first = calls(lambda: best_order([Node()] * 31, tensors))
+    assert 10 * calls(lambda: best_order([Node()] * 31, list(tensors))) < first
+
+
 def test_nothing_is_searched_where_the_last_node_needs_as_much_as_the_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the branches of one input into one result do: all parts and the input are alive in the end, in any order."""
     nodes = [Node() for _ in range(500)]
     tensors = [Tensor(64, None, tuple(range(500))), *(Tensor(4, node, (), True) for node in range(500))]
     ran = 0
-    step = order._Graph.step
+    run = order._Piece.run
 
-    def counted(graph: order._Graph, node: int, live: int, dying: Sequence[int]) -> tuple[int, int]:
+    def counted(piece: order._Piece, node: int, done: int, live: int) -> tuple[int, int]:
         nonlocal ran
         ran += 1
-        return step(graph, node, live, dying)
+        return run(piece, node, done, live)
 
-    monkeypatch.setattr(order._Graph, "step", counted)
+    monkeypatch.setattr(order._Piece, "run", counted)
     assert best_order(nodes, tensors) == tuple(range(500))
     assert ran <= 3 * len(nodes)

@@ -7,7 +7,7 @@ file's, and move with every batch as PyTorch moves them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -47,6 +47,19 @@ def of_batches(nodes: Iterable[Node], learned: Collection[Value]) -> list[Node]:
         node
         for node in nodes
         if isinstance(node.op, BatchNormalization) and any(value in learned for value in node.inputs[1:MEAN])
+    ]
+
+
+def unlearned(nodes: Sequence[Node], learned: Collection[Value]) -> list[str]:
+    """Where no layer takes the statistics of batches, which were asked for: why, and what to do, in words."""
+    if of_batches(nodes, learned):
+        return []
+    if any(isinstance(node.op, BatchNormalization) for node in nodes):
+        return ["--batch-norm train changes nothing: no BatchNormalization is among what learns; --learn all"]
+    return [
+        "--batch-norm train changes nothing: the model has no BatchNormalization. An exporter may have folded it into "
+        "the layer in front of it; torch.onnx.export(..., training=torch.onnx.TrainingMode.TRAINING, "
+        "do_constant_folding=False, dynamo=False) leaves it there"
     ]
 
 

@@ -19,7 +19,7 @@ from ...graph.ir import Fact, Graph, Node, Value, graphs
 from ...ops.api import resolve
 from ...ops.rules.backward import Writer
 from ...plan.learning import LOSS
-from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics
+from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics, unlearned
 from .gradients import gradients
 from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, place, root
@@ -65,7 +65,7 @@ class Kept:
     weights: list[Value]
     normalized: list[Node]  # by the statistics of a batch
     averages: list[Value]  # of these, which batches move
-    merged: list[str]  # what may be meant as several weights, in words
+    doubts: list[str]  # what may be meant otherwise, in words
 
 
 def keep_weights(graph: Graph, asked: Learning) -> Kept:
@@ -74,8 +74,9 @@ def keep_weights(graph: Graph, asked: Learning) -> Kept:
     trains = asked.batch_norm == BatchNorm.TRAIN
     learned = learning(graph, asked.learn, loss_output(graph, asked.loss), trains)
     normalized = of_batches(graph.nodes, learned) if trains else []
-    averages, shared = statistics(normalized, learned), merged(learned)
-    return Kept(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), shared)
+    averages, doubts = statistics(normalized, learned), merged(learned)
+    doubts += unlearned(list(graph.nodes), learned) if trains else []
+    return Kept(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), doubts)
 
 
 def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 import mccompile
-from mccompile.base.errors import MccError
+from mccompile.base.errors import MccError, MccWarning
 
 Array = Any
 FIRST = {
@@ -83,9 +84,28 @@ def test_frozen_normalizes_by_the_averages_of_the_file(model: ModelProto) -> Non
     x, target = batches(1)[0]
     h = (x @ FIRST["w"] - FIRST["mean"]) / np.sqrt(FIRST["variance"] + 0.01) * FIRST["scale"] + FIRST["bias"]
     for how in ({"batch_norm": "frozen"}, {"learn": "w"}):
-        net = learning(model, **how)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MccWarning)  # the second one has none that learns
+            net = learning(model, **how)
         assert net.step(x, target) == pytest.approx(float(((h - target) ** 2).mean()), rel=1e-5)
         assert set(net.weights()) == {"w"}
+
+
+FOLDED = """<ir_version: 8, opset_import: ["" : 17]> g (float[6, 2] x) => (float[6, 3] y) { y = MatMul(x, w) }"""
+
+
+@pytest.mark.parametrize(
+    ("text", "learn", "said"),
+    [("", "w", "is among what learns; --learn all"), (FOLDED, "all", r"has no BatchNormalization\. .*TRAINING")],
+)
+def test_statistics_of_batches_that_nothing_takes_are_told(text: str, learn: str, said: str) -> None:
+    """As where an exporter has folded the layer that should take them."""
+    model = network()
+    if text:
+        model = parser.parse_model(text)
+        model.graph.initializer.append(numpy_helper.from_array(FIRST["w"], "w"))
+    with pytest.warns(MccWarning, match=f"--batch-norm train changes nothing: .*{said}"):
+        learning(model, learn=learn)
 
 
 @pytest.mark.parametrize(
