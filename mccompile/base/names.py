@@ -14,8 +14,10 @@ _CPP_WORDS = """
 and asm bool catch class delete explicit export false friend mutable namespace new not operator or private
 protected public template this throw true try typename using virtual xor
 """
+# Macros of the standard library: a program that pastes names together would paste what they stand for.
+_MACROS = "eof errno huge_val infinity linux nan null stderr stdin stdout unix"
 # A C++ program may include the header, so both kinds of words are taken.
-C_KEYWORDS = frozenset(_C_WORDS.split() + _CPP_WORDS.split())
+C_KEYWORDS = frozenset(_C_WORDS.split() + _CPP_WORDS.split() + _MACROS.split())
 
 
 def c_identifier(text: str) -> str:

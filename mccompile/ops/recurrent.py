@@ -193,7 +193,7 @@ class Layer(Operator, abstract=True):
             backwards,
             tuple(uses),
             tuple("yhc"[position] for position in wanted),
-            self.clip or None,
+            self.clip,
             self.coupled,
             self.reset_after,
         )

@@ -25,6 +25,8 @@ from ..measure.speed import Speed, speed
 from ..plan.ir import Plan
 from .keywords import options_of
 
+LONGEST = 60  # characters of a graph's name that a file is called by: file systems end at 255 bytes
+
 Dynamic = Mapping[str, Mapping[int, str]]
 
 
@@ -101,7 +103,7 @@ def model_file(model: Any, args: Any = (), dynamic: Dynamic | None = None) -> tu
         raise WrongUse(Problem("this is not a model", "", f"it is a {type(model).__name__}", registry.CAN_BE))
     content = bytes(model) if isinstance(model, bytes | bytearray) else model.SerializeToString()
     name = getattr(getattr(model, "graph", None), "name", "") or "model"
-    return in_folder(content, "".join(c if c.isalnum() else "_" for c in name) + ".onnx")
+    return in_folder(content, "".join(c if c.isalnum() else "_" for c in name[:LONGEST]) + ".onnx")
 
 
 def in_folder(content: bytes, name: str) -> tuple[Path, Any]:

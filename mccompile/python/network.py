@@ -74,7 +74,7 @@ class Network:
         self._session: Session | None = None if self._free else self._built({})
         self._writer: Writer | None = None
 
-    def __call__(self, *arrays: Any, **named: Any) -> Outputs:
+    def __call__(self, /, *arrays: Any, **named: Any) -> Outputs:
         names = self.input_names
         if named or len(arrays) != len(names) or type(arrays[0] if arrays else None) is dict:
             arrays = self._ordered(arrays, named)

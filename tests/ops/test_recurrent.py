@@ -56,6 +56,7 @@ ONES = [
     _one("lstm", "LSTM", "bias"),
     _one("lstm_all", "LSTM", "bias lengths h0 c0 peepholes", "bidirectional"),
     _one("lstm_reverse", "LSTM", "h0 c0", "reverse", clip=0.5),
+    _one("rnn_clip_0", "RNN", clip=0.0),
     _one("lstm_coupled", "LSTM", "bias h0 peepholes", input_forget=1),
     _one(
         "lstm_alpha", "LSTM", "bias",

@@ -26,6 +26,19 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
 
 
+@pytest.mark.parametrize("name", ["NULL", "self"])
+def test_an_input_may_have_a_name_that_means_something_in_c_or_python(name: str) -> None:
+    net = mccompile.load(model("named", [node("Neg", name, "y")], [(name, (2,))], [("y", (2,))]))
+    np.testing.assert_array_equal(net(**{name: np.array([1, 2], np.float32)})["y"], [-1, -2])
+
+
+@pytest.mark.parametrize("letter", ["a", "\N{CJK UNIFIED IDEOGRAPH-65E5}"])
+def test_a_graph_may_have_a_name_longer_than_a_file(letter: str) -> None:
+    made = small_models.conv()
+    made.graph.name = letter * 300
+    assert mccompile.load(made).input_names == ("x",)
+
+
 def test_inputs_by_position_or_name_outputs_too() -> None:
     made = small_models.branches()
     inputs = random_inputs(made)

@@ -99,7 +99,7 @@ def run(at: At, gates: int, states: int, make: Callable[[int], Step], hidden: in
 
 def _clipped(at: At) -> Function:
     limit = at.attr("clip")
-    return (lambda v: v) if not limit else (lambda v: np.clip(v, -limit, limit))
+    return (lambda v: v) if limit is None else (lambda v: np.clip(v, -limit, limit))
 
 
 def _parts(at: At, direction: int, gates: int, hidden: int) -> tuple[Array, Array, Array, Array]:

@@ -55,7 +55,7 @@ class Steps:
         return self.back.slice(rows, 1, number * self.hidden, self.hidden)
 
     def activated(self, function: int, x: Value) -> Value:
-        if self.clip:
+        if self.clip is not None:
             x = self.back.op("Clip", x, self.back.number(-self.clip, x), self.back.number(self.clip, x))
         return activated(self.back, self.functions[function], x)
 
