@@ -8,14 +8,14 @@ anything learns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal
-from ...graph.ir import Fact, Graph, Node, Value, graphs
+from ...graph.ir import Fact, Graph, Node, Value, graphs, reads
 from ...ops.api import resolve
 from ...ops.rules.backward import Writer
 from ...plan.learning import LOSS
@@ -94,7 +94,20 @@ def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:
         constant.name = f"{weight.name}_at_first"
         graph.initial[weight.name] = constant
         found.append(weight)
+    _forget_elements(graph, set(found))
     return found
+
+
+def _forget_elements(graph: Graph, changing: set[Value]) -> None:
+    """Elements that were known while these were constants: without this they would be folded, as those of the file."""
+    for node in graph.nodes:
+        if changing.isdisjoint(reads(node)):
+            continue
+        for value, fact in zip(node.outputs, node.op.infer(node.site()), strict=False):
+            if value is not None and value.fact.value is not None and fact.value is None:
+                value.fact = replace(value.fact, value=None, constant=None)
+            if value is not None and value.fact.value is None:
+                changing.add(value)
 
 
 def learning_graph(graph: Graph, asked: Learning) -> Graph:

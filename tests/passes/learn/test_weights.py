@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from onnx import parser
 
+import mccompile
 from mccompile.frontend.load import load_proto
 from mccompile.passes.learn.weights import learning, merged
 
@@ -50,6 +52,20 @@ def test_scales_behind_a_normalization_that_scales_by_one_learn() -> None:
     for second, expected in (("1", ["scale", "bias"]), ("2", ["ones", "zeros"])):
         graph = load_proto(parser.parse_model(text.replace("SECOND", second)))
         assert [value.name for value in learning(graph, "all", graph.outputs[0])] == expected
+
+
+def test_weights_of_whole_numbers_are_not_known_where_they_are_moved() -> None:
+    """As scale and bias of a GroupNorm that has learned nothing yet: behind Unsqueeze, the elements of the file were
+    folded, and what was learned was not read."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 4] x) => (float[2, 2] y)
+        <float[2, 4] w = {1, 1, 1, 1, 1, 1, 1, 1}, int64[1] two = {2}, int64[2] flat = {2, 4}>
+        { u = Unsqueeze(w, two) s = Squeeze(u, two) r = Reshape(s, flat) t = Transpose <perm = [1, 0]> (r)
+          y = MatMul(x, t) }""")
+    net = mccompile.train(model, loss="mse:y", learn="all", optimizer="sgd,lr=0.5")
+    x, target = np.arange(8, dtype=np.float32).reshape(2, 4) / 8, np.zeros((2, 2), np.float32)
+    net.step(x, target)
+    (weights,) = net.weights().values()
+    np.testing.assert_allclose(net.run(x)["y"], x @ weights.T, rtol=1e-5)
 
 
 def test_what_is_computed_of_constants_does_not_learn() -> None:
