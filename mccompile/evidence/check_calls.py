@@ -1,7 +1,8 @@
 """Checks that the C passes what memory.json says: `python check_calls.py FOLDER`. Needs Python 3.10 and nothing else.
 
 Every call of a step is found in the C of FOLDER/code, and no other; its arguments are the addresses of the certificate,
-as text, and as numbers where they do not count with a loop.
+as text, and as numbers where they do not count with a loop. Arenas, weights and tensors of the program are as large
+as init and the header ask for, arenas as aligned.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 Left = dict[str, list[tuple[int, list[str]]]]  # calls of each function that no step has been found for, and where
 
 
-def check(certificate: dict[str, Any], code: str) -> list[str]:
+def check(certificate: dict[str, Any], code: str, header: str) -> list[str]:
     """All problems."""
     try:
-        return calls_of(certificate, code)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        return [*calls_of(certificate, code), *rooms_of(certificate, code, header)]
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [f"the certificate is malformed: {type(error).__name__}: {error}"]
 
 
@@ -36,7 +37,7 @@ def calls_of(certificate: dict[str, Any], code: str) -> list[str]:
     }
     last = -1
     for calls in items:
-        places = [place for call in calls for place in places_of(call, left, problems)]
+        places = [place for call in calls for place in places_of(call, bare, left, problems)]
         for call in calls if len(calls) > 1 else ():  # a stage of rows is called wherever it is pulled
             left[call["function"]] = [found for found in left[call["function"]] if not is_call(call, found[1])]
         asked = list(re.finditer(rf"(?<!\w)rows_of_{calls[-1]['step']}\(m, made", bare))
@@ -52,8 +53,8 @@ def calls_of(certificate: dict[str, Any], code: str) -> list[str]:
     return problems
 
 
-def places_of(call: dict[str, Any], left: Left, problems: list[str]) -> list[int]:
-    """Where a call is made; those that workers share stand in functions of their own, in front of the run."""
+def places_of(call: dict[str, Any], code: str, left: Left, problems: list[str]) -> list[int]:
+    """Where a call is made; pieces that workers share stand in functions in front of the run, which names these."""
     there = left[call["function"]]
     places: list[int] = []
     for _ in range(max(1, call["phases"])):
@@ -63,7 +64,11 @@ def places_of(call: dict[str, Any], left: Left, problems: list[str]) -> list[int
             problems.append(f"step {call['step']}: the C has no {call['function']}({wanted})")
             return places
         there.remove(fits)
-        places += [] if call["phases"] else [fits[0]]
+        if call["phases"]:
+            piece = re.findall(r"void (piece_of_\d+)\(void", code[: fits[0]])[-1]
+            places.append(code.index(f"share(m, {piece},"))
+        else:
+            places.append(fits[0])
     return places
 
 
@@ -88,6 +93,32 @@ def differs(call: dict[str, Any], argument: dict[str, Any], enum: dict[str, int]
     if at != argument["at"] or base.lower() != argument["base"].lower():
         return [f"step {call['step']}: {text} is {base} {at}, not {argument['base']} {argument['at']}"]
     return []
+
+
+def rooms_of(certificate: dict[str, Any], code: str, header: str) -> Iterator[str]:
+    """Whether the program is asked for the memory that the certificate has."""
+    prefix, rooms = re.escape(certificate["prefix"]), certificate["rooms"]
+
+    def asked(pattern: str, text: str) -> list[int]:
+        return [int(found) for found in re.findall(pattern, text, re.M | re.I)]
+
+    for arena in certificate["arenas"]:
+        base = re.escape(arena["base"])
+        if asked(rf"mcc_check_arena\({base}, {base}_bytes, (\d+)u \+", code) != [arena["bytes"]]:
+            yield f"init does not ask for {arena['bytes']} bytes of {base}"
+        if asked(rf"^#define {prefix}_{base}_ALIGN (\d+)u", header) != [arena["align"]]:
+            yield f"{base} is not aligned by {arena['align']} in the header"
+    if asked(r"\bidentity,\s+(\d+)u,", code) != [rooms["blob"]]:
+        yield f"init does not ask for {rooms['blob']} bytes of weights"
+    for base, room in rooms.items():
+        of = rf"^#define {prefix}_{base}"
+        size = asked(rf"{of}_ROOM (\d+)u", header) or asked(rf"{of}_BYTES (\d+)u", header)
+        if base.startswith(("input_", "output_")) and size != [room]:
+            yield f"{base} has other than {room} bytes in the header"
+    sizes = asked(rf"^#define {prefix}_output_\w+_BYTES (\d+)u", header)
+    for view, told in zip(certificate["outputs"], sizes, strict=True):
+        if view is not None and view[3] + sum((count - 1) * stride for count, stride in view[2]) != told:
+            yield f"an output of {told} bytes is read in part"
 
 
 def items_in(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -115,7 +146,9 @@ def passed(code: str, at: int) -> list[str]:
 
 def main(folder: str) -> int:
     certificate = json.loads(Path(folder, "memory.json").read_text(encoding="utf-8"))
-    problems = check(certificate, Path(folder, "code", certificate["prefix"] + ".c").read_text(encoding="utf-8"))
+    own = Path(folder, "code", certificate["prefix"])
+    code, header = (own.with_name(own.name + end).read_text(encoding="utf-8") for end in (".c", ".h"))
+    problems = check(certificate, code, header)
     for problem in problems or [f"{sum(map(len, items_in(certificate['program'])))} calls: accepted"]:
         print("calls: " + problem)
     return int(bool(problems))

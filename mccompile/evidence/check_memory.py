@@ -27,7 +27,7 @@ def check(certificate: dict[str, Any]) -> list[str]:
         for call in calls_in(certificate["program"]):
             checker.call(call)
         return checker.problems
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [f"the certificate is malformed: {type(error).__name__}: {error}"]
 
 

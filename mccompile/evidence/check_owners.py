@@ -3,8 +3,8 @@
 FOLDER/memory.json is accepted if nobody reads a byte that somebody else has overwritten, from the inputs to what is
 read after the run and kept for the next one: branches both ways, loops until places have changed both ways. Where a
 result is laid over an operand its kernel allows it; every access is made while its buffer lives.
-Taken on trust: which bytes a kernel reads and writes, over which operands its result may lie, and in regions of rows
-the order of the rows (`over`).
+Taken on trust: which bytes a kernel reads and writes, over which operands its result may lie, which buffers are parts
+of others, and in regions of rows the order of the rows (`over`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check(certificate: dict[str, Any]) -> list[str]:
         player = Player(certificate)
         player.run()
         return player.problems
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [f"the certificate is malformed: {type(error).__name__}: {error}"]
 
 

@@ -27,6 +27,7 @@ SATURATED = {"saturate_i8": TYPES["i8"], "saturate_u8": TYPES["u8"]}
 ONE, TWO = ("neg", "abs", "cast", *SATURATED), ("add", "sub", "mul", "min", "max", "shift_left", "shift_right")
 OPERANDS = dict.fromkeys(ONE, 1) | dict.fromkeys(TWO, 2) | {"fixed_product": 2, "fixed_round": 2, "shift_even": 2}
 OPERANDS |= {"high_sum": 3, "select": 3, "literal": 0, "operand": 0, "position": 0}
+ZEROS = {"x_zero": "a", "a_zero": "a", "w_zero": "b", "b_zero": "b"}  # whose numbers they are subtracted from
 SOURCES = ("operand", "literal", "position")
 
 
@@ -39,7 +40,7 @@ def check(certificate: dict[str, Any], memory: dict[str, Any], blob: bytes) -> l
             what = f"step {step['step']} ({step['function']})"
             problems += [f"{what}: {problem}" for problem in _step(step, data)]
         return problems
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [f"the certificate is malformed: {type(error).__name__}: {error}"]
 
 
@@ -56,6 +57,8 @@ def _all_there(certificate: dict[str, Any], memory: dict[str, Any]) -> Iterator[
             yield f"step {step['step']} is none of the program"
     for step in certificate["steps"]:
         call = calls[step["step"]]
+        if step["kind"] != call["kind"]:
+            yield f"step {step['step']} is of another kind than its call"
         read = call["arguments"][len(call["writes"]) :][: len(call["reads"])]
         if [a["role"] for a in read] != [operand["role"] for operand in step["operands"]]:
             yield f"step {step['step']} has other operands than its call"
@@ -76,6 +79,8 @@ def _step(step: dict[str, Any], data: bytes) -> Iterator[str]:
     dtypes = [operand["dtype"] for operand in step["operands"]]
     if step["kind"] != "map":
         fixed = step["fixed"]
+        if any(operand["role"] in ZEROS for operand in step["operands"][fixed:]) or fixed < 2:
+            yield "a zero point is no part of the sum"
         given, dtypes = [None, *given[fixed:]], [None, *dtypes[fixed:]]
     if total is not None:
         yield from _sum(total, step["operands"][: step["fixed"]])
@@ -120,7 +125,7 @@ def _sum(total: dict[str, Any], operands: list[dict[str, Any]]) -> Iterator[str]
     a, b = operands[0], operands[1]
     zeros = {"a": [0, 0], "b": [0, 0]}
     for operand in operands[2:]:
-        zeros[{"x_zero": "a", "a_zero": "a", "w_zero": "b", "b_zero": "b"}[operand["role"]]] = operand["range"]
+        zeros[ZEROS[operand["role"]]] = operand["range"]
     a_less = [a["range"][0] - zeros["a"][1], a["range"][1] - zeros["a"][0]]
     b_less = [b["range"][0] - zeros["b"][1], b["range"][1] - zeros["b"][0]]
     terms = [x * y for x in a_less for y in b_less]

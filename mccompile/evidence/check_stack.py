@@ -21,7 +21,7 @@ def check(certificate: dict[str, Any], header: str, prefix: str, built: Mapping[
     """All problems. `built`: frames of functions of another build; None: without a bound."""
     try:
         return [*_bounds(certificate, header, prefix), *_built(certificate["functions"], built)]
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [f"the certificate is malformed: {type(error).__name__}: {error}"]
 
 

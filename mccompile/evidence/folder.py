@@ -95,8 +95,9 @@ def checked(package: Package) -> dict[str, Any]:
     plan = package.plan
     assert package.witness is not None
     memory = _plain(memory_certificate(plan, package.witness))
-    code = package.own_files(plan.prefix, package.identity, plan)[f"{plan.prefix}.c"].text
-    found = [*check_memory.check(memory), *check_owners.check(memory), *check_calls.check(memory, code)]
+    own = package.own_files(plan.prefix, package.identity, plan)
+    code, header = (own[f"{plan.prefix}{end}"].text for end in (".c", ".h"))
+    found = [*check_memory.check(memory), *check_owners.check(memory), *check_calls.check(memory, code, header)]
     if found:
         raise InternalError("a certificate is refused: " + "; ".join(found[:5]))
     return memory

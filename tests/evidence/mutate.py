@@ -29,18 +29,20 @@ from tests.evidence.range_changes import OF_RANGES
 from tests.evidence.stack_changes import OF_STACKS
 
 Certificate = dict[str, Any]
+Code = tuple[str, str]
 Change = Callable[[Certificate, random.Random], bool]  # False: there is nothing of that kind in it
 
 
-def certificate(package: Package) -> tuple[Certificate, str]:
-    """As a checker reads it, and the C that it is about."""
+def certificate(package: Package) -> tuple[Certificate, Code]:
+    """As a checker reads it, and the C and the header that it is about."""
     assert package.witness is not None
     found = json.loads(json.dumps(memory_certificate(package.plan, package.witness)))
-    return found, package.files[f"{package.plan.prefix}.c"].decode()
+    code, header = (package.files[f"{package.plan.prefix}{end}"].decode() for end in (".c", ".h"))
+    return found, (code, header)
 
 
-def problems(found: Certificate, code: str) -> list[str]:
-    return [*check_memory.check(found), *check_owners.check(found), *check_calls.check(found, code)]
+def problems(found: Certificate, code: Code) -> list[str]:
+    return [*check_memory.check(found), *check_owners.check(found), *check_calls.check(found, *code)]
 
 
 def _used(found: Certificate) -> list[dict[str, Any]]:
@@ -86,6 +88,18 @@ def live_late(found: Certificate, chance: random.Random) -> bool:
 def shrink_arena(found: Certificate, chance: random.Random) -> bool:
     arena = chance.choice(found["arenas"])
     arena["bytes"] -= chance.randint(1, max(1, arena["bytes"]))
+    return True
+
+
+def other_alignment(found: Certificate, chance: random.Random) -> bool:
+    chance.choice(found["arenas"])["align"] *= 2
+    return True
+
+
+def more_room(found: Certificate, chance: random.Random) -> bool:
+    """Weights or a tensor of the program, larger than they are."""
+    rooms = found["rooms"]
+    rooms[chance.choice([name for name in rooms if name.startswith(("blob", "input_", "output_"))])] += 64
     return True
 
 
@@ -194,6 +208,18 @@ def dead_output(found: Certificate, chance: random.Random) -> bool:
     return True
 
 
+def part_of_an_output(found: Certificate, chance: random.Random) -> bool:
+    outputs = [view for view in found["outputs"] if view and view[3] > 1]
+    if outputs:
+        chance.choice(outputs)[3] -= 1
+    return bool(outputs)
+
+
+def other_phases(found: Certificate, chance: random.Random) -> bool:
+    chance.choice([*calls_in(found["program"])])["phases"] += chance.choice([-1, 1])
+    return True
+
+
 def drop_buffer(found: Certificate, chance: random.Random) -> bool:
     found["buffers"].remove(chance.choice(_used(found)))
     return True
@@ -210,6 +236,8 @@ CHANGES: tuple[Change, ...] = (
     shrink,
     live_late,
     shrink_arena,
+    other_alignment,
+    more_room,
     other_bound,
     leave_buffer,
     other_address,
@@ -222,6 +250,8 @@ CHANGES: tuple[Change, ...] = (
     swap_calls,
     part_ways,
     dead_output,
+    part_of_an_output,
+    other_phases,
     drop_buffer,
     other_function,
 )

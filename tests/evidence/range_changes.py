@@ -103,6 +103,21 @@ def from_elsewhere(found: Certificate, chance: random.Random) -> bool:
     return operand is not None
 
 
+def other_kind(found: Certificate, chance: random.Random) -> bool:
+    step = _pick(chance, found["steps"])
+    if step is not None:
+        step["kind"] = "gemm" if step["kind"] == "map" else "map"
+    return step is not None
+
+
+def fewer_factors(found: Certificate, chance: random.Random) -> bool:
+    """A zero point that the sum does not count."""
+    step = _pick(chance, [step for step in found["steps"] if step["kind"] != "map" and step["fixed"] > 2])
+    if step is not None:
+        step["fixed"] -= 1
+    return step is not None
+
+
 def drop_operand(found: Certificate, chance: random.Random) -> bool:
     step = _pick(chance, [step for step in found["steps"] if step["operands"]])
     if step is not None:
@@ -144,6 +159,8 @@ OF_RANGES: tuple[Change, ...] = (
     later_argument,
     elsewhere_in_the_blob,
     from_elsewhere,
+    other_kind,
+    fewer_factors,
     drop_operand,
     drop_step,
     integers_nowhere,
