@@ -55,9 +55,10 @@ int main(void)
 """
 
 
-def test_no_slice_is_longer_than_asked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefer", [Prefer.BALANCED, Prefer.TIME, Prefer.FLASH])
+def test_no_slice_is_longer_than_asked_for(prefer: Prefer, tmp_path: Path) -> None:
     most = 60_000
-    options = Options(target="cortex-m4", prefer=Prefer.BALANCED, slices=True, max_slice=most, name="net")
+    options = Options(target="cortex-m4", prefer=prefer, slices=True, max_slice=most, name="net")
     package = compile(path_of("separable_int8", tmp_path), options)
     package.write(tmp_path / "out")
     (x,), (y,) = package.plan.inputs, package.plan.outputs

@@ -1,8 +1,8 @@
 """cut_slices: where slices are to take so many cycles at most, calls that take longer are computed in pieces, one after
 the other, each of them a slice.
 
-Invariant: no slice takes longer, as kernels estimate their time; a program of which that cannot be had is refused.
-Pieces are those that workers could compute at the same time, so their order changes nothing.
+Invariant: no slice takes longer, as kernels estimate their time, with a margin for integers; a program of which that
+cannot be had is refused. Pieces are those that workers could compute at the same time, so their order changes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import ceil
 from ...base.dtypes import u8
 from ...base.errors import Problem, UnsupportedModel
 from ...base.provenance import show
-from ...kernels.slices import Pieces, in_pieces
+from ...kernels.slices import Pieces, at_most, in_pieces
 from ...memory.interval import align_up
 from ...program.ir import Buffer, Call, Item, Program, Rows
 from ...program.taken_names import taken_names
@@ -45,7 +45,7 @@ def _longest(item: Item, context: Context) -> float:
     runs = [*runs_of([item])]
     if isinstance(item, Rows):
         return max(taken(run, context) / run.pieces for run in runs)
-    return sum(taken(run, context) for run in runs)
+    return sum(at_most(run.call, taken(run, context)) for run in runs)
 
 
 def _cut(call: Call, pieces: Pieces, workspace: str) -> None:
