@@ -65,12 +65,12 @@ def recurrent() -> ModelProto:
     return model("recurrent", nodes, [("x", (5, 1, 4))], [("all", (5, 1, 1, 6)), ("y", (1, 1, 6))], weights)
 
 
-def quantized(side: int = 7, outs: int = 6) -> ModelProto:
+def quantized() -> ModelProto:
     """A convolution of 8-bit integers, as quantisers write it."""
     chance = np.random.default_rng(5)
     weights: dict[str, np.ndarray] = {
-        "w": chance.integers(-127, 128, (outs, 4, 3, 3)).astype(np.int8),
-        "b": chance.integers(-500, 500, outs).astype(np.int32),
+        "w": chance.integers(-127, 128, (6, 4, 3, 3)).astype(np.int8),
+        "b": chance.integers(-500, 500, 6).astype(np.int32),
         "xs": np.array(0.02, np.float32),
         "xz": np.array(3, np.int8),
         "ws": np.array(0.01, np.float32),
@@ -83,7 +83,7 @@ def quantized(side: int = 7, outs: int = 6) -> ModelProto:
         node("QLinearConv", "q xs xz w ws wz ys yz b", "c", pads=[1, 1, 1, 1]),
         node("DequantizeLinear", "c ys yz", "y"),
     ]
-    return model("quantized", nodes, [("x", (1, 4, side, side))], [("y", (1, outs, side, side))], weights)
+    return model("quantized", nodes, [("x", (1, 4, 7, 7))], [("y", (1, 6, 7, 7))], weights)
 
 
 def integers() -> ModelProto:

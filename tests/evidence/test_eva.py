@@ -34,11 +34,6 @@ def said(folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def _small_quantized() -> ModelProto:
-    """Gets the kernels of larger pictures, whose rows Eva tells apart one by one, as it has many channels."""
-    return quantized(side=4, outs=14)
-
-
 def _by_taps() -> ModelProto:
     """Int8 convolutions of each channel for itself and over all of them."""
     net = Net((1, 4, 8, 1), 7)
@@ -56,8 +51,8 @@ def _by_taps() -> ModelProto:
         (classifier, "generic"),
         (normalized, "generic"),
         (recurrent, "generic"),
-        (_small_quantized, "cortex-m0"),
-        (_small_quantized, "cortex-m4"),
+        (quantized, "cortex-m0"),
+        (quantized, "cortex-m4"),
         (_by_taps, "cortex-m0"),
     ],
 )
