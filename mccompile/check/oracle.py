@@ -215,9 +215,10 @@ def _is_float(value: Any) -> bool:
 def _session(original: Original, model: bytes, optimised: bool = False) -> Any:
     """None where onnxruntime does not take the model. What users compute themselves it does not have."""
     made = _whole_session(original, model, optimised)
-    if made is None and original.reading.functions:
-        return Pieces(model, original.reading.functions, lambda piece: _whole_session(original, piece, optimised))
-    return made
+    if made is not None or not original.reading.functions:
+        return made
+    pieces = Pieces(model, original.reading.functions, lambda piece: _whole_session(original, piece, optimised))
+    return pieces if pieces.has_own else None
 
 
 def _whole_session(original: Original, model: bytes, optimised: bool) -> Any:

@@ -29,6 +29,10 @@ class Pieces:
         self.makers = {name: node for node, _ in self.nodes for name in node.output if name}
         self.sessions: dict[tuple[str, ...], Any] = {}
 
+    @property
+    def has_own(self) -> bool:
+        return any(own is not None for _, own in self.nodes)
+
     def run(self, names: Sequence[str], inputs: Mapping[str, Any]) -> list[Any]:
         known: Arrays = dict(inputs)
         for node, own in self.nodes:

@@ -5,8 +5,8 @@
  *     mcc_lane_round_even_f32(x)                          what mcc_round_even_f32 gives
  *     mcc_lane_key_f32(x, lost)                           integers in the order of floats; zeros are equal, NaN is lost
  *
- * Machines have vectors of quotients for floats only. Those of numbers of 16 bits in f32 are never rounded up to a whole
- * number, so cutting them off is exact. Larger ones take two quotients by the inverse.
+ * Machines have vectors of quotients for floats only. Those of numbers of 16 bits in f32 are never rounded up to a
+ * whole number, so cutting them off is exact. Larger ones take two quotients by the inverse.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
