@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import ModelProto
 
@@ -93,6 +94,14 @@ def test_steps_that_no_node_asked_for_are_traced(options: Options) -> None:
     model = small_models.model("given", nodes, [("x", [3])], [("y", [3]), ("z", [3])], weights)
     package = small_models.compiled(model, options)
     folder.checked_trace(package, nodes_of(model), folder.checked(package))
+
+
+def test_an_output_without_elements_has_memory_of_its_own() -> None:
+    nodes = [small_models.node("Split", "x four_none", "y z", axis=0)]
+    split = {"four_none": np.array([4, 0], np.int64)}
+    model = small_models.model("given", nodes, [("x", [4])], [("y", [4]), ("z", [0])], split)
+    memory = folder.checked(small_models.compiled(model, Options(external=("z",))))
+    assert memory["rooms"]["output_z"] == 0
 
 
 def test_an_input_that_is_fetched_and_not_read_is_listed() -> None:
