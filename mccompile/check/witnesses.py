@@ -74,7 +74,13 @@ def witnesses(
 
 
 def typed_as(value: Any, said: Any) -> Any:
-    """What was computed in doubles, or in wider integers, as the type that is asked for."""
+    """What was computed in doubles, in wider integers, or as text of one length, as the type that is asked for."""
+    if (
+        isinstance(value, np.ndarray)
+        and isinstance(said, np.ndarray)
+        and (value.dtype.kind, said.dtype.kind) == ("O", "U")
+    ):
+        return said.astype(object)
     if isinstance(value, np.ndarray) and isinstance(said, np.ndarray) and {value.dtype.kind, said.dtype.kind} != {"O"}:
         return said.astype(value.dtype) if value.dtype != said.dtype and said.dtype.kind in "fiu" else said
     return said

@@ -69,8 +69,8 @@ def _run(run: Run) -> dict[str, Any]:
     found: dict[str, Any] = {"name": run.name, "reference": run.reference, "ok": run.ok}
     if run.in_doubles:
         found["float64"] = sorted(run.in_doubles)
-    if run.evaluated:
-        found["evaluated"] = sorted(run.evaluated)
+    if run.backed:
+        found["backed"] = dict(run.backed)
     if run.left_open:
         found["left_open"] = sorted(run.left_open)
     return found | ({"skipped": run.skipped} if run.skipped else {})

@@ -25,7 +25,7 @@ from ..check.compare import Comparison
 from ..check.inputs import DataSet, random_sets
 from ..check.labels import labels, unexplained
 from ..check.litert import speaks_for
-from ..check.oracle import FURTHER, Oracle, has_runtime
+from ..check.oracle import EVALUATOR, FURTHER, JUDGE, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
 from ..check.witnesses import MOST_OF_JUDGE, Shaken, closest, shaken, typed_as, witnesses
@@ -331,9 +331,7 @@ class _Check:
         found = {name: self.tolerance.compare(name, kept.got[name], kept.wanted[name]) for name in names}
         decided: frozenset[str] = frozenset()
         decider = ""
-        evaluated: frozenset[str] = frozenset()
-        if data_set.outputs is None and any(each.why for each in found.values()):
-            evaluated = self._as_evaluated(kept, found)
+        backed = self._backed(kept, found) if data_set.outputs is None else {}
         left_open = self._left_open(kept, found) if data_set.outputs is None else frozenset[str]()
         if data_set.outputs is None and any(not each.ok and not each.why for each in found.values()):
             doubles = self._handed(self.oracle.doubles(kept.inputs) or {})
@@ -344,7 +342,7 @@ class _Check:
                 nearer = self.tolerance.arbitrate(name, kept.got[name], kept.wanted[name], doubles[name])
                 if nearer.ok:
                     found[name], decided = nearer, decided | {name}
-        return Run(data_set.name, reference, tuple(found.values()), decided, decider, evaluated, left_open)
+        return Run(data_set.name, reference, tuple(found.values()), decided, decider, backed, left_open)
 
     def _left_open(self, kept: Kept, found: dict[str, Comparison]) -> frozenset[str]:
         """Outputs that are what the standard allows, where it leaves more than one result open; their comparisons are
@@ -362,16 +360,30 @@ class _Check:
                 found[name], right = nearest, right | {name}
         return right
 
-    def _as_evaluated(self, kept: Kept, found: dict[str, Comparison]) -> frozenset[str]:
-        """Outputs of another type or shape than onnxruntime gives, which are what ONNX's own evaluator gives; their
-        comparisons are put into `found`."""
-        told: dict[str, Any] = {}
+    def _backed(self, kept: Kept, found: dict[str, Comparison]) -> dict[str, str]:
+        """Outputs of another shape, type or text than the reference gives, which are what ONNX's own evaluator or our
+        judge gives, with who does; their comparisons are put into `found`."""
+        backed = dict[str, str]()
+        for name, said in self._of_witnesses(kept) if any(_is_apart(each, kept) for each in found.values()) else ():
+            for output in [output for output, each in found.items() if _is_apart(each, kept) and output in said]:
+                got = kept.got[output]
+                compared = self.tolerance.compare(output, got, typed_as(got, said[output]))
+                if compared.ok:
+                    found[output], backed[output] = compared, name
+        return backed
+
+    def _of_witnesses(self, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
         with suppress(CheckFailed):
-            told = self._handed(self.oracle.original.evaluate(kept.inputs, self.observed))
-        odd = [name for name, each in found.items() if each.why and name in told]
-        right = {name: self.tolerance.compare(name, kept.got[name], told[name]) for name in odd}
-        found.update({name: each for name, each in right.items() if each.ok})
-        return frozenset(name for name, each in right.items() if each.ok)
+            yield EVALUATOR, self._handed(self.oracle.original.evaluate(kept.inputs, self.observed))
+        if self.package.macs <= MOST_OF_JUDGE:
+            with suppress(NoWitness):
+                yield JUDGE, self._handed(self.oracle.judged(kept.inputs))
+
+
+def _is_apart(found: Comparison, kept: Kept) -> bool:
+    """Is there no distance to the reference, which doubles could judge?"""
+    got = kept.got[found.name]
+    return bool(found.why) or (not found.ok and isinstance(got, np.ndarray) and got.dtype.kind == "O")
 
 
 def spreads(

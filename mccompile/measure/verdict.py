@@ -61,7 +61,7 @@ class Run:
     outputs: tuple[Comparison, ...]
     in_doubles: frozenset[str] = frozenset()  # outputs about which doubles decided
     decider: str = ""  # whose doubles, where they are our judge's
-    evaluated: frozenset[str] = frozenset()  # outputs whose shape or type only ONNX's own evaluator gives as well
+    backed: Mapping[str, str] = field(default_factory=dict)  # by whom, outputs of another shape, type or text
     left_open: frozenset[str] = frozenset()  # outputs that are what the standard allows, as the reference's are
     skipped: str = ""  # why it was not made
 
@@ -70,8 +70,8 @@ class Run:
         return all(output.ok for output in self.outputs)
 
     def decided_by(self, output: str) -> str:
-        if output in self.evaluated:
-            return f"onnx reference evaluator; {self.reference} gives another shape or type"
+        if output in self.backed:
+            return f"{self.backed[output]}; {self.reference} gives another shape, type or text"
         if output in self.left_open:
             return f"as the standard allows, says {JUDGE}; {self.reference} differs"
         if output not in self.in_doubles:

@@ -13,7 +13,7 @@ from onnx import numpy_helper, parser
 
 from mccompile.base.errors import BadFile, CheckFailed, Problem
 from mccompile.check import oracle
-from mccompile.check.oracle import Oracle
+from mccompile.check.oracle import EVALUATOR, JUDGE, Oracle
 from mccompile.driver import Options
 from mccompile.emit import kernels
 from mccompile.frontend.load import load_proto
@@ -302,8 +302,23 @@ def test_a_shape_that_only_onnxruntime_gives_is_no_defect(tmp_path: Path, monkey
     monkeypatch.setattr(correctness, "Oracle", Before)
     text = "g (float16[2,2,0,0] x) => (float16[2,2,1,0] y) { y = ReduceMax <axes = [2, -4], keepdims = 1> (x) }"
     verdict = check(model_of(text, tmp_path / "m.onnx"), Options(), runs=1)
-    assert verdict.ok and verdict.runs[0].evaluated == {"y"}
+    assert verdict.ok and verdict.runs[0].backed == {"y": EVALUATOR}
     assert "evaluator; onnxruntime" in verdict.runs[0].decided_by("y")
+
+
+def test_our_judge_backs_a_shape_that_onnxruntime_does_not_give(tmp_path: Path) -> None:
+    """onnxruntime takes no dilation into account there."""
+    how = 'kernel_shape = [3, 3], auto_pad = "SAME_UPPER", dilations = [2, 2], strides = [2, 2]'
+    text = f"g (float[1,2,9,9] x) => (float[1,2,5,5] y) {{ y = AveragePool <{how}> (x) }}"
+    verdict = check(model_of(text, tmp_path / "m.onnx"), Options(), runs=1)
+    assert verdict.ok and verdict.runs[0].backed == {"y": JUDGE}
+
+
+def test_text_of_floats_may_have_the_digits_of_another_witness(tmp_path: Path) -> None:
+    """onnxruntime writes eight digits."""
+    text = "g (float[40] x) => (string[40] y) { y = Cast <to = 8> (x) }"
+    verdict = check(model_of(text, tmp_path / "m.onnx"), Options(), runs=1)
+    assert verdict.ok and verdict.runs[0].backed == {"y": EVALUATOR}
 
 
 def test_data_without_a_finite_element_is_refused(tmp_path: Path) -> None:
