@@ -6,7 +6,10 @@ its text is complete (the CLI adds nothing). Anything else that escapes is a bug
 
 from __future__ import annotations
 
+import inspect
 import os
+import traceback
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -58,6 +61,16 @@ class Problem:
 
 class MccWarning(UserWarning):
     """What may be a mistake of the user's, and what figure says so; the command prints it as a line."""
+
+
+def warn(text: str) -> None:
+    """Warns, at the line of the program that called this package."""
+    packages = [
+        frame.f_globals.get("__name__", "").partition(".")[0]
+        for frame, _ in traceback.walk_stack(inspect.currentframe())
+    ]
+    outermost = len(packages) - packages[::-1].index(__name__.partition(".")[0])
+    warnings.warn(MccWarning(text), stacklevel=outermost + 1)
 
 
 class MccError(Exception):

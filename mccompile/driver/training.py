@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from ..base.errors import MccWarning, Problem, WrongUse
+from ..base.errors import Problem, WrongUse, warn
 from ..base.names import readable
 from ..emit.package import Package
 from ..fitting import SMALLEST, Attempt, Changes, Point, fitting, frontier, refused, told
@@ -127,7 +126,7 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
     run = read_learner(model, options)
     kept = keep_weights(run, asked)
     for text in kept.doubts:
-        warnings.warn(MccWarning(text), stacklevel=2)
+        warn(text)
     outputs = tuple(value.name for value in run.outputs)
     learn = learning_graph(read(model, options), asked)
     parts = [(Phase("run", 0, {}, outputs), run), (Phase(LEARN, 0, {}), learn)]

@@ -8,12 +8,11 @@ move, that the samples of --test leave; samples that are in both; answers no bet
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.errors import BadFile, MccWarning, Problem
+from ..base.errors import BadFile, Problem, warn
 from .samples import Feed, Samples, answers, arrays_of, right_answers
 
 _FEW = 8  # samples
@@ -84,4 +83,4 @@ def _contents(feed: Feed) -> bytes:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(MccWarning(text), stacklevel=2)
+    warn(text)

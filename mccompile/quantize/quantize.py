@@ -10,7 +10,6 @@ comes in has been loaded by `frontend.load`, so what cannot be compiled never ge
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.constant import Constant
-from ..base.errors import MccWarning, Problem, UnsupportedModel, WrongUse
+from ..base.errors import Problem, UnsupportedModel, WrongUse, warn
 from ..base.names import c_identifier
 from ..base.quantizing import Recipe
 from ..check.oracle import Oracle
@@ -222,7 +221,7 @@ def _sensitive(bench: Bench, made: Quantized, dims: DimRanges) -> Quantized:
     if count > len(names):
         count = max(qualities, key=qualities.__getitem__, default=0)
         said = f"{qualities.get(count, reached):.1f} dB are reached with {count} of {len(names)} layers in float"
-        warnings.warn(MccWarning(f"outputs do not reach {wanted:g} dB: {said}"), stacklevel=2)
+        warn(f"outputs do not reach {wanted:g} dB: {said}")
     return replace(made, gains=gains, left=tuple(names[:count]))
 
 

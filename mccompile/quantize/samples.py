@@ -5,7 +5,6 @@ Arrays go by the names of inputs; their first axis counts samples. Invariant: ev
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -14,7 +13,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..base.errors import BadFile, MccWarning, Problem
+from ..base.errors import BadFile, Problem, warn
 from ..base.meanings import ours
 from ..base.near import near_file
 from ..check.inputs import stored_sets
@@ -57,7 +56,7 @@ def read_samples(path: Path, graph: Graph) -> Samples:
             fix = f'python -c "import numpy; {renamed}"'
         raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
     if strange:
-        warnings.warn(MccWarning(f"{path}: the model has no input {strange}, so that is not used"), stacklevel=2)
+        warn(f"{path}: the model has no input {strange}, so that is not used")
     parts = {value.name: _runs(path, value, arrays[value.name]) for value in graph.inputs}
     counts = {name: len(runs) for name, runs in parts.items()}
     if len(set(counts.values())) != 1 or 0 in counts.values():
@@ -104,7 +103,7 @@ def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
         raise BadFile(Problem("the samples are of another type", str(path), why, "store what the model itself takes"))
     if array.dtype == np.uint8 and np.dtype(numpy).kind == "f":
         told = f"{path}: {value.name} is {value.type}; the samples are bytes, which are taken as 0.0 to 255.0"
-        warnings.warn(MccWarning(f"{told}: scale them as in training, and store floats"), stacklevel=2)
+        warn(f"{told}: scale them as in training, and store floats")
     array = array.astype(numpy, copy=False)
     if shape and array.ndim == len(shape) and _fits(array.shape[1:], shape[1:]):
         batch = shape[0] or 1

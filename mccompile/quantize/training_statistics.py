@@ -8,14 +8,13 @@ did not move in training either, they are said.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ..base.errors import BadFile, MccWarning, Problem
+from ..base.errors import BadFile, Problem, warn
 from ..check.oracle import Oracle
 from ..graph.ir import Graph, Node
 from .samples import Feed, Samples, arrays_of
@@ -214,4 +213,4 @@ def _middle(values: np.ndarray) -> float:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(MccWarning(text), stacklevel=2)
+    warn(text)

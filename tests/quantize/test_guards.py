@@ -70,8 +70,9 @@ def test_arrays_under_other_names_are_refused(pictures: np.ndarray, tmp_path: Pa
 def test_what_is_unlikely_is_a_warning(
     arrays: Callable[[np.ndarray], dict[str, np.ndarray]], figure: str, pictures: np.ndarray, tmp_path: Path
 ) -> None:
-    with pytest.warns(MccWarning, match=figure):
+    with pytest.warns(MccWarning, match=figure) as found:
         quantized(tmp_path, **arrays(pictures))
+    assert {warning.filename for warning in found if warning.category is MccWarning} == {__file__}
 
 
 @pytest.mark.parametrize(

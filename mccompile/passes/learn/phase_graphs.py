@@ -23,7 +23,7 @@ from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics, unle
 from .gradients import gradients
 from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, place, root
-from .weights import learning, merged
+from .weights import learning, left_out, merged
 
 RATE, LEARNED = "rate", "learned"
 SCALAR = TensorType(f32, ())
@@ -72,9 +72,11 @@ def keep_weights(graph: Graph, asked: Learning) -> Kept:
     """Makes what learns inputs that are kept, and gives them."""
     freeze(graph)
     trains = asked.batch_norm == BatchNorm.TRAIN
-    learned = learning(graph, asked.learn, loss_output(graph, asked.loss), trains)
+    of = loss_output(graph, asked.loss)
+    learned = learning(graph, asked.learn, of, trains)
     normalized = of_batches(graph.nodes, learned) if trains else []
-    averages, doubts = statistics(normalized, learned), merged(learned)
+    averages = statistics(normalized, learned)
+    doubts = [*merged(learned), *left_out(graph, asked.learn, of, learned)]
     doubts += unlearned(list(graph.nodes), learned) if trains else []
     return Kept(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), doubts)
 

@@ -36,6 +36,7 @@ LAYERS = {
     "Gather": (0,),
 }
 _MOVES = (Concat, Identity, SameElements, Slice, Split, Transpose)
+_COMPUTING = ("Add", "Sub", "Mul", "Div", "Expand")  # with parameters that are in no layer
 Layer = tuple[Node, list[Value]]
 BATCH_NORM = {"BatchNormalization": (1, 2)}  # which learns only where that is asked for
 
@@ -135,6 +136,25 @@ def merged(weights: Iterable[Value]) -> list[str]:
                 "docs/learning.md says how PyTorch leaves them apart"
             )
     return found
+
+
+def left_out(graph: Graph, text: str, of: Value, learned: Iterable[Value]) -> list[str]:
+    """What `all` does not name, as it is in no layer: parameters such as positions, with how they learn."""
+    if text != "all":
+        return []
+    leading = _leading(of)
+    rest = [value.name for value in graph.constants() if value not in learned and _is_parameter(value, leading)]
+    if not rest:
+        return []
+    names, more = ", ".join(rest[:3]), f" and {len(rest) - 3} more" if len(rest) > 3 else ""
+    return [f"no layer has {names}{more}, so they stay as they are; where one shall learn: --learn all,{rest[0]}"]
+
+
+def _is_parameter(value: Value, leading: set[Node]) -> bool:
+    """Is it an array of floats with which elements are computed?"""
+    if value.type.dtype is not f32 or value.constant is None or value.constant.array.size < 2:
+        return False
+    return any(node in leading and node.op.name in _COMPUTING for node in _readers(value))
 
 
 def _readers(value: Value) -> Iterator[Node]:

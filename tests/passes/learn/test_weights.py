@@ -8,7 +8,7 @@ from onnx import parser
 
 import mccompile
 from mccompile.frontend.load import load_proto
-from mccompile.passes.learn.weights import learning, merged
+from mccompile.passes.learn.weights import learning, left_out, merged
 
 
 @pytest.mark.parametrize(("bias", "said"), [("0, 0, 0", ["b learns as one weight of first, second"]), ("0, 1, 0", [])])
@@ -21,6 +21,19 @@ def test_equal_elements_that_several_layers_read_are_told(bias: str, said: list[
     graph = load_proto(model)
     found = merged(learning(graph, "all", graph.outputs[0]))
     assert [text.partition(":")[0] for text in found] == said
+
+
+def test_parameters_in_no_layer_are_told() -> None:
+    """As the positions and the class token of a transformer."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[1, 2, 3] x) => (float[1, 3, 3] y)
+        <float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[3, 3] p = {9, 8, 7, 6, 5, 4, 3, 2, 1}, float half = {0.5},
+         float[1, 1, 3] token = {1, 2, 3}, int64[3] one = {1, 1, 1}>
+        { t = Expand(token, one) c = Concat <axis = 1> (t, x) a = Add(c, p) m = MatMul(a, w) y = Mul(m, half) }""")
+    graph = load_proto(model)
+    of = graph.outputs[0]
+    (text,) = left_out(graph, "all", of, learning(graph, "all", of))
+    assert text.startswith("no layer has token, p, ") and text.endswith("--learn all,token")
+    assert not left_out(graph, "all,p,token", of, learning(graph, "all,p,token", of))
 
 
 MOVED = """<ir_version: 8, opset_import: ["" : 18]> g (float[2, 4, 3] x) => (float[2, 4, 2] y)
