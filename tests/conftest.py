@@ -4,7 +4,8 @@ Whatever a test loads has its types compared with those that ONNX's own inferenc
 shortly. C is not optimized but where a test compiles it by a command of its own (kernels, generated C) or for another
 machine: ONNX's suite, which runs every operator, is. Where there is tcc, which takes a tenth of the time, it compiles
 what needs no flags of its own. Collecting tests makes many objects that live as long as they do: the garbage collector
-rests while they are made, and leaves them out from then on. A pass that fails is an error, not left out."""
+rests while they are made, and leaves them out from then on. A pass that fails is an error, not left out. Hypothesis
+draws the same in every run, and a busy machine fails nothing: what is new is for the fuzzers."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import shutil
 from contextlib import suppress
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mccompile.base.errors import STRICT
 from mccompile.check import oracle
@@ -28,6 +30,10 @@ contradictions.ALWAYS = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""
+settings.register_profile(
+    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+settings.load_profile("tests")
 os.environ[STRICT] = "1"
 os.environ.pop("CI", None)  # the same wherever tests run
 gc.disable()

@@ -328,7 +328,8 @@ def pass_manager(options: Options, facts: frozenset[str] | None = None, name: st
             why = "" if is_kernel else f"the passes are {', '.join(sorted(names))}"
             raise WrongUse(Problem(what, flag, why, meant(wanted, known, flag)))
     for kept in sorted(p.name for p in passes if not p.optional and p.name in options.without):
-        raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "", "compiling needs it"))
+        fix = f"leave out --without {kept}"
+        raise WrongUse(Problem(f"pass {kept!r} cannot be left out", "--without", "compiling needs it", fix))
     target = options.resolved_target()
     if options.tuned is not None:
         registry = registry.measured_by(measured_by(options.tuned, target, __version__))

@@ -24,27 +24,27 @@ from .lighter_lessons import lighter_lessons
 from .options import MOST_RECOMPUTED, PLAIN, Options
 from .recovery import blamed, recovering
 
-# Options that say what a run is like in ways that learning has not; by field, as written.
+# Options that say what a run is like in ways that learning has not: by field, as written, with why.
 _REFUSED = {
-    "external": "--io external",
-    "state": "--state",
-    "stream": "--stream",
-    "inputs": "--input",
-    "outputs": "--output",
-    "max_slice": "--max-slice",
-    "slices": "--slices",
-    "profile": "--profile",
-    "dump_values": "--dump-values",
-    "module": "--module",
-    "wrappers": "--wrapper",
-    "quantize": "--quantize",
-    "functions": "--function",
-    "accelerator": "--accelerator",
-    "updatable": "--updatable",
-    "observe": "--observe",
-    "strips": "--recompute",
-    "weights_dtype": "--weights-dtype",
-    "weights_window": "--weights-window",
+    "external": ("--io external", "what a batch leaves for its gradients lies in the arena"),
+    "state": ("--state", "no gradient leads back to an earlier run"),
+    "stream": ("--stream", "no gradient leads back to an earlier push"),
+    "inputs": ("--input", "a batch is given as the network takes it"),
+    "outputs": ("--output", "the loss is of outputs as the network makes them"),
+    "max_slice": ("--max-slice", "a batch is learned in one call"),
+    "slices": ("--slices", "a batch is learned in one call"),
+    "profile": ("--profile", "only steps of inference are counted"),
+    "dump_values": ("--dump-values", "only steps of inference are handed out"),
+    "module": ("--module", "the weights of a module are read only"),
+    "wrappers": ("--wrapper", "wrappers have no functions for learning"),
+    "quantize": ("--quantize", "integers have no gradient; quantize what has been learned"),
+    "functions": ("--external", "a C function of yours has no gradient"),
+    "accelerator": ("--accelerator", "what it computes has no gradient"),
+    "updatable": ("--updatable", "the weights are in RAM, where they change anyway"),
+    "observe": ("--observe", "only runs of inference show inner tensors"),
+    "strips": ("--recompute", "strips are for inference; learning computes activations again"),
+    "weights_dtype": ("--weights-dtype", "weights learn in f32"),
+    "weights_window": ("--weights-window", "weights that learn stay in RAM"),
 }
 
 
@@ -94,9 +94,9 @@ def _recovered(model: Path, asked: Learning, options: Options) -> Package:
 
 
 def _check(asked: Learning, options: Options) -> None:
-    for field, flag in _REFUSED.items():
+    for field, (flag, why) in _REFUSED.items():
         if getattr(options, field) != getattr(PLAIN, field):
-            raise WrongUse(Problem(f"{flag} does not go with learning", flag, "", "leave it out"))
+            raise WrongUse(Problem(f"{flag} does not go with learning", flag, why, f"leave out {flag}"))
     for what in options.budget.keys() - {"ram", "weights"}:
         why = "it is measured where a model only infers"
         fix = "give budgets of RAM and weights, such as --budget ram=64K"

@@ -131,7 +131,8 @@ class Delivery:
         section = self.section
         if section and not re.fullmatch(r"[A-Za-z_.][\w.]*", section, re.ASCII):
             why = "sections are named with letters, digits, _ and ."
-            raise WrongUse(Problem(f"the weights cannot be in section {section!r}", "--weights-section", why))
+            what, fix = f"the weights cannot be in section {section!r}", "--weights-section .weights"
+            raise WrongUse(Problem(what, "--weights-section", why, fix))
         if section and self.carrier == Carrier.EXTERNAL:
             why, fix = "with --blob external the program brings the weights", "leave out --weights-section"
             raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))

@@ -37,7 +37,8 @@ def update_header(prefix: str, identity: bytes, blob_bytes: int) -> dict[str, by
     """By their places in the output folder."""
     if blob_bytes + _ROOM > _MOST:
         why = f"the weights have {blob_bytes} bytes, and a slot less than 4 GiB"
-        raise WrongUse(Problem("the weights do not fit in a slot", prefix, why))
+        fix = "`mccompile blob` writes a whole blob for a program that loads it itself"
+        raise WrongUse(Problem("the weights do not fit in a slot", prefix, why, fix))
     numbers = [f"0x{byte:02X}u" for byte in identity]
     text = _HEADER.replace("NAME", prefix).replace("GUARD", prefix.upper()).replace("BYTESu", f"{blob_bytes}u")
     text = text.replace("IDENTITY,\n", ", ".join(numbers[:8]) + ",\n    " + ", ".join(numbers[8:]) + ",\n")

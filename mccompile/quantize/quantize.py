@@ -105,7 +105,8 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         GRAPH.verify(graph, "fuse_batchnorm")
         write(graph, plain)
         if not quantize_weights(graph, recipe.weights_only):
-            raise UnsupportedModel(Problem("the model is not quantized", graph.name, "it has no weights to quantize"))
+            why = "no Conv, Gemm or MatMul has constant weights of f32"
+            raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "compile it as it is"))
         GRAPH.verify(graph, "quantize_weights")
         write(graph, result)
         return Quantized(plain, result, dims)

@@ -144,9 +144,9 @@ def test_a_program_learns_steps_and_forgets(model: Path, tmp_path: Path, capsys:
         ("--loss mse:p --accumulate 2 --at-once", "--accumulate does not go with --at-once", "leave one out"),
         ("--loss mse:p --clip 1 --at-once", "--clip does not go with --at-once", "leave one out"),
         ("--loss mse:p --clip 0", "--clip 0 is not above 0", "--clip 1.0"),
-        ("--loss mse:p --slices", "--slices does not go with learning", "leave it out"),
-        ("--loss mse:p --weights-window 4K", "--weights-window does not go with learning", "leave it out"),
-        ("--loss mse:p --stream x=1", "--stream does not go with learning", "leave it out"),
+        ("--loss mse:p --slices", "--slices does not go with learning", "leave out --slices"),
+        ("--loss mse:p --weights-window 4K", "--weights-window does not go with learning", "leave out"),
+        ("--loss mse:p --stream x=1", "--stream does not go with learning", "leave out --stream"),
     ],
 )
 def test_what_cannot_be_is_refused(

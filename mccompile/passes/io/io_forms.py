@@ -290,7 +290,8 @@ class _Edge:
         name, type = value.name, value.type
         self.name = name
         if value.producer is None or is_input(self.graph, value):
-            raise WrongUse(Problem(f"{name!r} is handed out as it comes in", self.graph.name, "no operator makes it"))
+            what, fix = f"{name!r} is handed out as it comes in", f"leave out --output {name}=..."
+            raise WrongUse(Problem(what, self.graph.name, "no operator makes it", fix))
         if not form.changes:
             return form, type
         self._check_numbers(value)
@@ -341,7 +342,8 @@ class _Edge:
         return float(operands[0].array.reshape(-1)[0]), zero, dtype
 
     def _not_raw(self, value: Value, why: str) -> WrongUse:
-        return WrongUse(Problem(f"{value.name!r} cannot be handed over raw", self.graph.name, f"it {why}"))
+        fix = f"leave out raw of {value.name}"
+        return WrongUse(Problem(f"{value.name!r} cannot be handed over raw", self.graph.name, f"it {why}", fix))
 
     def _scaled(self, x: Value, less: Numbers, times: Numbers, name: str) -> Value:
         for op, numbers, what in ((Sub(), less, "mean"), (Mul(), times, "scale")):

@@ -95,7 +95,8 @@ def refusals(graph: Graph, grown: Mapping[str, Growth]) -> Iterable[Problem]:
     for before in graph.states:
         if before not in grown and lengths & {s for dim in inputs[before].type.shape for s in symbols(dim)}:
             why = f"it is {inputs[before].type}, whose size another state changes from run to run"
-            yield Problem(f"state {before!r} cannot be kept", f"--state {graph.states[before]}={before}", why)
+            where, fix = f"--state {graph.states[before]}={before}", "leave it out, and hand it over in your program"
+            yield Problem(f"state {before!r} cannot be kept", where, why, fix)
 
 
 def _maker(value: Value) -> Node | None:

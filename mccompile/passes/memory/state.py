@@ -43,7 +43,8 @@ def declare_states(graph: Graph, states: Mapping[str, str], cache: CacheDtype = 
             fix = freed(before, taken, made) or "a state has one type and shape: give sizes that agree"
             problems.append(Problem("a state does not fit together", where, why, fix))
         elif made.dtype.kind == "string":
-            problems.append(Problem("strings cannot be a state", where, "they point into memory that a run uses anew"))
+            why, fix = "they point into memory that a run uses anew", "hand it over in your program"
+            problems.append(Problem("strings cannot be a state", where, why, fix))
         graph.states[before] = after
     raise_all(WrongUse, problems)
     narrow_caches(graph, cache)

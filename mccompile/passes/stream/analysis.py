@@ -86,7 +86,8 @@ class Analysis:
                 self.motions[value] = Motion(axis, length, 1, 0, length, 0)
         if len(set(lengths.values())) > 1:
             why = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            problems.append(Problem("inputs that move together have lengths of one length", "--stream", why))
+            fix = "give them windows of one length with --dim or --shape, or leave one out of --stream"
+            problems.append(Problem("inputs that move together need windows of one length", "--stream", why, fix))
         raise_all(WrongUse, problems)
         return next(iter(lengths.values()))
 
