@@ -39,3 +39,11 @@ def test_helium_reads_f16_in_any_register(expression: str, tmp_path: Path) -> No
     """GNU's assembler takes vcvtb.f32.f16 of other registers than q0 for one of twice their number."""
     text = f'<ir_version: 10, opset_import: ["" : 21]> m (float16[32] x) => (float16[32] y) {{ y = {expression} }}'
     assert correctness.check(save(parser.parse_model(text), tmp_path), Options(target="cortex-m55")).ok
+
+
+@pytest.mark.skipif(bool(missing(["arm-none-eabi-gcc", "qemu-system-arm"])), reason="needs QEMU for Arm")
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+def test_helium_makes_short_integers_of_floats_and_floats_of_them(dtype: str, tmp_path: Path) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21]> m (float[5, 7] x) => ({dtype}[5, 7] q, float[5, 7] y)
+    <float s = {{0.0037}}, {dtype} z = {{3}}> {{ q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z) }}"""
+    assert correctness.check(save(parser.parse_model(text), tmp_path), Options(target="cortex-m55")).ok

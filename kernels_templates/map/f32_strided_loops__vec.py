@@ -1,7 +1,7 @@
 """map in vectors along the axis in which the result lies side by side; operands lie so too, or repeat.
 
-Numbers of 16 bits become floats of 32 bits on the way, but where all are f16 and the target computes in that: what
-rounding every operation gives is the same.
+Numbers of 16 bits, and bytes, become floats of 32 bits on the way, but where all are f16 and the target computes in
+that: what rounding every operation gives is the same.
 """
 
 from __future__ import annotations
@@ -11,20 +11,32 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, bool_, f16, f32
+from mccompile.base.dtypes import SHORT, DType, bool_, f16, f32, i32
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import Nest
-from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.loops import Nest, memory_order
+from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import in_vectors
 from mccompile.codegen.vector.vector_loops import chunks, elementwise_units, vector_nest
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
 from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
+from mccompile.kernels.api import (
+    Call,
+    Case,
+    Cost,
+    Kernel,
+    Needs,
+    No,
+    SizedCase,
+    Target,
+    elementwise_alias,
+    static_views,
+)
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
-KNOWN = (*NARROW, bool_)  # types of operands besides f32
+KNOWN = (*NARROW, *SHORT, bool_)  # types of operands besides f32
+WIDENED = 4  # operations that make floats of short integers, or the reverse
 
 
 class VectorLoops(Kernel):
@@ -71,6 +83,11 @@ class VectorLoops(Kernel):
             )
             cases += [_case(f"{dtype}_{name}", expr, 37, many) for name, expr, many in named]
             cases.append(replace(_case(f"{dtype}_scalar", apply("mul", a, b), 19, 2), repeated={1: (0,)}))
+        for dtype in SHORT:
+            cases += [_case(f"quantize_{dtype}_{n}", _quantized(dtype), n, 3) for n in (16, 37)]
+            less = apply("sub", cast(operand(0, dtype), i32), cast(operand(2, dtype), i32))
+            dequantized = _case(f"dequantize_{dtype}", apply("mul", cast(less, f32), y), 37, 3)
+            cases += [dequantized, replace(dequantized, name=f"dequantize_{dtype}_scalar", repeated={1: (0,), 2: (0,)})]
         t, add = TensorType(f32, (2, 19, 3, 5)), Map(apply("add", x, y))
         last = (0, 2, 3, 1)
         masked = Map(apply("select", operand(1, bool_), x, literal(-7, f32)))
@@ -98,7 +115,8 @@ class VectorLoops(Kernel):
         loops = vector_nest([*call.outs, *call.ins])
         if isinstance(loops, str):
             return No(loops)
-        alias = epilogue_alias(call, 0)
+        order = memory_order(call.outs[0])
+        alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i, order=order)}
         lanes = best_lanes(loops.loops[-1].extent, target, dtype)
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, dtype.bits))
 
@@ -107,7 +125,9 @@ class VectorLoops(Kernel):
         assert isinstance(loops, Nest)
         row = loops.loops[-1].extent
         rows = static(call.outs[0].type.count) // row
-        return Cost(in_vectors(call, rows, -(-row // lanes), lanes, target), code=300)
+        integers = sum(view.buffer.dtype in SHORT for view in (*call.outs, *call.ins))
+        widened = -(-row // lanes) * WIDENED * integers / target.machine.fmas
+        return Cost(in_vectors(call, rows, -(-row // lanes), lanes, target, widened), code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call, _computed_in(call))
@@ -157,6 +177,14 @@ def add(first: int, second: int, last: int) -> Case:
     """An operand is the same along the middle axis."""
     kind, shape = Map(apply("add", operand(0, f32), operand(1, f32))), (first, second, last)
     return Case.of_one_type(f"{first}_{second}_{last}", kind, (shape, shape), shape, repeated={1: (1,)})
+
+
+def _quantized(dtype: DType) -> Expr:
+    """By a scale and a zero point."""
+    x, scale, zero = operand(0, f32), operand(1, f32), cast(operand(2, dtype), f32)
+    whole = apply("add", apply("round_even", apply("div", x, scale)), zero)
+    ends = literal(dtype.low, f32), literal(dtype.high, f32)
+    return cast(apply("max", apply("min", whole, ends[1]), ends[0]), dtype)
 
 
 def _case(name: str, expr: Expr, count: int, operands: int = 1) -> Case:

@@ -1,6 +1,7 @@
 """Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h; mcc_vec_half.h).
 
-Only what vectors can do: floats, and truth values that comparisons make on the way. Vectors of 32 bits also compute
+Only what vectors can do: floats, and truth values that comparisons make on the way; short integers become floats, and
+the value may become one. Vectors of 32 bits also compute
 narrow floats, which are rounded after every operation; vectors of 16 bits compute those only. `refusal` says why
 something else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets what scalar C would
 give, but functions of these headers may differ from libm's in the last places, and vectors of 16 bits compute
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..base.dtypes import DType, bf16, bool_, f16, f32
+from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, i32
 from ..base.marked import between, called, plain
 from .code import Code
 from .ir import (
@@ -25,6 +26,7 @@ from .ir import (
     Literal,
     Operand,
     apply,
+    cast,
     literal,
     operand,
     operands_used,
@@ -52,18 +54,25 @@ _KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | 
 
 def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str:
     """Why vectors of such floats cannot compute the expression, with floats of these narrow types in it, or nothing.
-    Where truth values are among the types, operands may be such; they are given as masks of 32 bits."""
+    Where truth values are among the types, operands may be such; they are given as masks of 32 bits. Where short
+    integers are, they are given as floats, and the result may be stored as one."""
+    if dtype is f32 and not set(narrow).isdisjoint(SHORT):
+        expr = _of_floats(expr)
     expr = _in_one_type(_without_tests(expr), dtype)
     floats = (dtype, *(other for other in narrow if other.is_float)) if dtype is f32 else (dtype,)
     for node in walk(expr):
         match node:
             case Operand() if node.dtype is bool_ and bool_ in narrow and dtype is f32:
                 continue
+            case Operand() if node.dtype in SHORT and node.dtype in narrow:
+                continue  # a cast is what reads it, else that is refused
             case Operand() if node.dtype not in floats:
                 return f"vectors of {node.dtype} are not supported"
             case Index():
                 return "positions are not known in vectors"
             case Cast() if node.dtype in floats and node.argument.dtype in floats:
+                continue
+            case Cast() if node.dtype is f32 and node.argument.dtype in SHORT and node.argument.dtype in narrow:
                 continue
             case Apply() if node.function not in _KNOWN:
                 return f"{node.function} has no vector form"
@@ -95,6 +104,36 @@ def _without_tests(expr: Expr) -> Expr:
         return None
 
     return rebuild(expr, compared)
+
+
+def _of_floats(expr: Expr) -> Expr:
+    """The float that is stored as a short integer, or the expression; sums of short integers are exact as floats."""
+    if isinstance(expr, Cast) and expr.dtype in SHORT and expr.argument.dtype is f32:
+        low, high = _reach(expr.argument)
+        if expr.dtype.low <= low and high <= expr.dtype.high:
+            expr = expr.argument
+
+    def added(node: Expr) -> Expr | None:
+        match node:
+            case Cast(argument=Apply(function="add" | "sub" as name, arguments=arguments)) if node.dtype is f32:
+                whole = [each.argument for each in arguments if isinstance(each, Cast) and each.dtype is i32]
+                if len(whole) == 2 and all(each.dtype in SHORT for each in whole):
+                    return apply(name, *(cast(each, f32) for each in whole))
+        return None
+
+    return rebuild(expr, added)
+
+
+def _reach(node: Expr) -> tuple[float, float]:
+    """The lowest and the highest number that it may be, as far as bounds tell."""
+    match node:
+        case Literal():
+            return float(node.value), float(node.value)
+        case Apply(function="max" | "min"):
+            choose = max if node.function == "max" else min
+            (a, b), (c, d) = map(_reach, node.arguments)
+            return choose(a, c), choose(b, d)
+    return -math.inf, math.inf
 
 
 def _in_one_type(expr: Expr, dtype: DType) -> Expr:
@@ -156,7 +195,7 @@ def to_vector_statements(
 ) -> tuple[list[str], str]:
     """C statements that define locals for whatever is used more than once, and the C of the value itself, which is
     rounded to a narrow type when it is stored. Operands are given as C of vectors."""
-    return _Printer(_in_one_type(_without_tests(expr), dtype), operands, lanes, local, dtype).run()
+    return _Printer(_in_one_type(_without_tests(_of_floats(expr)), dtype), operands, lanes, local, dtype).run()
 
 
 class _Printer:

@@ -1,4 +1,5 @@
-/* mcc_vec_narrow.h - vectors of floats from and to numbers that are stored in 16 bits: f16 and bf16; from bytes.
+/* mcc_vec_narrow.h - vectors of floats from and to numbers that are stored in 16 bits: f16 and bf16; integers of 8 and
+ * 16 bits.
  *
  * For N lanes as in mcc_vec.h, and bf16 wherever f16 stands here:
  *
@@ -8,7 +9,8 @@
  *     mcc_store_part_f16_f32xN(p, n, v)
  *     mcc_load_apart_f16_f32xN(p, step, n)  mcc_store_apart_f16_f32xN(p, step, n, v)   n <= N that lie `step` apart
  *     mcc_round_f16_f32xN(v)              what a store and a load would make of it
- *     mcc_load_i8_f32xN(p)  mcc_load_part_i8_f32xN(p, n)   of bytes
+ *     mcc_load_T_f32xN(p)  mcc_load_part_T_f32xN(p, n)   T among i8, u8, i16, u16
+ *     mcc_store_T_f32xN(p, v)  mcc_store_part_T_f32xN(p, n, v)   cut toward zero; in range, or NaN, which becomes 0
  *
  * One instruction where the machine has it (F16C, AVX-512, NEON), else on bits; denormal numbers of f16 are numbers on
  * all machines. Those of bf16 are what the machine takes denormal floats for. NaN stays NaN, its bits may change.
@@ -139,26 +141,66 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
     }                                                                                                                  \
     typedef float mcc_f32x##N##_narrow_##dtype
 
-/* Weights of 8 bits: one load widens them on Helium. */
+/* One load widens integers on Helium, one store narrows them. */
 #if defined(__ARM_FEATURE_MVE)
-#define MCC_VEC_OF_BYTES(N, p) vcvtq_f32_s32(vldrbq_s32(p))
+#define MCC_VEC_MVE_s int32x4_t
+#define MCC_VEC_MVE_u uint32x4_t
+#define MCC_VEC_MVE_INTEGER(T, type, of, word)                                                                         \
+    MCC_VEC_INLINE mcc_f32x4 mcc_load_##T##_f32x4(const type *p)                                                       \
+    {                                                                                                                  \
+        return (mcc_f32x4)vcvtq_f32_s32((int32x4_t)vldr##of##_##word##32(p));                                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x4 mcc_load_part_##T##_f32x4(const type *p, int n)                                           \
+    {                                                                                                                  \
+        return (mcc_f32x4)vcvtq_f32_s32((int32x4_t)vldr##of##_z_##word##32(p, vctp32q((uint32_t)n)));                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_##T##_f32x4(type *p, mcc_f32x4 v)                                                    \
+    {                                                                                                                  \
+        vstr##of##_##word##32(p, (MCC_VEC_MVE_##word)vcvtq_s32_f32((float32x4_t)v));                                        \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_##T##_f32x4(type *p, int n, mcc_f32x4 v)                                        \
+    {                                                                                                                  \
+        vstr##of##_p_##word##32(p, (MCC_VEC_MVE_##word)vcvtq_s32_f32((float32x4_t)v), vctp32q((uint32_t)n));                \
+    }                                                                                                                  \
+    typedef float mcc_f32x4_integer_##T
+#define MCC_VEC_INTEGERS(N)                                                                                            \
+    MCC_VEC_MVE_INTEGER(i8, int8_t, bq, s);                                                                            \
+    MCC_VEC_MVE_INTEGER(u8, uint8_t, bq, u);                                                                           \
+    MCC_VEC_MVE_INTEGER(i16, int16_t, hq, s);                                                                          \
+    MCC_VEC_MVE_INTEGER(u16, uint16_t, hq, u)
 #else
-#define MCC_VEC_OF_BYTES(N, p)                                                                                         \
-    __builtin_convertvector(__builtin_convertvector(*(const mcc_bytes_f32x##N *)(p), mcc_i32x##N), mcc_f32x##N)
+#define MCC_VEC_INTEGER(N, T, type)                                                                                    \
+    typedef type mcc_##T##_f32x##N __attribute__((vector_size(N * sizeof(type)), aligned(sizeof(type)), may_alias));   \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_##T##_f32x##N(const type *p)                                                   \
+    {                                                                                                                  \
+        return __builtin_convertvector(__builtin_convertvector(*(const mcc_##T##_f32x##N *)p, mcc_i32x##N),            \
+                                       mcc_f32x##N);                                                                   \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_##T##_f32x##N(const type *p, int n)                                       \
+    {                                                                                                                  \
+        type part[N] = {0};                                                                                            \
+        (void)memcpy(part, p, (size_t)n * sizeof(type));                                                               \
+        return mcc_load_##T##_f32x##N(part);                                                                           \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_##T##_f32x##N(type *p, mcc_f32x##N v)                                                \
+    {                                                                                                                  \
+        const mcc_f32x##N number = (mcc_f32x##N)((mcc_i32x##N)v & (mcc_i32x##N)(v == v));                              \
+        *(mcc_##T##_f32x##N *)p =                                                                                      \
+            __builtin_convertvector(__builtin_convertvector(number, mcc_i32x##N), mcc_##T##_f32x##N);                  \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_part_##T##_f32x##N(type *p, int n, mcc_f32x##N v)                                    \
+    {                                                                                                                  \
+        type part[N];                                                                                                  \
+        mcc_store_##T##_f32x##N(part, v);                                                                              \
+        (void)memcpy(p, part, (size_t)n * sizeof(type));                                                               \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_integer_##T
+#define MCC_VEC_INTEGERS(N)                                                                                            \
+    MCC_VEC_INTEGER(N, i8, int8_t);                                                                                    \
+    MCC_VEC_INTEGER(N, u8, uint8_t);                                                                                   \
+    MCC_VEC_INTEGER(N, i16, int16_t);                                                                                  \
+    MCC_VEC_INTEGER(N, u16, uint16_t)
 #endif
-#define MCC_VEC_BYTES(N)                                                                                               \
-    typedef int8_t mcc_bytes_f32x##N __attribute__((vector_size(N), aligned(1), may_alias));                           \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_i8_f32x##N(const int8_t *p)                                                    \
-    {                                                                                                                  \
-        return (mcc_f32x##N)MCC_VEC_OF_BYTES(N, p);                                                                    \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_i8_f32x##N(const int8_t *p, int n)                                        \
-    {                                                                                                                  \
-        int8_t part[N] = {0};                                                                                          \
-        (void)memcpy(part, p, (size_t)n);                                                                              \
-        return mcc_load_i8_f32x##N(part);                                                                              \
-    }                                                                                                                  \
-    typedef float mcc_f32x##N##_bytes
 
 /* ---- 4 lanes */
 MCC_VEC_NARROW_TYPES(4);
@@ -187,7 +229,7 @@ MCC_VEC_F16_BITS(4);
 #endif
 MCC_VEC_NARROW(4, f16);
 MCC_VEC_NARROW(4, bf16);
-MCC_VEC_BYTES(4);
+MCC_VEC_INTEGERS(4);
 
 #if MCC_VEC_LANES >= 8
 MCC_VEC_NARROW_TYPES(8);
@@ -202,7 +244,7 @@ MCC_VEC_F16_BITS(8);
 #endif
 MCC_VEC_NARROW(8, f16);
 MCC_VEC_NARROW(8, bf16);
-MCC_VEC_BYTES(8);
+MCC_VEC_INTEGERS(8);
 #endif
 
 #if MCC_VEC_LANES >= 16
@@ -221,7 +263,7 @@ MCC_VEC_F16_BITS(16);
 #endif
 MCC_VEC_NARROW(16, f16);
 MCC_VEC_NARROW(16, bf16);
-MCC_VEC_BYTES(16);
+MCC_VEC_INTEGERS(16);
 #endif
 
 #endif /* MCC_VEC_NARROW_H */

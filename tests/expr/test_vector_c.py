@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mccompile.base.dtypes import f16, f32, i32
+from mccompile.base.dtypes import SHORT, DType, f16, f32, i8, i16, i32, u8
 from mccompile.base.marked import plain
 from mccompile.expr.ir import Expr, apply, cast, index, literal, operand
 from mccompile.expr.vector_c import math_headers, refusal, stages, to_vector_statements, uses_math
@@ -39,6 +39,42 @@ def test_masks_used_twice_have_the_type_of_masks() -> None:
     both = apply("and", NEGATIVE, apply("not", NEGATIVE))
     lines, _ = to_vector_statements(apply("select", both, X, Y), ["x", "y"], 4)
     assert list(map(plain, lines)) == ["const mcc_i32x4 t0 = mcc_less_f32x4(x, mcc_set_f32x4(0.0f));"]
+
+
+def clipped(low: int, high: int, dtype: DType = i8) -> Expr:
+    return cast(apply("max", apply("min", X, literal(high, f32)), literal(low, f32)), dtype)
+
+
+@pytest.mark.parametrize("expr", [clipped(-128, 127), clipped(0, 127), clipped(0, 255, u8)], ids=str)
+def test_floats_within_bounds_are_stored_as_short_integers(expr: Expr) -> None:
+    assert not refusal(expr, f32, SHORT)
+    assert c(expr).startswith("mcc_at_least_f32x8(mcc_at_most_f32x8(x")
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        clipped(-129, 127),
+        clipped(0, 128),
+        clipped(-1, 255, u8),
+        clipped(0, 1, i32),
+        cast(X, i8),
+        cast(apply("max", X, literal(math.nan, f32)), i8),
+        apply("add", operand(0, i8), operand(1, i8)),
+        cast(operand(0, i8), i16),
+        cast(apply("sub", cast(operand(0, i32), i32), cast(operand(1, i8), i32)), f32),
+        operand(0, i8),
+    ],
+    ids=str,
+)
+def test_integers_that_floats_may_not_hold_are_refused(expr: Expr) -> None:
+    assert refusal(expr, f32, SHORT)
+
+
+def test_sums_of_short_integers_are_floats() -> None:
+    less = apply("sub", cast(operand(0, i16), i32), cast(operand(1, i8), i32))
+    assert not refusal(cast(less, f32), f32, SHORT)
+    assert c(cast(less, f32)) == "mcc_sub_f32x8(x, y)"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 
-from ...base.dtypes import DType, bool_, f16, f32, i8
+from ...base.dtypes import SHORT, DType, bool_, f16, f32, i8
 from ...base.marked import called, marked_name, named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
@@ -118,7 +118,7 @@ def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
     if dtype is f16:
         return math | {"mcc_vec_half.h"}
     dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
-    narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint((*NARROW, i8))
+    narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint((*NARROW, *SHORT))
     return math | {"mcc_vec.h", *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow}
 
 
