@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.dims import Dim, product
+from ..base.dims import Dim, product, static
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ..base.tensor import Shape, TensorType, broadcast, show_shape
 from ..expr.ir import Expr, apply, cast, literal, operand
@@ -186,7 +186,10 @@ def lower_product(
     if b_zero is not None:
         right.append(_zero_view(to, b_zero, b.shape, rows=False))
     out: Shape = (*rows, columns)
+    turns = tuple(range(len(rows)))
     if batch and product(b.shape[:-2]) == 1:
+        turns = _as_they_lie(left[0])
+        left = [view.permuted((*turns, *range(len(turns), len(view.shape)))) for view in left]
         height = product(rows)
         tall = [left[0].reshaped((height, depth)), *(zero.reshaped((height,)) for zero in left[1:])]
         flat = [right[0].reshaped((depth, columns)), *(zero.reshaped((columns,)) for zero in right[1:])]
@@ -199,7 +202,19 @@ def lower_product(
             *(zero.broadcast_to((*batch, columns)) for zero in right[1:]),
         ]
     made = to.call(kind, [left[0], right[0], *left[1:], *right[1:]], TensorType(type.dtype, out))[0]
-    return to.reshape(made, type.shape)
+    made = to.reshape(made, (*(rows[axis] for axis in turns), columns))
+    return to.reshape(made.permuted((*map(turns.index, range(len(turns))), len(turns))), type.shape)
+
+
+def _as_they_lie(a: View) -> tuple[int, ...]:
+    """Axes of batches and rows in the order of memory, where they make one axis then and each matrix has fewer rows
+    than there are matrices side by side; else as they are."""
+    given = tuple(range(len(a.shape) - 1))
+    if not a.is_static:
+        return given
+    order = tuple(sorted(given, key=lambda axis: -static(a.strides[axis])))
+    tall = a.permuted((*order, len(order))).reshaped((product(a.shape[:-1]), a.shape[-1]))
+    return given if tall is None or static(a.shape[order[-1]]) <= static(a.shape[-2]) else order
 
 
 def _zero_shape(matrix: Shape, zero: Shape, rows: bool) -> None:

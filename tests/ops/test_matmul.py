@@ -12,6 +12,8 @@ from mccompile import backend
 from mccompile.base import dims
 from mccompile.base.dtypes import f32, f64
 from mccompile.base.tensor import TensorType
+from mccompile.driver import Options, compile_graph
+from mccompile.frontend.load import load_proto
 from mccompile.graph.ir import Fact, Invalid, Site
 from mccompile.ops.matmul import Gemm, MatMul
 
@@ -91,6 +93,34 @@ def test_zero_points_per_row() -> None:
     node = helper.make_node("MatMulInteger", ["a", "b", "zeros"], ["y"])
     graph = helper.make_graph([node], "rows", infos[:3], infos[3:])
     [got] = backend.prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])).run([a, b, zeros])
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(("order", "sizes"), [((1, 0, 2), "12x5x3"), ((2, 0, 1, 3), "24x5x3")])
+def test_batches_that_lie_side_by_side_are_rows(order: tuple[int, ...], sizes: str) -> None:
+    x, w = floats(3, 4, 5) if len(order) == 3 else floats(3, 2, 4, 5), floats(5, 3)
+    nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=order), helper.make_node("MatMul", ["t", "w"], ["y"])]
+    want = x.transpose(order) @ w
+    ins = [helper.make_tensor_value_info(name, 1, array.shape) for name, array in (("x", x), ("w", w))]
+    graph = helper.make_graph(nodes, "turned", ins, [helper.make_tensor_value_info("y", 1, want.shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    [got] = backend.prepare(model).run([x, w])
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    written = compile_graph(load_proto(model), Options(), "turned").files["turned_kernels.c"].decode()
+    assert f"_gemm_{sizes}(" in written
+
+
+def test_zero_points_of_turned_rows() -> None:
+    a, b, zeros = ints(4, 3, 5, dtype=np.uint8), ints(5, 3, dtype=np.uint8), ints(4, 3, 1, dtype=np.uint8)
+    order = (1, 0, 2)
+    want = (a.astype(np.int32) - zeros).transpose(order) @ b.astype(np.int32)
+    nodes = [helper.make_node("Transpose", [name], ["t" + name], perm=order) for name in ("a", "z")]
+    nodes.append(helper.make_node("MatMulInteger", ["ta", "b", "tz"], ["y"]))
+    arrays = {"a": a, "b": b, "z": zeros}
+    ins = [helper.make_tensor_value_info(name, 2, array.shape) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "rows", ins, [helper.make_tensor_value_info("y", 6, want.shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    [got] = backend.prepare(model).run([a, b, zeros])
     np.testing.assert_array_equal(got, want)
 
 
