@@ -20,7 +20,7 @@ MOVED = 3  # times that a reference is moved by a millionth, where something see
 MOST_OFF = 30  # times as far as that moves it
 FLOOR = 1e-2  # what is smaller is told as if it were of this size
 ATOL = 1e-6
-OF_LOSS = 4 * 2.0**-24  # of a loss, that rounding what saturates may leave in its slopes
+OF_LOSS = 4 * 2.0**-24  # of the losses of a step, that rounding what saturates may leave in its slopes
 MOST_LOST = 5e-7  # of a gradient, where it is what a weight has moved by
 STEP_RTOL, STEP_ATOL = 1e-5, 1e-7
 Wanted = Callable[[np.random.Generator | None], float]  # of weights and batches that are moved a little, or as they are
@@ -56,17 +56,18 @@ class Lesson:
         steps, since, asked = Optimizer(self.judged.asked), 0, self.judged.asked
         for number in range(len(self.batches)):
             since = 1 if asked.at_once else since + 1
+            losses = self.told.losses[number + 1 - since : number + 1]
             for kind, what, got, wanted in self._seen(number, since, places, singles):
-                yield self._compared(kind, what, number, got, wanted, rtol)
+                least = max(ATOL, OF_LOSS * sum(map(abs, losses))) if kind == GRADIENT else ATOL
+                yield self._compared(kind, what, number, got, wanted, max(least, rtol * abs(got)))
             if not asked.at_once and since == asked.accumulate:
                 yield from self._stepped(steps, number, since)
                 since = 0
 
-    def _compared(self, kind: str, what: str, batch: int, got: float, wanted: Wanted, rtol: float) -> Finding:
+    def _compared(self, kind: str, what: str, batch: int, got: float, wanted: Wanted, allowed: float) -> Finding:
         right = wanted(None)
         off, verdict = abs(got - right), "ok"
-        least = max(ATOL, OF_LOSS * abs(self.told.losses[batch])) if kind == GRADIENT else ATOL
-        if not off <= max(least, rtol * abs(got)):
+        if not off <= allowed:
             most = max(abs(wanted(self.chance) - right) for _ in range(MOVED))
             verdict = "near" if off <= MOST_OFF * most else "wrong"
         return Finding(kind, what, batch, got, right, off / max(FLOOR, abs(got)), verdict)

@@ -41,3 +41,14 @@ def test_gradients_hold_the_last_places_of_a_loss(loss: float, off: float, verdi
     lesson = Lesson(Flat(loss), [{"x": np.ones(1)}], told, [0])  # type: ignore[arg-type]
     found = [finding for finding in lesson.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
     assert {finding.verdict for finding in found} == {verdict}
+
+
+def test_gradients_of_several_batches_hold_those_of_all_their_losses() -> None:
+    flat = Flat(10.0)
+    flat.asked = Learning("mse:y", "all", optimizer("sgd"), False, accumulate=2)
+    weights, y = {"w": np.ones(1, np.float32)}, {"y": np.zeros(1, np.float32)}
+    sums = [{"w": np.full(1, off, np.float32)} for off in (0, 2e-6)]
+    told = Told([weights] * 3, [10.0, 1.0], sums, [y] * 2)
+    lesson = Lesson(flat, [{"x": np.ones(1)}] * 2, told, [0])  # type: ignore[arg-type]
+    found = [finding for finding in lesson.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
+    assert {finding.verdict for finding in found} == {"ok"}

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from mccompile.frontend.judged import judged
+from mccompile.frontend.ordering import names_read
 from mccompile.passes.learn.batch_norm import BatchNorm
 from mccompile.passes.learn.optimizers import Optimizer, optimizer
 from mccompile.passes.learn.phase_graphs import Learning, Saved
@@ -30,6 +31,7 @@ OPTIMIZERS = (
 )
 NARROW = {"float16", "bfloat16"}  # how far these may be off is not known
 BATCHES = 3
+CUT = 0.8  # of graphs, to what the loss depends on: the rest costs time, and learns nothing
 
 
 @dataclass(frozen=True)
@@ -76,25 +78,42 @@ def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Les
         info = next(o for o in model.graph.output if o.name == output)
         tensor = info.type.tensor_type
         shape = tuple(dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim)
-        if tensor.elem_type == TensorProto.FLOAT and min(shape, default=1) > 0 and _learns(model, str(output)):
+        behind = _behind(model, str(output))
+        layers = {name for node in behind if node.op_type in LAYERS for name in node.input}
+        if tensor.elem_type == TensorProto.FLOAT and min(shape, default=1) > 0 and layers & _weights(model):
+            if chance.random() < CUT:
+                _cut(model, behind, str(output))
             kind = str(chance.choice(["cross_entropy", "nll", "mse", "huber", "bce"] if shape else ["mse", "huber"]))
             name, axis = _ended(chance, model, str(output), kind, shape)
-            batches = [_batch(chance, run, kind, shape, axis) for run in runs]
-            if any(name == "target" for run in runs for name in run):
+            inputs = [value.name for value in model.graph.input]
+            batches = [_batch(chance, {n: run[n] for n in inputs}, kind, shape, axis) for run in runs]
+            if any(value.name == "target" for value in model.graph.input):
                 return
             yield Lesson(model, _asked(chance, model, f"{kind}:{name}"), tuple(batches))
 
 
-def _learns(model: ModelProto, output: str) -> bool:
-    """Do layers with weights lead to it?"""
-    weights = {tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.FLOAT}
-    needed = {output}
+def _weights(model: ModelProto) -> set[str]:
+    return {tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.FLOAT}
+
+
+def _behind(model: ModelProto, output: str) -> list[NodeProto]:
+    """The nodes that lead to it."""
+    found, needed = list[NodeProto](), {output}
     for node in reversed(model.graph.node):
         if needed & set(node.output):
-            needed |= set(node.input)
-            if node.op_type in LAYERS and weights & set(node.input):
-                return True
-    return False
+            found.insert(0, node)
+            needed.update(names_read(node))
+    return found
+
+
+def _cut(model: ModelProto, nodes: list[NodeProto], output: str) -> None:
+    """Leaves the nodes, what these read and what comes out."""
+    needed = {output, *(name for node in nodes for name in names_read(node))}
+    graph = GraphProto(name=model.graph.name, node=nodes)
+    for field in ("input", "output", "initializer"):
+        of = getattr(model.graph, field)
+        getattr(graph, field).extend(e for e in of if e.name == output or (field != "output" and e.name in needed))
+    model.graph.CopyFrom(graph)
 
 
 def _ended(
