@@ -18,8 +18,8 @@ class TransferRows(Kernel):
     copies = True
 
     def cases(self) -> Sequence[Case]:
-        def case(name: str, axis: int, type: TensorType, **options: Any) -> Case:
-            return Case(name, Transfer(axis), (type,), (type,), **options)
+        def case(name: str, axis: int, type: TensorType, *way: bool, **options: Any) -> Case:
+            return Case(name, Transfer(axis, *way), (type,), (type,), **options)
 
         rows_first = {0: (2, 0, 1, 3)}
         return [
@@ -27,6 +27,8 @@ class TransferRows(Kernel):
             case("planes", 2, TensorType(u8, (1, 3, 5, 4))),
             case("to_rows", 2, TensorType(f32, (1, 2, 4, 3)), permute_outs=rows_first),
             case("of_rows", 2, TensorType(f32, (1, 2, 4, 3)), permute=rows_first),
+            case("early", 2, TensorType(f32, (1, 2, 7, 3)), True, True, permute_outs=rows_first),
+            case("behind", 0, TensorType(u8, (5, 4)), True),
             case("across", 1, TensorType(u8, (2, 3, 4)), permute={0: (2, 1, 0)}),
         ]
 
@@ -43,6 +45,18 @@ class TransferRows(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         return ()  # one copy at a time is on its way
 
+    def queued(self, call: Call) -> bool:
+        return call.of(Transfer).queued
+
+    def left(self, call: Call, begin: int, end: int) -> int:
+        """The last of its copies."""
+        context = self.context(call)
+        if not context["early"] or end == context["rows"]:
+            return 0
+        since = [(end - 1) // lines * lines for lines in context["rings"]]  # it goes on at the begin of a ring
+        rows = end - max([begin, *since]) if context["at_once"] else 1
+        return rows * int(context["bytes"])
+
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_copy.h"})
 
@@ -58,6 +72,8 @@ class TransferRows(Kernel):
             return " + ".join([name, *terms, *(f"i{number} * {view.strides[a]}" for number, a in enumerate(others))])
 
         return {
+            "queued": call.of(Transfer).queued,
+            "early": call.of(Transfer).early,
             "rows": rows,
             "bytes": run * bits // 8,
             "loops": loops,

@@ -180,6 +180,7 @@ class Options(OptionTable):
             copied=copied,
             near=near,
             far=far,
+            early=not self.slices,  # a run may be given up between two
             window=self.weights_window,
         )
 

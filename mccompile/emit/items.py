@@ -325,7 +325,8 @@ def _arguments(step: Step, more: tuple[str, ...]) -> str:
     if step.shared and step.shared.workspace:
         arguments[-1] += f" + piece * {step.shared.workspace}"
     table = [step.table.name] if step.table else []
-    return listed([*arguments, *table, *step.function.sizes, *more])
+    queue = ["&m->copying"] if step.function.kernel.queued(step.function.call) else []
+    return listed([*arguments, *queue, *table, *step.function.sizes, *more])
 
 
 def _argument(argument: Argument, asks: bool) -> str:

@@ -36,6 +36,8 @@ def parameters(function: Function) -> dict[str, str]:
                 found[name] = f"{const}{pointer(view.buffer.dtype, name, name in function.aliased)}"
         if const and function.kernel.asks:
             found |= {name: f"const mcc_rows *MCC_RESTRICT {name}" for name in names}
+    if function.kernel.queued(function.call):
+        found["copying"] = "mcc_copying *MCC_RESTRICT copying"
     if function.call.scratch is not None:
         found["scratch"] = f"uint8_t *{'' if 'scratch' in function.aliased else 'MCC_RESTRICT '}scratch"
     if function.table_c:
@@ -147,6 +149,7 @@ def kernel_files(
         "users": users or f"{prefix}.c",
         "functions": shown,
         "asks": any(function.kernel.asks for function in functions),
+        "queues": any(function.kernel.queued(function.call) for function in functions),
         "runtime_headers": sorted(h for h in headers if h.startswith("mcc_")),
         "own_headers": sorted(own),
         "headers": sorted(h for h in headers - own if not h.startswith("mcc_")),

@@ -114,6 +114,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "sliced": plan.sliced,
         "slices": sliced,
         "one_slice": one_slice(sliced),
+        "queues": any(step.function.kernel.queued(step.function.call) for step in plan.steps()),
         "row_stages": most_stages(plan) if plan.sliced else 0,
         "tables": list(dict.fromkeys(step.table for step in plan.steps() if step.table)),
         "states": _state(plan),

@@ -54,6 +54,7 @@ def memories(plan: Plan) -> list[str]:
             if (bound := each.get("traffic_bound_bytes")) is not None:
                 above = each["traffic_bytes"] - bound
                 line += f", {above} above the lower bound" if above else ", the lower bound"
+            line += f", {early} of these while steps run" if (early := each["overlapped_bytes"]) else ""
             line += f", in {each['traffic_us']} us" if "traffic_us" in each else ""
         lines.append(line)
     return lines

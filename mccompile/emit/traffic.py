@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ..plan.copies import Awaited, Copied, copies
-from ..plan.ir import Plan, Step, max_bytes
+from ..plan.ir import Plan, RowRegion, Step, max_bytes
+from ..plan.row_calls import row_calls
 
 
 def traffic(plan: Plan) -> dict[str, int] | None:
@@ -24,8 +25,8 @@ def traffic(plan: Plan) -> dict[str, int] | None:
 
 
 def transfers(plan: Plan) -> dict[str, dict[str, int]]:
-    """By memory that is `copied` the bytes that a run reads and writes there, the least that any plan does, and
-    microseconds that it takes where it is known how fast that memory is."""
+    """By memory that is `copied` the bytes that a run reads and writes there, those of them that are copied while steps
+    run, the least that any plan copies, and microseconds that it takes where it is known how fast that memory is."""
     found = {}
     for arena in (arena for arena in plan.arenas if arena.copied):
         steps = [step for step in plan.steps() if step.function.kernel.copies]
@@ -33,7 +34,20 @@ def transfers(plan: Plan) -> dict[str, dict[str, int]]:
         bound = {} if plan.copied_bound is None else {"traffic_bound_bytes": plan.copied_bound}
         time = {} if not arena.rate else {"traffic_us": -(-(read + written) // arena.rate)}
         each = {"read_bytes": read, "written_bytes": written, "traffic_bytes": read + written}
+        each["overlapped_bytes"] = sum(_overlapped(item) for item in plan.items if isinstance(item, RowRegion))
         found[arena.pool] = each | bound | time
+    return found
+
+
+def _overlapped(region: RowRegion) -> int:
+    """Bytes that are on their way while stages of a chain compute."""
+    found, made = 0, [0] * len(region.stages)
+    for number, following in pairwise(row_calls(region)):
+        function, before = region.stages[number].run.function, made[number]
+        made[number] = min(before + region.stages[number].step, region.stages[number].height)
+        then = region.stages[following].run.function
+        if not then.kernel.queued(then.call):
+            found += function.kernel.left(function.call, before, made[number])
     return found
 
 

@@ -84,7 +84,8 @@ def alone(plan: Plan) -> tuple[list[tuple[int, Alone]], frozenset[str]]:
 def _is_alone(step: Step) -> bool:
     """Is the call the same whatever is around it? Else Eva sees it in the run alone."""
     function = step.function
-    same = not (function.sizes or step.table or step.shared or function.kernel.asks)
+    kernel = function.kernel
+    same = not (function.sizes or step.table or step.shared or kernel.asks or kernel.queued(function.call))
     return same and all(_is_fixed(a) for a in step.arguments if a.role not in function.unpassed)
 
 

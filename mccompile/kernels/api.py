@@ -188,6 +188,14 @@ class Kernel:
         """What the template sees besides `signature` and `function`. No values of weights."""
         raise NotImplementedError
 
+    def queued(self, call: Call) -> bool:
+        """Is it handed what the copy before it has left on its way (mcc_copy.h)?"""
+        return False
+
+    def left(self, call: Call, begin: int, end: int) -> int:
+        """Bytes that are on their way when it has made rows from `begin` up to `end`."""
+        return 0
+
     def failure(self, call: Call) -> str:
         """The status with which a run ends where the function returns not 0; nothing where it returns nothing."""
         return "MCC_ERR_ROWS" * self.asks or "MCC_ERR_READ" * self.copies

@@ -50,4 +50,31 @@ MCC_INLINE int mcc_copy(void *to, const void *from, size_t bytes)
     return failed != 0 ? failed : mcc_copy_wait(to, from, bytes);
 }
 
+/* What is on its way, of copies that follow one another; 0 bytes: nothing is. */
+typedef struct mcc_copying {
+    void *to;
+    const void *from;
+    size_t bytes;
+} mcc_copying;
+
+/* Returns when nothing is on its way any more; 0 if that went well. */
+MCC_INLINE int mcc_copy_settle(mcc_copying *c)
+{
+    const size_t bytes = c->bytes;
+    c->bytes = 0u;
+    return bytes != 0u ? mcc_copy_wait(c->to, c->from, bytes) : 0;
+}
+
+/* Begins the next copy, behind the one before. */
+MCC_INLINE int mcc_copy_next(mcc_copying *c, void *to, const void *from, size_t bytes)
+{
+    int failed = mcc_copy_settle(c);
+    if (failed == 0) failed = mcc_copy_begin(to, from, bytes);
+    if (failed != 0) return failed;
+    c->to = to;
+    c->from = from;
+    c->bytes = bytes;
+    return 0;
+}
+
 #endif /* MCC_COPY_H */

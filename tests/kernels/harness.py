@@ -327,7 +327,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
         called.append(names.setdefault(key, name))
         shared[same] = called[-1]
     asks = '#include "mcc_rows.h"\n' if any(trial.function.kernel.asks for trial in found) else ""
-    (folder / "kernels.h").write_text(f'#include "mcc.h"\n{asks}' + "\n".join(declared) + "\n")
+    (folder / "kernels.h").write_text(f'#include "mcc_copy.h"\n{asks}' + "\n".join(declared) + "\n")
     (folder / "kernels.c").write_text(
         '#include "kernels.h"\n' + "".join(f"#include <{name}>\n" for name in sorted(headers)) + "\n" + "\n".join(texts)
     )
@@ -373,14 +373,18 @@ def _arguments(trial: Trial) -> str:
                 found.append("&rows")
                 continue
             found.append(f"({const}{view.buffer.dtype.storage_c} *)(void *)(b[{place.block}] + {at})")
+    if kernel.queued(call):
+        found.append("&copying")
     if trial.scratch is not None:
         found.append(f"b[{trial.scratch.block}]")
     return ", ".join(found)
 
 
 def _given_rows(trial: Trial) -> str:
-    """What the program gives rows of, where a kernel asks for them."""
+    """What the program gives rows of, where a kernel asks for them, or a queue of copies."""
     call = trial.function.call
+    if trial.function.kernel.queued(call):
+        return "mcc_copying copying = {NULL, NULL, 0u}; "
     if not trial.function.kernel.asks:
         return ""
     rows = static(call.ins[0].shape[call.of(Fetch).axis])

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from ...base.errors import CheckFailed, Problem, UnsupportedModel
 from ...base.provenance import Provenance
 from ...kernels.remembered import remembered
+from ...kinds.transfer import Transfer
 from ...memory.push_down import push_down
 from ...program.clone import clone
-from ...program.ir import Buffer, Item, Program
+from ...program.ir import Buffer, Call, Item, Program
 from ...program.taken_names import taken_names
 from ..api import Context, Cut, StripsCost
 from ..memory.liveness import blocks_of, liveness
-from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, frugal_kernel, row_calls
+from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, comes_early, frugal_kernel, row_calls
 from ..staging.route import Path, Room, Router
 from ..staging.segments import Segment, Segments
 from ..staging.tensors import Tensors
@@ -57,9 +58,9 @@ def bring_tensors(program: Program, context: Context) -> None:
             break
         draft = _draft(program, path, router.segments)
         for step in STEPS if draft.runs else STEPS[-1:]:
-            sizes = _sizes(draft, step, context)
-            over = [max(0, has - (may or has)) for has, may in zip(sizes, (memory.near, memory.far), strict=True)]
+            over = _over(draft, step, context)
             if over == [0, 0]:
+                draft = _early(draft, step, context)
                 program.copied_bound = router.bound(Room(memory.near, memory.far), path.copied)
                 program.body = draft.program.body
                 _join(replace(draft, program=program), step, context)
@@ -113,6 +114,39 @@ def _draft(program: Program, path: Path, segments: Segments) -> _Draft:
     return _Draft(replace(program, body=body, values=[]), tuple(runs), path.far)
 
 
+def _early(draft: _Draft, step: int, context: Context) -> _Draft:
+    """With copies that are on their way while steps run, in as many of the runs as the near memory has room for."""
+    near = context.memory.near
+    for number in range(len(draft.runs)) if context.memory.early and near is not None else ():
+        queued = _queued(draft, number, context)
+        if queued is not None and _over(queued, step, context) == [0, 0]:
+            draft = queued
+    return draft
+
+
+def _queued(draft: _Draft, number: int, context: Context) -> _Draft | None:
+    """The copies of a run of calls as a queue, in which those of far operands are early. None: there are none, or the
+    program may end in the midst of it."""
+    first, segment = draft.runs[number]
+    body, early = list(draft.program.body), False
+    for place, row in enumerate(segment.rows, first):
+        call = body[place]
+        assert isinstance(call, Call)
+        if isinstance(call.kind, Transfer):
+            brings = call.ins[0].buffer in draft.far
+            body[place] = replace(call, kind=replace(call.kind, queued=True, early=brings))
+            early |= brings
+        elif context.registry[row.kernel].failure(call):
+            return None
+    return replace(draft, program=replace(draft.program, body=body)) if early else None
+
+
+def _over(draft: _Draft, step: int, context: Context) -> list[int]:
+    """Bytes that a draft takes of the near and of the far memory beyond what it may."""
+    may = context.memory.near, context.memory.far
+    return [max(0, has - (most or has)) for has, most in zip(_sizes(draft, step, context), may, strict=True)]
+
+
 def _sizes(draft: _Draft, step: int, context: Context) -> tuple[int, int]:
     """Bytes of the near and of the far memory that a draft takes."""
     trial = clone(draft.program)
@@ -140,10 +174,22 @@ def _join(draft: _Draft, step: int, context: Context) -> None:
     player = Chains(program, calls)
     for first, segment in draft.runs:
         last = first + len(segment.rows) - 1
-        chain = player.play(first, last, step, True) or player.play(first, last, 1, True)
+        steps = _steps([row for row in calls[first : last + 1] if row is not None], step)
+        chain = player.play(first, last, steps, True) or player.play(first, last, 1, True)
         assert chain is not None
         chains.append(chain)
     form_all(program, chains, calls, program.buffers(), context)
+
+
+def _steps(calls: Sequence[RowCall], step: int) -> list[int]:
+    """Rows that each makes at a time; what comes early as many as a reader asks for at once, so that this waits for no
+    other copy."""
+    wanted = dict[Buffer, int]()
+    for call in calls:
+        for window in call.windows:
+            buffer = call.call.ins[window.operand].buffer
+            wanted[buffer] = max(step, step * window.stride // window.parts, wanted.get(buffer, 0))
+    return [wanted[made] if comes_early(call) else step for call in calls for made in [call.call.outs[0].buffer]]
 
 
 class NothingFits(CheckFailed):

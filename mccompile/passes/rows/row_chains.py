@@ -237,6 +237,8 @@ class Chains:
                 return None
             if not covers_in_any_order(calls[number].call.outs[0]):
                 return None
+        asked = zip(_each(step, len(calls)), calls, strict=True)
+        steps = tuple(min(max(one, call.fewest), call.height) for one, call in asked)
         feeds: list[Feeds] = []
         for call in calls:
             own = []
@@ -244,14 +246,13 @@ class Chains:
                 source = call.call.ins[window.operand].buffer
                 if source in maker and maker[source] != len(calls) - 1:
                     number = maker[source]
-                    own.append((number, window.of(rows_at_a_time(call, window, calls[number].height))))
+                    by_steps = window.of(rows_at_a_time(call, window, calls[number].height))
+                    own.append((number, by_steps.ahead(steps[number]) if comes_early(calls[number]) else by_steps))
             by_rows = {window.operand for _, window in own}
             if any(v.buffer in maker and n not in by_rows for n, v in enumerate(call.call.ins)):
                 return None  # it needs all of what is only there by rows
             feeds.append(own)
         heights = [call.height for call in calls]
-        asked = zip(_each(step, len(calls)), calls, strict=True)
-        steps = tuple(min(max(one, call.fewest), call.height) for one, call in asked)
         tree = tree_of(feeds, heights)
         if tree is None:
             return None
@@ -313,6 +314,11 @@ class Chains:
             {number: operand for number, (_, operand) in in_place.items()},
             list(step),
         )
+
+
+def comes_early(call: RowCall) -> bool:
+    """Are the rows that it copied last on their way yet?"""
+    return isinstance(call.call.kind, Transfer) and call.call.kind.early
 
 
 def _each(step: int | Sequence[int], count: int) -> Sequence[int]:

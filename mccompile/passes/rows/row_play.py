@@ -33,6 +33,10 @@ class Window:
         size = -(-(self.size - 1) // rows) + 1
         return replace(self, parts=self.parts * rows, size=size) if rows > 1 else self
 
+    def ahead(self, rows: int) -> Window:
+        """The same where so many rows more of the operand are asked for."""
+        return replace(self, size=self.size + rows)
+
     @property
     def pull(self) -> tuple[int, int, int]:
         return self.stride, self.size * self.parts - self.pad - self.stride, self.parts

@@ -79,11 +79,25 @@ def test_results_are_the_same_in_less_and_less_memory(name: str) -> None:
 def test_an_input_is_read_once_and_what_fits_stays() -> None:
     found = compiled("tall", 11 << 10)
     moved = {"read_bytes": INPUT, "written_bytes": 0, "traffic_bytes": INPUT, "traffic_bound_bytes": INPUT}
+    moved["overlapped_bytes"] = 29 * INPUT // 3 // 32  # of rows in three planes the last one
     assert transfers(found.plan) == {"away": moved}
     assert sizes(found.plan)[1] == INPUT
     assert json.loads(found.files["report.json"])["pools"][1]["traffic_bytes"] == INPUT
-    line = f"away   {INPUT} bytes; a run reads {INPUT} bytes there and writes 0, the lower bound"
+    line = f"away   {INPUT} bytes; a run reads {INPUT} bytes there and writes 0, the lower bound, "
     assert line in summary(found.plan, 0)
+
+
+def test_rows_come_while_steps_run_where_there_is_room() -> None:
+    """Copies come late, and other numbers are there before."""
+    text = TALL.replace("float[1,3,32,16]", "float[1,1,32,48]").replace("[8,3,3,3]", "[8,1,3,3]")
+    made = with_weights(text.replace("[1,8,16,16]", "[1,8,16,48]"), 4)
+    near = Pool("near", 12 << 10, 0)
+    found, wanted = package(made, mem=(near, AWAY)), results(package(made), made)
+    moved = transfers(found.plan)["away"]
+    assert 0.8 * moved["read_bytes"] < moved["overlapped_bytes"] < moved["read_bytes"]
+    np.testing.assert_allclose(results(found, made)["y"], wanted["y"], rtol=1e-4, atol=1e-3)
+    piecewise = package(made, mem=(near, AWAY), slices=True)  # a run may be given up between two pieces
+    assert transfers(piecewise.plan)["away"]["overlapped_bytes"] == 0
 
 
 def test_where_all_fits_nothing_is_copied() -> None:
