@@ -73,7 +73,7 @@ ALLOWED = {  # third-party package -> the only modules or packages that may impo
     "xgboost": ("mccompile.importers.xgboost", "mccompile.importers.scikit_learn"),
     "catboost": ("mccompile.importers.catboost",),
     "ai_edge_litert": ("mccompile.check.litert",),
-    "jinja2": ("mccompile.emit.render", "mccompile.llm.jinja"),
+    "jinja2": ("mccompile.emit.compiled_templates", "mccompile.emit.render", "mccompile.llm.jinja"),
     "click": ("mccompile.cli",),
     "rich": ("mccompile.cli.progress",),
     "cffi": ("mccompile.toolchain.build",),

@@ -23,6 +23,7 @@ from ..base.dims import Symbolic
 from ..base.discovery import data_folder
 from ..base.marked import called, including, marked_name, plain, read, sized, unmarked, words
 from ..expr.dims_c import operand_c
+from .compiled_templates import CompiledTemplates
 from .folding import folded
 from .runtime import include_line
 
@@ -44,7 +45,10 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         autoescape=False,
         finalize=lambda value: operand_c(value) if isinstance(value, Symbolic) else value,
-        loader=jinja2.FunctionLoader(_shared),
+        loader=jinja2.FunctionLoader(_source),
+        bytecode_cache=CompiledTemplates([Path(__file__), Path(marked.__file__)]),
+        cache_size=-1,
+        auto_reload=False,
     )
     environment.globals["called"] = called
     environment.globals["comma"] = marked.between_items
@@ -71,11 +75,11 @@ def _term(text: str) -> str:
 
 @cache
 def _template(path: Path) -> jinja2.Template:
-    return _environment().from_string(_text(path))
+    return _environment().get_template(str(path.absolute()))
 
 
-def _shared(name: str) -> str:
-    """A file of macros."""
+def _source(name: str) -> str:
+    """A template by its whole path, or a file of macros by its name."""
     own = TEMPLATES / name
     return _text(own if own.is_file() else data_folder("kernels_templates") / name)
 

@@ -1,4 +1,4 @@
-"""Chat templates in Jinja, rendered as `transformers` renders them. Besides emit/render.py the only user of jinja2.
+"""Chat templates in Jinja, rendered as `transformers` renders them. Besides `emit/` the only user of jinja2.
 
 Invariant: a template is a stranger's program. It runs in Jinja's sandbox, with counted calls, short ranges and no large
 products, so that it ends soon and reaches nothing.
