@@ -16,7 +16,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import in_vectors
-from mccompile.codegen.vector.vector_loops import chunks, elementwise_units, vector_nest
+from mccompile.codegen.vector.vector_loops import Chunk, chunks, elementwise_units, vector_nest
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
 from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
@@ -141,22 +141,27 @@ class VectorLoops(Kernel):
         lanes, dtype = call.blocks[0], _computed_in(call)
         row = loops.loops[-1]
         (y,), names = self.parameter_names(call)
-        found = []
+        found, repeated = [], []
+        for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1):
+            if not static(loops.strides[number][-1]):
+                load = Chunk("", lanes).load(lanes, name, loops.index(number), 0, view.buffer.dtype, dtype)
+                kind = f"i32x{lanes}" if view.buffer.dtype is bool_ else f"{dtype}x{lanes}"
+                repeated.append(f"const mcc_{kind} of_{name} = {load};")
         outer = [Range.over(loop.counter, loop.count) for loop in loops.loops[:-1]]
         units = Units() if call.workers > 1 and not outer else None
         if call.workers > 1 and outer:
             outer[0] = replace(outer[0], begin="begin", end="end")
         for chunk in chunks(row.counter, row.extent, lanes, units):
             loads = [
-                chunk.load(
-                    lanes, name, loops.index(number), static(loops.strides[number][-1]), view.buffer.dtype, dtype
-                )
+                chunk.load(lanes, name, loops.index(number), 1, view.buffer.dtype, dtype)
+                if static(loops.strides[number][-1])
+                else f"of_{name}"
                 for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1)
             ]
             lines, value = to_vector_statements(call.kind.expressions()[0], loads, lanes, dtype=dtype)
             store = chunk.store(lanes, y, loops.index(0), value, 1, call.outs[0].buffer.dtype, dtype)
             found.append({"header": chunk.header, "lines": [*lines, store]})
-        return {"loops": outer, "chunks": found}
+        return {"loops": outer, "repeated": repeated, "chunks": found}
 
     def label(self, call: Call) -> str:
         names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]

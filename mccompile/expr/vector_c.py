@@ -258,8 +258,6 @@ class _Printer:
             return Code(self.bounded(node))
         args = [self.code(arg) for arg in node.arguments]
         one, other = args[0].operand, args[-1].operand
-        if name == "div" and self.dtype is f32:
-            return Code(f"{one}{between('/')}{other}", loose=True)
         if name == "equal" and node.arguments[0].dtype is bool_:
             return Code(f"~({one} ^ {other})")
         if name in _LOGIC:

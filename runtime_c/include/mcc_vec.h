@@ -9,7 +9,7 @@
  *     mcc_load_mask_i32xN(p, step, n) n <= N truth values, bytes that lie `step` apart
  *     mcc_load_apart_f32xN(p, step, n)  mcc_store_apart_f32xN(p, step, n, v)   n <= N floats that lie `step` apart
  *     mcc_set_f32xN(x)                x in every lane
- *     mcc_add mcc_sub mcc_mul _f32xN(a, b)  mcc_neg_f32xN(x)
+ *     mcc_add mcc_sub mcc_mul mcc_div _f32xN(a, b)  mcc_neg_f32xN(x)
  *     mcc_fma_f32xN(a, b, c)          a * b + c: rounded once where the machine can do that, twice elsewhere
  *     mcc_fma_at_f32x4(a, b, lane, c) the same with the element of b in that lane, a constant
  *     mcc_each_f32xN                  what mcc_of_each_f32xN(x) makes of x, for mcc_fma_each_f32xN(each, b, c):
@@ -315,6 +315,19 @@ MCC_VEC_PLAIN(8);
 MCC_VEC_PART(16);
 MCC_VEC_PLAIN(16);
 #endif
+#endif
+
+#define MCC_VEC_DIV(N)                                                                                                 \
+    MCC_VEC_INLINE mcc_f32x##N mcc_div_f32x##N(mcc_f32x##N a, mcc_f32x##N b) { return a / b; }                         \
+    typedef float mcc_f32x##N##_div
+#if !defined(__ARM_FEATURE_MVE)
+MCC_VEC_DIV(4);
+#endif
+#if MCC_VEC_LANES >= 8
+MCC_VEC_DIV(8);
+#endif
+#if MCC_VEC_LANES >= 16
+MCC_VEC_DIV(16);
 #endif
 
 #if !defined(mcc_each_f32x4)

@@ -156,11 +156,11 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
     }                                                                                                                  \
     MCC_VEC_INLINE void mcc_store_##T##_f32x4(type *p, mcc_f32x4 v)                                                    \
     {                                                                                                                  \
-        vstr##of##_##word##32(p, (MCC_VEC_MVE_##word)vcvtq_s32_f32((float32x4_t)v));                                        \
+        vstr##of##_##word##32(p, (MCC_VEC_MVE_##word)vcvtq_s32_f32((float32x4_t)v));                                   \
     }                                                                                                                  \
     MCC_VEC_INLINE void mcc_store_part_##T##_f32x4(type *p, int n, mcc_f32x4 v)                                        \
     {                                                                                                                  \
-        vstr##of##_p_##word##32(p, (MCC_VEC_MVE_##word)vcvtq_s32_f32((float32x4_t)v), vctp32q((uint32_t)n));                \
+        vstr##of##_p_##word##32(p, (MCC_VEC_MVE_##word)vcvtq_s32_f32((float32x4_t)v), vctp32q((uint32_t)n));           \
     }                                                                                                                  \
     typedef float mcc_f32x4_integer_##T
 #define MCC_VEC_INTEGERS(N)                                                                                            \

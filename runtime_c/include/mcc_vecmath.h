@@ -150,7 +150,7 @@ MCC_VEC_SCALE(16);
         const mcc_f32x##N lost = mcc_select_f32x##N(mcc_less_f32x##N(x, one), of_x, of_one);                           \
         const mcc_f32x##N none = mcc_sub_f32x##N(u, u), log = mcc_log_f32x##N(u);                                      \
         const mcc_i32x##N ends = mcc_equal_f32x##N(u, mcc_set_f32x##N(0.0f)) | ~mcc_equal_f32x##N(none, none);         \
-        const mcc_f32x##N result = mcc_add_f32x##N(log, lost / u);                                                     \
+        const mcc_f32x##N result = mcc_add_f32x##N(log, mcc_div_f32x##N(lost, u));                                     \
         return mcc_select_f32x##N(ends, log, mcc_select_f32x##N(mcc_equal_f32x##N(u, one), x, result));                \
     }                                                                                                                  \
     /* x + x^3 * p(x^2) for |x| < 0.3, else m / (m + 2), m = exp(2|x|) - 1 = 2^n * q + 2^n - 1, which is 1 from 9.1 on,\
@@ -163,7 +163,7 @@ MCC_VEC_SCALE(16);
         MCC_VECMATH_EXP(N, in, 127.0f)                                                                                 \
         const mcc_f32x##N scale = (mcc_f32x##N)((mcc_i32x##N)t << 23);                                                 \
         const mcc_f32x##N m = mcc_fma_f32x##N(q, scale, mcc_sub_f32x##N(scale, mcc_set_f32x##N(1.0f)));                \
-        const mcc_f32x##N far = m / mcc_add_f32x##N(m, mcc_set_f32x##N(2.0f));                                         \
+        const mcc_f32x##N far = mcc_div_f32x##N(m, mcc_add_f32x##N(m, mcc_set_f32x##N(2.0f)));                         \
         mcc_f32x##N p = mcc_fma_f32x##N(mcc_set_f32x##N(-0.0503649227f), s, mcc_set_f32x##N(0.133148149f));            \
         p = mcc_fma_f32x##N(p, s, mcc_set_f32x##N(-0.333330601f));                                                     \
         p = mcc_fma_f32x##N(mcc_mul_f32x##N(p, s), size, size);                                                        \
@@ -200,7 +200,8 @@ MCC_VEC_SCALE(16);
     {                                                                                                                  \
         const mcc_f32x##N size = mcc_abs_f32x##N(x), one = mcc_set_f32x##N(1.0f);                                      \
         const mcc_i32x##N far = mcc_greater_f32x##N(size, one), sign = (mcc_i32x##N)x & ~mcc_set_i32x##N(0x7fffffff);  \
-        const mcc_f32x##N t = mcc_select_f32x##N(far, mcc_neg_f32x##N(one), size) / mcc_select_f32x##N(far, size, one);\
+        const mcc_f32x##N above = mcc_select_f32x##N(far, mcc_neg_f32x##N(one), size);                                 \
+        const mcc_f32x##N t = mcc_div_f32x##N(above, mcc_select_f32x##N(far, size, one));                              \
         const mcc_f32x##N z = mcc_mul_f32x##N(t, t), z2 = mcc_mul_f32x##N(z, z);                                       \
         const mcc_f32x##N turn = (mcc_f32x##N)((mcc_i32x##N)mcc_set_f32x##N(1.57079637f) & far);                       \
         const mcc_f32x##N rest = (mcc_f32x##N)((mcc_i32x##N)mcc_set_f32x##N(-4.37113883e-8f) & far);                   \
