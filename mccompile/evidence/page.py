@@ -26,4 +26,7 @@ def page(
     context = {"about": about, "memory": memory, "buffers": buffers, "bill": bill, "tools": tools, "trace": trace}
     exact = sum(node["exact"] is True for step in ranges["steps"] for node in step["nodes"])
     context |= {"stack": stack, "ranges": ranges, "inexact": inexact(ranges)}
+    bounds = stack.get("bounds", {})
+    context["unseen"] = sorted({name for bound in bounds.values() for name in bound["without"]})
+    context["unbounded"] = [name for name, bound in bounds.items() if bound["bytes"] is None]
     return render_html(_PAGE, {**context, "exact": exact, "calls": [*calls_in(memory["program"])]})

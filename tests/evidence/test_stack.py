@@ -6,9 +6,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from mccompile.evidence import check_stack
+import pytest
+
+from mccompile.evidence import check_stack, folder
 from mccompile.evidence.stack import interface, of_graph
+from mccompile.frontend.listed import nodes_of
+from mccompile.targets.api import load
 from mccompile.toolchain.stack import CallGraph, Frame
+from tests import small_models
 from tests.evidence import mutate
 from tests.evidence.stack_changes import OF_STACKS
 
@@ -48,6 +53,26 @@ def test_functions_that_call_themselves_have_no_bound() -> None:
     found = certificate(scale=Frame(12, {"conv": 12}))
     assert found["bounds"]["m_run"]["bytes"] is None and found["bounds"]["m_init"]["bytes"] == 28
     assert problems(found) == []
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        ({"conv": 16}, "Functions of libraries are included."),
+        ({"expf": 16}, "The stack of expf comes on top: it is not known."),
+        ({"mlp_run": 16}, "There is no bound for mlp_run."),
+    ],
+)
+def test_the_page_says_whose_stack_is_not_known(run: dict[str, int], says: str) -> None:
+    model = small_models.mlp()
+    package = small_models.compiled(model)
+    names = interface("mlp", package.files["mlp.h"].decode())
+    frames = {name: Frame(16, run if name == "mlp_run" else {}) for name in [*names, "conv"]}
+    stack = {"schema": "mccompile-stack-1", "compiler": "", "flags": [], **of_graph(CallGraph(frames), names)}
+    made = folder.evidence(package, "mlp.onnx", b"", "", nodes_of(model), stack, load("generic"))
+    page = made["index.html"].decode()
+    claim = " ".join(page.split("more stack than its bound")[1].split("</li>")[0].split())
+    assert says in claim and ("libraries are included" in claim) == ("expf" not in run)
 
 
 def test_broken_certificates_are_rejected() -> None:
