@@ -17,9 +17,10 @@ from onnx import ModelProto
 from mccompile import cli
 from mccompile.base.dtypes import u8
 from mccompile.base.errors import WrongUse
-from mccompile.driver import Options
-from mccompile.evidence import check_memory, check_trace, folder
+from mccompile.driver import Options, compile_graph
+from mccompile.evidence import check_calls, check_memory, check_trace, folder
 from mccompile.frontend.listed import nodes_of
+from mccompile.frontend.load import load_proto
 from mccompile.passes.io.io_forms import InputForm, OutputForm
 from tests import small_models
 from tests.evidence import mutate
@@ -102,6 +103,19 @@ def test_an_output_without_elements_has_memory_of_its_own() -> None:
     model = small_models.model("given", nodes, [("x", [4])], [("y", [4]), ("z", [0])], split)
     memory = folder.checked(small_models.compiled(model, Options(external=("z",))))
     assert memory["rooms"]["output_z"] == 0
+
+
+def test_outputs_whose_bound_no_sizes_reach_are_accepted() -> None:
+    """`n * (3 * t - 2)` is bounded term by term."""
+    nodes = [small_models.node("ConvTranspose", "x w", "y", strides=[3])]
+    weights = {"w": np.ones((1, 1, 1), np.float32)}
+    model = small_models.model("free", nodes, [("x", ["n", 1, "t"])], [("y", ["n", 1, None])], weights)
+    options = Options(dims={"n": (1, 8), "t": (1, 4)})
+    package = compile_graph(load_proto(model, dims=options.dims), options, "free")
+    assert "#define FREE_OUTPUT_Y_COUNT 94u" in package.files["free.h"].decode()
+    memory, code, header = folder.checked(package), *(package.files[f"free.{end}"].decode() for end in "ch")
+    small = header.replace("_OUTPUT_Y_BYTES 376u", "_OUTPUT_Y_BYTES 316u")
+    assert [*check_calls.rooms_of(memory, code, small)] == ["an output of 316 bytes is read in part"]
 
 
 def test_an_input_that_is_fetched_and_not_read_is_listed() -> None:
