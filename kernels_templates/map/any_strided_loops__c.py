@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccompile.base.dims import static, upper
-from mccompile.base.dtypes import f16, f32, i8, i32, i64
+from mccompile.base.dtypes import DType, f16, f32, i8, i32, i64, u8, u16
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, memory_order, nest
 from mccompile.codegen.traffic import has_traffic, one_by_one
 from mccompile.codegen.windows import ring_row, ring_rows
-from mccompile.expr.ir import Index, apply, cast, index, literal, operand, walk
+from mccompile.expr.ir import Index, Operand, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, elementwise_alias, supports_types
 from mccompile.kinds.map import Map
@@ -40,6 +40,7 @@ class StridedLoops(Kernel):
                 (TensorType(f16, (9,)),),
                 (TensorType(f16, (9,)),),
             ),
+            Case("halves_moved", Map(operand(0, f16)), (TensorType(f16, shape),), (TensorType(f16, shape),)),
             Case(
                 "wrap",
                 Map(apply("mul", operand(0, i32), literal(2**30, i32))),
@@ -82,16 +83,27 @@ class StridedLoops(Kernel):
                 return loops.index(number)
             return index_c([static(view.strides[call.rows]), 1], [ring_row("row", view.lines), loops.index(number)])
 
-        loads = [load_c(v.buffer.dtype, ins[i], at(i + 1, v)) for i, v in enumerate(call.ins)]
+        bits = _moved(call)
+        loads = [load_c(bits or v.buffer.dtype, ins[i], at(i + 1, v)) for i, v in enumerate(call.ins)]
         lines, value = to_statements(expr, loads, places)
         return {
             "loops": loops.loops,
             "lines": lines,
             "by_rows": call.rows is not None,
             "rings": ring_rows("row", [out, *call.ins]),
-            "store": store_c(out.buffer.dtype, outs[0], at(0, out), value),
+            "store": store_c(bits or out.buffer.dtype, outs[0], at(0, out), value),
         }
 
     def label(self, call: Call) -> str:
         names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
         return "_".join(["map", *names[:2]]) if names else "copy"
+
+
+def _moved(call: Call) -> DType | None:
+    """What a copy of 8-bit or 16-bit floats moves: their bits."""
+    dtype, source = call.outs[0].buffer.dtype, call.kind.expressions()[0]
+    if not isinstance(source, Operand) or not dtype.is_narrow_float or dtype.is_packed:
+        return None
+    if call.ins[source.index].buffer.dtype is not dtype:
+        return None
+    return {8: u8, 16: u16}[dtype.bits]

@@ -154,7 +154,14 @@ _OF_ITSELF = {"equal": True, "less_equal": True, "greater_equal": True, "less": 
 
 
 def cast(argument: Expr, dtype: DType, saturate: bool = True) -> Expr:
-    return argument if argument.dtype is dtype else Cast(dtype, argument, saturate)
+    """Floats that are widened and narrowed again are what they were."""
+    if argument.dtype is dtype:
+        return argument
+    if not isinstance(argument, Cast) or argument.argument.dtype is not dtype:
+        return Cast(dtype, argument, saturate)
+    if dtype.is_float and argument.dtype.is_float and 16 <= dtype.bits < argument.dtype.bits:
+        return argument.argument
+    return Cast(dtype, argument, saturate)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -175,7 +182,7 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
         case Apply():
             return apply(expr.function, *(rebuild(arg, change) for arg in expr.arguments))
         case Cast():
-            return Cast(expr.dtype, rebuild(expr.argument, change), expr.saturate)
+            return cast(rebuild(expr.argument, change), expr.dtype, expr.saturate)
     return expr
 
 

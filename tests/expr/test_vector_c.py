@@ -122,7 +122,6 @@ def test_functions_that_wait_for_each_other_come_in_turns() -> None:
     ]
 
 
-
 @pytest.mark.parametrize("expr", [sigmoid(X), apply("mul", X, sigmoid(apply("tanh", X))), apply("add", X, Y)])
 def test_what_is_asked_for_twice_stays_in_one_turn(expr: Expr) -> None:
     assert stages(expr) == [expr]
