@@ -19,6 +19,7 @@ from .oracle import EVALUATOR, JUDGE, Oracle
 MOST_OF_JUDGE, MOST_OF_EVALUATOR = 30_000_000, 2_000_000  # products that each has time for
 SHAKES = 12  # roundings that are tried
 Compare = Callable[[str, Any, Any], Comparison]
+Handed = Callable[[dict[str, Any]], dict[str, Any]]
 Weigh = Callable[[str, Any, Sequence[Any]], Comparison]
 
 
@@ -49,9 +50,9 @@ class Shaken:
 
 
 def witnesses(
-    oracle: Oracle, inputs: Mapping[str, Any], got: Mapping[str, Any], macs: int, weigh: Weigh
+    oracle: Oracle, inputs: Mapping[str, Any], got: Mapping[str, Any], macs: int, weigh: Weigh, handed: Handed
 ) -> Iterator[Witness]:
-    """`weigh` is given a name, what was computed and all that a witness takes for right."""
+    """`weigh` is given a name, what was computed and all that a witness takes for right, as it is handed over."""
     for name, run in oracle.witnesses():
         most = {JUDGE: MOST_OF_JUDGE, EVALUATOR: MOST_OF_EVALUATOR}.get(name, macs)
         if macs > most:
@@ -65,6 +66,7 @@ def witnesses(
         if not said:
             yield Witness(name, silent="it cannot run the model")
             continue
+        said = [handed(way) for way in said]
         ways = {
             output: [typed_as(value, way[output]) for way in said] for output, value in got.items() if output in said[0]
         }
@@ -87,7 +89,7 @@ def typed_as(value: Any, said: Any) -> Any:
 
 
 def shaken(
-    oracle: Oracle, output: str, sets: Sequence[tuple[Mapping[str, Any], Any]], handed: Any, compare: Compare
+    oracle: Oracle, output: str, sets: Sequence[tuple[Mapping[str, Any], Any]], handed: Handed, compare: Compare
 ) -> Shaken | None:
     """Of inputs and the output that was computed of them; None where the judge is no witness of it."""
     moved = unexplained = 0

@@ -175,7 +175,9 @@ class _Check:
             made=tuple(self.made),
             ticks=tuple(self.model.ticks) if isinstance(self.model, Served) else (),
             kept=tuple(kept) if only_tensors else (),
-            witnesses=tuple(witnesses(self.oracle, kept[0].inputs, kept[0].got, self.package.macs, self._against)),
+            witnesses=tuple(
+                witnesses(self.oracle, kept[0].inputs, kept[0].got, self.package.macs, self._against, self._handed)
+            ),
         )
         made = [run for run in done if not run.skipped]
         wrong = next((data_set for run, data_set in zip(made, tried, strict=True) if not run.ok), None)
@@ -236,7 +238,7 @@ class _Check:
         return "`mccompile compare OUT --serial PORT` tells whether the board alone is wrong" if board else ""
 
     def _against(self, name: str, got: Any, ways: Sequence[Any]) -> Comparison:
-        return self.tolerance.compare(name, got, closest(got, [self._handed({name: way})[name] for way in ways]))
+        return self.tolerance.compare(name, got, closest(got, ways))
 
     def _shaken(self, verdict: Verdict, kept: Sequence[Kept]) -> Iterator[Shaken]:
         """Of outputs that nothing explains yet, what rounding makes of them by our judge."""

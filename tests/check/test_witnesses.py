@@ -32,7 +32,7 @@ def oracle(text: str, folder: Path) -> Oracle:
 
 
 def asked(found: Oracle, inputs: dict[str, Any], got: dict[str, Any], macs: int = 0) -> dict[str, Witness]:
-    return {each.name: each for each in witnesses(found, inputs, got, macs, weigh)}
+    return {each.name: each for each in witnesses(found, inputs, got, macs, weigh, dict)}
 
 
 def test_witnesses_that_disagree_are_named(tmp_path: Path) -> None:

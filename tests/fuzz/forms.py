@@ -22,6 +22,7 @@ from .builder import Input
 from .subject import Arrays, Subject
 
 SHARE = 0.06  # of the programs, for inputs and for outputs
+WHOLE = ("u8", "i8", "i16", "i32", "i64")
 Chance = np.random.Generator
 
 
@@ -109,6 +110,9 @@ def outputs(chance: Chance, subject: Subject, machine: Any) -> Mapping[str, Outp
         elif type.elem_type == 1 and rank > 0 and chance.random() < 0.5:
             scale, zero = float(chance.choice([0.5, 8.0])), float(chance.choice([0.0, -16.0]))
             drawn[name] = OutputForm(zero=(zero,), scale=(scale,))
+            if name in subject.exact and chance.random() < 0.5:  # else what is rounded may be one off
+                plain = chance.random() < 0.5
+                drawn[name] = replace(OutputForm() if plain else drawn[name], dtype=DTYPES[chance.choice(WHOLE)])
         elif rank == 4:
             drawn[name] = OutputForm(nhwc=True)
     return drawn

@@ -28,6 +28,7 @@ from ...ops.cast import Cast
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
+from ...ops.unary import Round
 from ..graph.assign_layout import last_order
 from .camera_frames import any_frame, camera_of, read_camera, seen_picture
 
@@ -164,9 +165,10 @@ def _factors(text: str) -> Numbers:
 
 
 def _dtype(word: str, others: str) -> DType:
-    found = DTYPES.get(word)
-    if found is None or found.kind not in ("int", "uint", "float") or found.is_packed:
-        close = meant(word, [*(other.strip() for other in others.split(",")), *DTYPES])
+    numbers = {name: each for name, each in DTYPES.items() if (each.is_integer or each.is_float) and not each.is_packed}
+    found = numbers.get(word)
+    if found is None:
+        close = meant(word, [*(other.strip() for other in others.split(",")), *numbers])
         hint = f"; {close}" if close else ""
         raise ValueError(f"{word!r} is none of {others} and no type of numbers such as u8 or f32{hint}")
     return found
@@ -218,8 +220,8 @@ class Handover:
         if form.scale or form.zero:
             y = y.astype(np.float32) - _spread(form.zero, type, 0.0).astype(np.float32)
             y = y * _spread(form.scale, type, 1.0).astype(np.float32)
-        if form.raw or (not dtype.is_float and (form.scale or form.zero)):
-            y = np.clip(np.rint(y), dtype.low, dtype.high)
+        if y.dtype.kind == "f" and not dtype.is_float:
+            y = np.clip(np.rint(y.astype(np.float64)), dtype.low, dtype.high)
         return y.astype(dtype.numpy)
 
 
@@ -358,6 +360,8 @@ class _Edge:
             return x
         if x.type.dtype.is_float and dtype.bits <= 16 and not dtype.is_float:
             return self._quantized(QuantizeLinear(axis=1, block_size=0), x, 1.0, 0.0, dtype)
+        if x.type.dtype.is_float and not dtype.is_float:
+            x = self._node(Round(), [x])
         return self._node(Cast(to=dtype.onnx), [x])
 
     def _quantized(self, op: Op, x: Value, scale: float, zero: float, dtype: DType) -> Value:
