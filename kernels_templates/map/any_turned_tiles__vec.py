@@ -17,9 +17,10 @@ from mccompile.base.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i32, i6
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, index_c
 from mccompile.codegen.tiles import Range
-from mccompile.codegen.traffic import AROUND, has_traffic, innermost, traffic
+from mccompile.codegen.traffic import AROUND, has_traffic, innermost, one_by_one, traffic
 from mccompile.codegen.vector.vector_loops import ordered_nest
 from mccompile.expr.ir import Operand, operand
+from mccompile.expr.vector_c import refusals
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
 from mccompile.kinds.map import Map
 
@@ -42,19 +43,21 @@ class TurnedTiles(Kernel):
         return [turned]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        if not has_traffic(target) or "rvv" in target.isas:
+        if not has_traffic(target):
             return No("the target does not turn tiles in registers")
         reason = static_views(call)
         if reason:
             return No(reason)
         dtypes = [view.buffer.dtype for view in (*call.ins, *call.outs)]
         if not isinstance(call.kind.expressions()[0], Operand) or len(dtypes) != 2 or dtypes[0] is not dtypes[1]:
-            return No("only for copies")
+            return No(refusals(call.kind.expressions()) or "only for copies")
         if dtypes[0].bits not in (8, 16, 32, 64) or dtypes[0].is_packed:
             return No("only for elements of 1, 2, 4 or 8 bytes")
         return Needs() if _layout(call) else No("the operand does not lie across the result, or rows are too short")
 
     def cost(self, call: Call, target: Target) -> Cost:
+        if "rvv" in target.isas:  # vectors of any length are turned in memory
+            return Cost(1.5 * one_by_one(call, target), code=600)
         layout, machine = _layout(call), target.machine
         assert layout is not None
         side = layout.side

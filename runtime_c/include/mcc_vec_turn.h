@@ -14,22 +14,22 @@
 
 /* Rows k and k + N/2 are woven into rows 2k and 2k + 1. After as many rounds as N has bits, columns are rows. */
 #define MCC_VEC_TURN(bits, N, ROUNDS, LOW, HIGH)                                                                       \
-    typedef uint##bits##_t mcc_u##bits##x##N __attribute__((vector_size(16)));                                         \
+    typedef uint##bits##_t mcc_tile_##bits __attribute__((vector_size(16)));                                           \
     MCC_VEC_INLINE void mcc_turn_##bits(const void *x, ptrdiff_t from, void *y, ptrdiff_t to)                          \
     {                                                                                                                  \
-        mcc_u##bits##x##N v[2][N];                                                                                     \
+        mcc_tile_##bits v[2][N];                                                                                       \
         _Pragma("GCC unroll 16") for (int row = 0; row < N; ++row)                                                     \
         {                                                                                                              \
             (void)memcpy(&v[0][row], (const uint##bits##_t *)x + row * from, 16);                                      \
         }                                                                                                              \
         _Pragma("GCC unroll 4") for (int round = 0; round < ROUNDS; ++round)                                           \
         {                                                                                                              \
-            const mcc_u##bits##x##N *const before = v[round % 2];                                                      \
-            mcc_u##bits##x##N *const made = v[1 - round % 2];                                                          \
+            const mcc_tile_##bits *const before = v[round % 2];                                                        \
+            mcc_tile_##bits *const made = v[1 - round % 2];                                                            \
             _Pragma("GCC unroll 8") for (int row = 0; row < N / 2; ++row)                                              \
             {                                                                                                          \
-                made[2 * row] = MCC_VEC_CHOSEN(mcc_u##bits##x##N, before[row], before[row + N / 2], LOW);              \
-                made[2 * row + 1] = MCC_VEC_CHOSEN(mcc_u##bits##x##N, before[row], before[row + N / 2], HIGH);         \
+                made[2 * row] = MCC_VEC_CHOSEN(mcc_tile_##bits, before[row], before[row + N / 2], LOW);                \
+                made[2 * row + 1] = MCC_VEC_CHOSEN(mcc_tile_##bits, before[row], before[row + N / 2], HIGH);           \
             }                                                                                                          \
         }                                                                                                              \
         _Pragma("GCC unroll 16") for (int row = 0; row < N; ++row)                                                     \
