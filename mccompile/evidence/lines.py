@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..emit.package import Package
+from ..plan.ir import Step
 from .check_calls import passed
 from .memory import passed_by
 
@@ -114,17 +115,26 @@ def _calls(lines: Sequence[str], package: Package) -> list[tuple[int, int, int]]
         for name in names
     }
     found = []
+
+    def made_at(site: tuple[int, Sequence[str]], step: Step) -> None:
+        first = bare.count("\n", 0, site[0])
+        last = bare.count("\n", 0, bare.index(";", site[0]))
+        while lines[first - 1].lstrip().startswith(("/*", "* ")):
+            first -= 1
+        found.append((first, last, step.number))
+
     for step in package.plan.steps():
         wanted, there = passed_by(step), sites[step.function.name]
         for _ in range(len(step.shared.phases) if step.shared else 1):
             site = next((each for each in there if each[1][: len(wanted)] == wanted), None)
             if site is not None:
                 there.remove(site)
-                first = bare.count("\n", 0, site[0])
-                last = bare.count("\n", 0, bare.index(";", site[0]))
-                while lines[first - 1].lstrip().startswith(("/*", "* ")):
-                    first -= 1
-                found.append((first, last, step.number))
+                made_at(site, step)
+    for step in package.plan.steps():  # what is called in two places, such as for rows that nothing reads
+        wanted, there = passed_by(step), sites[step.function.name]
+        for site in [each for each in there if each[1][: len(wanted)] == wanted]:
+            there.remove(site)
+            made_at(site, step)
     return sorted(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, parser
 
 from mccompile.base.errors import CheckFailed
 from mccompile.driver import Options, compile
@@ -71,3 +71,13 @@ def test_settled_options_lead_to_the_same_plan(tmp_path: Path) -> None:
 def test_too_little_for_strips_is_refused_as_before(tmp_path: Path) -> None:
     with pytest.raises(CheckFailed, match="two memories are too small"):
         compile(save(made("windows"), tmp_path), memories(32))
+
+
+def test_weights_that_come_in_are_no_rows_of_a_part(tmp_path: Path) -> None:
+    made = parser.parse_model("""<ir_version: 9, opset_import: ["": 18]>
+        g (float[4,1,1,2] w) => (float[1,4,2,1] y)
+        <float[1,1,6] x = {1, 2, 3, 4, 5, 6}, int64[2] size = {2, 3}, int64[2] block = {1, 1}> {
+            picture = Col2Im (x, size, block)
+            y = Conv <strides = [1, 3]> (picture, w)
+        }""")
+    assert check(save(made, tmp_path), memories(64), runs=1).ok

@@ -22,6 +22,7 @@ from mccompile.evidence import check_calls, check_memory, check_trace, folder
 from mccompile.frontend.listed import nodes_of
 from mccompile.frontend.load import load_proto
 from mccompile.passes.io.io_forms import InputForm, OutputForm
+from mccompile.targets.api import Prefer
 from tests import small_models
 from tests.evidence import mutate
 
@@ -127,6 +128,16 @@ def test_an_input_that_is_fetched_and_not_read_is_listed() -> None:
     assert found["unread_inputs"] == ["z"] and [step["nodes"] for step in found["steps"]] == [[], ["0"]]
     found["unread_inputs"] = []
     assert "comes from no node" in check_trace.check(found, memory, package.files)[0]
+
+
+def test_rows_that_nothing_reads_are_fetched_by_the_same_step() -> None:
+    weights = {"w": small_models.floats(0, 4, 3, 1, 3)}
+    nodes = [small_models.node("Conv", "x w", "y", strides=[3, 1])]
+    model = small_models.model("given", nodes, [("x", [1, 3, 5, 9])], [("y", [1, 4, 2, 7])], weights)
+    package = small_models.compiled(model, Options(inputs={"x": InputForm(rows=True)}, prefer=Prefer.RAM))
+    memory = folder.checked(package)
+    found = folder.checked_trace(package, nodes_of(model), memory)
+    assert [segment["steps"] for segment in found["files"]["given.c"] if segment["what"] == "step"] == [[0], [1], [0]]
 
 
 def test_lines_lead_back_to_nodes(written: Path) -> None:

@@ -24,7 +24,7 @@ def expected_copies(ways: Sequence[Through], memory: Memory) -> Iterator[StripsC
         for j in range(i + 1, len(ways)):
             between = ways[i + 1 : j + 1]
             region = Region(tuple(node for way in between for node in way.nodes))
-            if not region.is_whole or len(region.nodes) > LONGEST:
+            if not region.is_whole or len(region.nodes) > LONGEST or first.value not in region.lines():
                 if j == i + 1:
                     yield StripsCost(Strips(first.value.name, ways[j].value.name, 1), 0, 0)
                 break
