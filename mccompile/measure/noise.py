@@ -86,16 +86,32 @@ def _is_comparable(a: Any, b: Any) -> bool:
 
 def on_steps(steps: Iterable[Mapping[str, Any]], graph: Graph, found: Mapping[str, float]) -> list[float | str | None]:
     """For each step the noise of the last tensor that its nodes make; `found` by names of the graph's file."""
+    makers = {value.name: (number, node) for number, node in enumerate(graph.nodes) for value in node.present_outputs}
     owner: dict[str, tuple[int, str]] = {}  # of nodes: the place of what they make in the graph, and its name
-    for number, node in enumerate(graph.nodes):
-        for value in node.present_outputs:
-            if value.name in found:
-                owner |= dict.fromkeys(node.provenance, (number, value.name))
+    for name in (name for name in makers if name in found):
+        place, node, before = _made_by(name, makers)
+        owner |= dict.fromkeys(node.provenance, (place, name))
+        for own in before.provenance if before else ():
+            owner.setdefault(own, (place, name))
     made: list[float | str | None] = []
     for step in steps:
         last = max((owner[name] for name in step["nodes"] if name in owner), default=None)
         made.append(None if last is None else rounded(found[last[1]]))
     return made
+
+
+def _made_by(name: str, makers: Mapping[str, tuple[int, Node]]) -> tuple[int, Node, Node | None]:
+    """The place of the node that makes a tensor, the node, and where it only rounds, the one before it. For what
+    DequantizeLinear makes the node is that of the integers: it is itself part of each step that reads them."""
+    place, node = makers[name]
+    if node.op.name == "DequantizeLinear":
+        place, node = _before(node, makers) or (place, node)
+    before = _before(node, makers) if node.op.name == "QuantizeLinear" else None
+    return place, node, before[1] if before else None
+
+
+def _before(node: Node, makers: Mapping[str, tuple[int, Node]]) -> tuple[int, Node] | None:
+    return makers.get(next(node.present_inputs).name)
 
 
 def rounded(decibels: float) -> float | str:

@@ -45,3 +45,20 @@ def test_a_step_has_the_noise_of_the_last_tensor_that_it_makes(files: tuple[Path
         pytest.approx(12.345, abs=0.01),
         None,
     ]
+
+
+def test_a_dequantized_tensor_belongs_to_the_layer_of_its_integers(tmp_path: Path) -> None:
+    """The step that reads the integers has their DequantizeLinear, and another noise."""
+    nodes = [
+        node("QuantizeLinear", "x s z", "p"),
+        node("DequantizeLinear", "p s z", "before"),
+        node("MatMul", "before w", "product"),
+        node("QuantizeLinear", "product s z", "q"),
+        node("DequantizeLinear", "q s z", "between"),
+        node("Tanh", "between", "y"),
+    ]
+    graph = load(save(model("layers", nodes, [("x", (2, 4))], [("y", (2, 4))], W), tmp_path))
+    names = [name for each in graph.nodes for name in each.provenance]
+    steps = [{"nodes": names[:1]}, {"nodes": names[1:4]}, {"nodes": names[4:]}]
+    assert on_steps(steps, graph, {"before": 40.0, "between": 30.0, "y": 20.0}) == [40.0, 30.0, 20.0]
+    assert on_steps(steps, graph, {"before": 40.0, "between": 30.0}) == [40.0, 30.0, None]
