@@ -84,7 +84,7 @@ def test_the_frontier_has_plans_and_lighter_lessons(words: list[str], capsys: py
     [
         ("--budget flash=4K -o out", "--budget flash does not go with learning", "--budget ram=64K"),
         ("--board nucleo_f446r -o out", "nucleo_f446r", "nucleo_f446re"),
-        ("--max-slice 1000 -o out", "--max-slice does not go with learning", "leave it out"),
+        ("--max-slice 1000 -o out", "--max-slice does not go with learning", "leave out --max-slice"),
         ("", "nothing says where to write", "-o out/"),
     ],
 )
