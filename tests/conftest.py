@@ -15,7 +15,6 @@ import shutil
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from mccompile.base.errors import STRICT
 from mccompile.check import oracle
@@ -30,10 +29,13 @@ contradictions.ALWAYS = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""
-settings.register_profile(
-    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
-)
-settings.load_profile("tests")
+with suppress(ImportError):  # importers are tested with little else installed
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+    )
+    settings.load_profile("tests")
 os.environ[STRICT] = "1"
 os.environ.pop("CI", None)  # the same wherever tests run
 gc.disable()
