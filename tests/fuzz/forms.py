@@ -22,7 +22,7 @@ from .builder import Input
 from .subject import Arrays, Subject
 
 SHARE = 0.06  # of the programs, for inputs and for outputs
-WHOLE = ("u8", "i8", "i16", "i32", "i64")
+WHOLE = ("u8", "i8", "i16", "u16", "i32", "u32", "i64", "u64")
 Chance = np.random.Generator
 
 
@@ -108,7 +108,7 @@ def outputs(chance: Chance, subject: Subject, machine: Any) -> Mapping[str, Outp
             if least > 0:  # else there may be none, which ends the run with a status
                 drawn[name] = OutputForm(argmax=True)
         elif type.elem_type == 1 and rank > 0 and chance.random() < 0.5:
-            scale, zero = float(chance.choice([0.5, 8.0])), float(chance.choice([0.0, -16.0]))
+            scale, zero = float(chance.choice([0.5, 8.0, 2.0**60])), float(chance.choice([0.0, -16.0]))
             drawn[name] = OutputForm(zero=(zero,), scale=(scale,))
             if name in subject.exact and chance.random() < 0.5:  # else what is rounded may be one off
                 plain = chance.random() < 0.5

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...base.constant import Constant
-from ...base.dtypes import DTYPES, DType, f32, i32, u8
+from ...base.dtypes import DTYPES, DType, f32, f64, i32, u8
 from ...base.errors import Problem, WrongUse
 from ...base.names import new_name
 from ...base.near import meant
@@ -25,6 +25,7 @@ from ...ops.along_axis import ArgMax
 from ...ops.binary import Mul, Sub
 from ...ops.camera import FORMATS
 from ...ops.cast import Cast
+from ...ops.choose import Clip
 from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
@@ -190,9 +191,7 @@ class Handover:
             return any_frame(camera_of(name, form, type), x)
         dtype = form.dtype or type.dtype
         found = x.astype(np.float64) / _spread(form.scale, type, 1.0) + _spread(form.mean, type, 0.0)
-        if not dtype.is_float:
-            found = np.clip(np.rint(found), dtype.low, dtype.high)
-        return _swapped(found, type, form.bgr).astype(dtype.numpy)
+        return _typed(_swapped(found, type, form.bgr), dtype)
 
     def seen(self, name: str, given: np.ndarray) -> np.ndarray:
         """What the model's own input is then."""
@@ -205,9 +204,7 @@ class Handover:
         if form.mean or form.scale or type.dtype.is_float:
             x = x.astype(np.float32) - _spread(form.mean, type, 0.0).astype(np.float32)
             x = x * _spread(form.scale, type, 1.0).astype(np.float32)
-            if not type.dtype.is_float:
-                x = np.clip(np.rint(x), type.dtype.low, type.dtype.high)
-        return x.astype(type.dtype.numpy)
+        return _typed(x, type.dtype)
 
     def handed(self, name: str, y: np.ndarray) -> np.ndarray:
         """What a program gets for the model's own output y."""
@@ -220,9 +217,7 @@ class Handover:
         if form.scale or form.zero:
             y = y.astype(np.float32) - _spread(form.zero, type, 0.0).astype(np.float32)
             y = y * _spread(form.scale, type, 1.0).astype(np.float32)
-        if y.dtype.kind == "f" and not dtype.is_float:
-            y = np.clip(np.rint(y.astype(np.float64)), dtype.low, dtype.high)
-        return y.astype(dtype.numpy)
+        return _typed(y, dtype)
 
 
 def give_forms(graph: Graph, inputs: Mapping[str, InputForm], outputs: Mapping[str, OutputForm]) -> Handover:
@@ -361,7 +356,9 @@ class _Edge:
         if x.type.dtype.is_float and dtype.bits <= 16 and not dtype.is_float:
             return self._quantized(QuantizeLinear(axis=1, block_size=0), x, 1.0, 0.0, dtype)
         if x.type.dtype.is_float and not dtype.is_float:
-            x = self._node(Round(), [x])
+            of = f64 if x.type.dtype is f64 else f32
+            ends = (self._constant(end, f"{x.name}/{dtype}") for end in _ends(dtype, of))
+            x = self._node(Clip(), [self._node(Round(), [self._cast(x, of)]), *ends])
         return self._node(Cast(to=dtype.onnx), [x])
 
     def _quantized(self, op: Op, x: Value, scale: float, zero: float, dtype: DType) -> Value:
@@ -381,6 +378,20 @@ class _Edge:
 
     def _free(self, name: str) -> str:
         return new_name(name, self.taken)
+
+
+def _typed(x: np.ndarray, dtype: DType) -> np.ndarray:
+    """Floats that become integers are rounded and clipped."""
+    if x.dtype.kind == "f" and not dtype.is_float:
+        of = f64 if x.dtype == np.float64 else f32
+        x = np.clip(np.rint(x.astype(of.numpy)), *_ends(dtype, of))
+    return x.astype(dtype.numpy)
+
+
+def _ends(dtype: DType, of: DType) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest number of an integer type among floats of a type."""
+    low, high = np.array(dtype.low, of.numpy), np.array(dtype.high, of.numpy)
+    return low, high if int(high) <= dtype.high else np.array(np.nextafter(high, low), of.numpy)
 
 
 def class_axis(rank: int) -> int:

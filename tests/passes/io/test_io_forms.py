@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, parser
 
 from embedded.models import quantized
-from mccompile.base.dtypes import i8, i32, u8
+from mccompile.base.dtypes import i8, i32, u8, u64
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
@@ -43,6 +43,8 @@ FORMS = {
     "bytes out": Options(outputs={"y": OutputForm(dtype=i8, scale=(10.0,))}),
     "bytes out without a scale": Options(outputs={"y": OutputForm(dtype=u8)}),
     "words out": Options(outputs={"y": OutputForm(dtype=i32, scale=(10.0,))}),
+    "words out of range": Options(outputs={"y": OutputForm(dtype=i32, scale=(1e30,))}),
+    "nothing below 0": Options(outputs={"y": OutputForm(dtype=u64, scale=(1e30,))}),
 }
 
 
