@@ -15,7 +15,8 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i32, i64, u8, u16
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import Nest, index_c
+from mccompile.codegen.across import Across
+from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import AROUND, has_traffic, innermost, one_by_one, traffic
 from mccompile.codegen.vector.vector_loops import ordered_nest
@@ -61,7 +62,8 @@ class TurnedTiles(Kernel):
         layout, machine = _layout(call), target.machine
         assert layout is not None
         side = layout.side
-        tiles = prod(loop.extent for loop in layout.around) * -(-layout.i.extent // side) * -(-layout.j.extent // side)
+        tiles = prod(layout.nest.loops[number].extent for number in layout.around)
+        tiles *= -(-layout.i.extent // side) * -(-layout.j.extent // side)
         each = 2 * AROUND / machine.issue + side / machine.loads + side / machine.stores
         each += side * (side.bit_length() - 1)
         return Cost(max(tiles * each, traffic((*call.outs, *call.ins), target, innermost(call), side)), code=600)
@@ -73,13 +75,14 @@ class TurnedTiles(Kernel):
         """The outermost loop."""
         layout = _layout(call)
         assert layout is not None
-        return (1,) * layout.around[0].extent if layout.around else ()
+        return (1,) * layout.nest.loops[layout.around[0]].extent if layout.around else ()
 
     def context(self, call: Call) -> Mapping[str, Any]:
         layout = _layout(call)
         assert layout is not None
         (y,), (x,) = self.parameter_names(call)
-        around = [Range(loop.counter, loop.extent) for loop in layout.around]
+        loops = layout.nest.loops
+        around = [Range(loops[number].counter, loops[number].extent) for number in layout.around]
         if call.workers > 1 and around:
             around[0] = replace(around[0], begin="begin", end="end")
         return {
@@ -101,25 +104,8 @@ class TurnedTiles(Kernel):
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """The loops, and which of them elements of the result (I) and of the operand (J) lie side by side along."""
-
-    nest: Nest
-    at_i: int
-    at_j: int
+class _Layout(Across):
     side: int  # of a tile
-
-    @property
-    def i(self) -> Any:
-        return self.nest.loops[self.at_i]
-
-    @property
-    def j(self) -> Any:
-        return self.nest.loops[self.at_j]
-
-    @property
-    def around(self) -> list[Any]:
-        return [loop for number, loop in enumerate(self.nest.loops) if number not in (self.at_i, self.at_j)]
 
     def place(self, view: int) -> str:
         counters = [loop.counter for loop in self.nest.loops]

@@ -16,7 +16,8 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import Nest, index_c
+from mccompile.codegen.across import Across
+from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import in_vectors, one_by_one
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
@@ -127,25 +128,8 @@ class TurnedTiles(Kernel):
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """The loops, which of them go along I and J, and what is turned."""
-
-    nest: Nest
-    at_i: int
-    at_j: int
-    turned: int
-
-    @property
-    def i(self) -> Any:
-        return self.nest.loops[self.at_i]
-
-    @property
-    def j(self) -> Any:
-        return self.nest.loops[self.at_j]
-
-    @property
-    def around(self) -> list[int]:
-        return [number for number in range(len(self.nest.loops)) if number not in (self.at_i, self.at_j)]
+class _Layout(Across):
+    turned: int  # what is
 
     def steps(self, view: int) -> tuple[int, int]:
         """From element to element of a view along I and J."""

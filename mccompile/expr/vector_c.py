@@ -1,11 +1,10 @@
 """Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h; mcc_vec_half.h).
 
 Only what vectors can do: floats, and truth values that comparisons make on the way; short integers become floats, and
-the value may become one. Vectors of 32 bits also compute
-narrow floats, which are rounded after every operation; vectors of 16 bits compute those only. `refusal` says why
-something else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets what scalar C would
-give, but functions of these headers may differ from libm's in the last places, and vectors of 16 bits compute
-everything in 16 bits.
+the value may become a short integer. Vectors of 32 bits also compute narrow floats, which are rounded after every
+operation; vectors of 16 bits compute those only. `refusal` says why something else cannot be printed, so that the
+portable kernel takes it. Invariant: every lane gets what scalar C would give, but functions of these headers may differ
+from libm's in the last places, and vectors of 16 bits compute everything in 16 bits.
 """
 
 from __future__ import annotations

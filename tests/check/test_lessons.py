@@ -34,11 +34,15 @@ class Flat:
         return 0.0
 
 
+def lesson_of(judged: Any, batches: list[dict[str, np.ndarray]], told: Told) -> Lesson:
+    return Lesson(judged, batches, told, [0])
+
+
 @pytest.mark.parametrize(("loss", "off", "verdict"), [(1.0, 2e-6, "wrong"), (10.0, 2e-6, "ok"), (10.0, 4e-6, "wrong")])
 def test_gradients_hold_the_last_places_of_a_loss(loss: float, off: float, verdict: str) -> None:
     weights = {"w": np.ones(1, np.float32)}
     told = Told([weights, weights], [loss], [{"w": np.full(1, off, np.float32)}], [{"y": np.zeros(1, np.float32)}])
-    lesson = Lesson(Flat(loss), [{"x": np.ones(1)}], told, [0])  # type: ignore[arg-type]
+    lesson = lesson_of(Flat(loss), [{"x": np.ones(1)}], told)
     found = [finding for finding in lesson.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
     assert {finding.verdict for finding in found} == {verdict}
 
@@ -49,6 +53,6 @@ def test_gradients_of_several_batches_hold_those_of_all_their_losses() -> None:
     weights, y = {"w": np.ones(1, np.float32)}, {"y": np.zeros(1, np.float32)}
     sums = [{"w": np.full(1, off, np.float32)} for off in (0, 2e-6)]
     told = Told([weights] * 3, [10.0, 1.0], sums, [y] * 2)
-    lesson = Lesson(flat, [{"x": np.ones(1)}] * 2, told, [0])  # type: ignore[arg-type]
+    lesson = lesson_of(flat, [{"x": np.ones(1)}] * 2, told)
     found = [finding for finding in lesson.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
     assert {finding.verdict for finding in found} == {"ok"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pytest
@@ -26,9 +27,9 @@ def rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Render:
         compiled = []
 
         class Environment(jinja2.Environment):
-            def _generate(self, *args: object, **named: object) -> str:
+            def _generate(self, *args: Any, **named: Any) -> str:
                 compiled.append(args)
-                return super()._generate(*args, **named)  # type: ignore[arg-type]
+                return super()._generate(*args, **named)
 
         environment = Environment(
             loader=jinja2.FunctionLoader(lambda name: text), bytecode_cache=CompiledTemplates([functions])
