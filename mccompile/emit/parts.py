@@ -15,7 +15,7 @@ from .layout import Block, shown
 from .tokens import names_read, through_pointers
 
 LONGEST = 150  # lines of a function that is not taken apart
-DEEPEST = 6  # loops and branches around a line
+DEEPEST = 5  # loops and branches around a line: six braces, with those of the function
 SHORTEST = 6  # lines that are not worth a function
 _WIDTH = 110  # of a line that is surely not folded
 
