@@ -156,5 +156,5 @@ samples_option = click.option(
     "--data",
     type=click.Path(path_type=Path),
     metavar="SAMPLES",
-    help="An .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_* folders.",
+    help="Samples: .npz, .npy or test_data_set_* folders. Arrays of an .npz file are named like the inputs.",
 )

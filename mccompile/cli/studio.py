@@ -83,16 +83,14 @@ def studio(
         for build in integers if plain is None else [each for each in builds if each.path != plain]:
             hear(build, reference, reading, data)
     more: dict[str, Any] = {"pairs": pairs_of(builds), "without": [line for each in builds for line in each.without]}
-    if reference is not None:
-        more["heard"] = f"samples of {data.name}" if data is not None else "random inputs (give real ones with --data)"
     if since is not None:
         found = difference.since(since, builds[0].analysis)
         steps = zip(found.steps, found.now, strict=True)
         said = [{"name": n, "change": c, **({} if now is None else {"step": now})} for (n, c), now in steps]
-        more["since"] = {**found.as_dict(), "steps": said}
+        more["since"] = {**found.as_dict(), "steps": said, "before": f"{found.before} in {since.name}"}
     titles = _titles(builds)
     views = [
-        view(b.analysis, [*lines_of(b.package)], title) | {"file": b.path.name}
+        view(b.analysis, [*lines_of(b.package)], title) | {"file": b.path.name, "heard": b.heard}
         for b, title in zip(builds, titles, strict=True)
     ]
     write_text(page, studio_page(views, more))

@@ -30,7 +30,7 @@ FIGURES = {  # key -> what it is; less is better in all but the last
     "code_bytes": "flash: code, bytes",
     "macs": "multiply-accumulates",
     "run_instructions": "instructions per run",
-    "init_instructions": "instructions of init",
+    "init_instructions": "start-up instructions",
     "median_us": "time, µs",
     "accuracy_percent": "accuracy, %",
 }
@@ -68,6 +68,7 @@ class Difference:
     weights: tuple[str, ...] = ()  # steps whose weights are other bytes
     now: tuple[int | None, ...] = ()  # numbers after, of the steps that changed
     options: tuple[str, ...] = ()  # that are others
+    no_steps: str = ""  # why steps are not compared
 
     @property
     def has_changes(self) -> bool:
@@ -92,6 +93,7 @@ class Difference:
             "after": self.after,
             "figures": [{"what": c.what, "before": c.before, "after": c.after} for c in self.figures],
             "steps": [{"name": name, "change": change} for name, change in self.steps],
+            **({"no_steps": self.no_steps} if self.no_steps else {}),
             "worst": self.worst,
             "options": list(self.options),
             "moved_weights": list(self.weights),
@@ -121,7 +123,7 @@ class Difference:
         lines += table(["", "before", "after", "change"], rows, frozenset({0}))
         told = self._told()
         lines += ["", *told] if told else []
-        lines += ["", f"{len(self.steps) or 'no'} steps changed"]
+        lines += ["", self.no_steps or f"{len(self.steps) or 'no'} steps changed"]
         return "\n".join([*lines, *(f"  {name}: {change}" for name, change in self.steps)])
 
     def markdown(self) -> str:
@@ -133,7 +135,7 @@ class Difference:
         lines += ["", "| | before | after | change |"]
         lines += ["|---|--:|--:|--:|"]
         lines += [f"| {c.what} | {_number(c.before)} | {_number(c.after)} | {c.share} |" for c in self.figures]
-        lines += ["", f"{len(self.steps) or 'No'} steps changed."]
+        lines += ["", _cell(self.no_steps) or f"{len(self.steps) or 'No'} steps changed."]
         if self.steps:
             lines += ["", "<details><summary>Steps</summary>", "", "| step | change |", "|---|---|"]
             lines += [*(f"| {_cell(name)} | {_cell(change)} |" for name, change in self.steps), "", "</details>"]
@@ -185,10 +187,21 @@ def of_reports(one: Mapping[str, Any], other: Mapping[str, Any]) -> Difference:
         for key, words in FIGURES.items()
         if isinstance(one.get(key), int | float) and isinstance(other.get(key), int | float)
     ]
-    changed = [*_steps(_steps_of(one), _steps_of(other))]
+    no_steps = _unlisted(one["steps"], other["steps"])
+    changed = [] if no_steps else [*_steps(one["steps"], other["steps"])]
     steps = tuple((name, change) for name, change, _ in changed)
     now = tuple(now for _, _, now in changed)
-    return Difference(_title(one), _title(other), tuple(figures), steps, now=now, options=tuple(_options(one, other)))
+    told = _title(one), _title(other)
+    return Difference(*told, tuple(figures), steps, "", (), now, tuple(_options(one, other)), no_steps)
+
+
+def _unlisted(before: Any, after: Any) -> str:
+    """Why steps are not compared: `bench --json` may have only their number, `quantize --json` has nothing of them."""
+    if isinstance(before, list) and isinstance(after, list):
+        return ""
+    counts = [len(steps) if isinstance(steps, list) else steps for steps in (before, after)]
+    told = "" if None in counts else f" ({counts[0]} before, {counts[1]} after)"
+    return f"steps were not compared: not both files list them{told}"
 
 
 def _options(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
@@ -227,16 +240,11 @@ def _read(path: Path) -> Mapping[str, Any]:
         why = "it lists several models" if several else "it has no model and target"
         fix = "name the output folder of one model, its report.json, or what bench or quantize --json has printed"
         raise BadFile(Problem("this is not a report of mccompile", str(file), why, fix))
-    return {**content, **content.get("measured", {}), "steps": content.get("steps", [])}
+    return {**content, **content.get("measured", {}), "steps": content.get("steps")}
 
 
 def _title(report: Mapping[str, Any]) -> str:
     return f"{report['model']} for {report['target']}"
-
-
-def _steps_of(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    steps: Sequence[Mapping[str, Any]] = report["steps"] if isinstance(report["steps"], list) else []
-    return steps
 
 
 def _named(steps: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -89,7 +89,6 @@ class Board:
         spent = (laps[1] - laps[0]) % 2**32 / runs if len(laps) == 2 else 0.0
         return Inference(scores, spent)
 
-
     def listen(self, pushes: Sequence[bytes]) -> list[int]:
         """What the board says of each push of samples, from a start to a stop; the runner's interface board plays
         them where this sends them."""

@@ -16,7 +16,7 @@ from ..check.oracle import Oracle
 from ..frontend.original import Original
 from ..graph.ir import Graph, Node
 from ..importers.api import AS_IT_IS, Reading
-from ..quantize.samples import Feed, decibels
+from ..quantize.samples import Feed, energies, ratio
 from ..quantize.through_onnxruntime import integer_form
 from .matching import aligned
 
@@ -71,13 +71,13 @@ def noise(
     names = twins(first, second) if pairs is None else pairs
     wanted = Oracle(plain, [name for name in names if name not in first.outputs], readings[0])
     got = Oracle(result, [name for name in names.values() if name not in second.outputs], readings[1])
-    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in names}
+    found: dict[str, np.ndarray] = {}  # energies
     for feed in feeds:
         a, b = wanted.run(feed), got.run(handed(feed) if handed is not None else feed)
         for name, twin in names.items():
             if _is_comparable(a[name], b[twin]):
-                found[name].append((a[name], b[twin]))
-    return {name: decibels(values) for name, values in found.items() if values}
+                found[name] = found.get(name, 0) + energies(a[name], b[twin])
+    return {name: ratio(energy) for name, energy in found.items()}
 
 
 def _is_comparable(a: Any, b: Any) -> bool:

@@ -30,7 +30,8 @@ from .matching import matched
 from .noise import noise, on_steps, twins, twins_by_work
 from .speed import speed
 
-_HEARD = 8  # samples that noise is measured with
+_RANDOM = 8  # sets of inputs, where there are no samples
+_MOST_HEARD = 256  # samples that noise is measured with
 Job = tuple[Path, Options]
 
 
@@ -43,14 +44,15 @@ class Build:
     package: Package
     analysis: dict[str, Any]
     without: list[str] = field(default_factory=list)  # what could not be measured, and why
+    heard: str = ""  # the inputs that noise is of
 
 
 def built(path: Path, options: Options, measure: bool, plans: bool) -> Build:
     package = compile(path, options)
     build = Build(path, options, package, {})
     measured = build_measured(build, options, by_step=True) if measure else None
-    best = [_point(build, point, measure) for point in best_plans(path, options)] if plans else None
-    build.analysis = analysis_of(package, measured, frontier=best and undominated(best))
+    best = _frontier(build, measured, measure) if plans else None
+    build.analysis = analysis_of(package, measured, frontier=best)
     return build
 
 
@@ -70,16 +72,37 @@ def build_measured(build: Build, options: Options, by_step: bool = False) -> Map
         return None
 
 
-def _point(build: Build, point: Point, measure: bool) -> dict[str, Any]:
-    """A plan with what it takes."""
-    own = replace(settled(build.path, build.options), **point.changes)
-    found = build_measured(build, own) if measure else None
-    names = {"us": "median_us", "instructions": "run_instructions", "code_bytes": "code_bytes"}
-    return point.as_dict() | {key: found[name] for key, name in names.items() if found and name in found}
+def _frontier(build: Build, measured: Mapping[str, Any] | None, measure: bool) -> list[Mapping[str, Any]]:
+    """The best plans, and that of the build, with what they take."""
+    shown = Point({"prefer": build.options.prefer}, build.package)
+    found = []
+    for point in best_plans(build.path, build.options):
+        own = replace(settled(build.path, build.options), **point.changes)
+        if point.figures == shown.figures:
+            found.append(_taken(point, measured) | {"shown": True})
+        else:
+            found.append(_taken(point, build_measured(build, own) if measure else None))
+    if not any("shown" in each for each in found):
+        found.append(_taken(shown, measured) | {"options": _asked(build.options), "shown": True})
+    return undominated(found)
+
+
+def _asked(options: Options) -> str:
+    """What leads to the plan of a build, as flags."""
+    budget = ",".join(f"{what}={most}" for what, most in options.budget.items())
+    return " ".join([f"--prefer {options.prefer}"] * bool(options.prefer) + [f"--budget {budget}"] * bool(budget))
+
+
+def _taken(point: Point, measured: Mapping[str, Any] | None) -> dict[str, Any]:
+    """By a plan."""
+    names = {"us": "median_us", "instructions": "run_instructions"}
+    names |= {name: name for name in ("code_bytes", "struct_bytes", "run_stack_bytes")}
+    known = {key: measured[name] for key, name in names.items() if measured and measured.get(name) is not None}
+    return point.as_dict() | known
 
 
 def undominated(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that no other one is at least as good as, by what was measured."""
+    """Those that no other one is at least as good as, by what was measured, and the one that is shown."""
     clock = next((key for key in ("us", "instructions") if all(key in p for p in points)), "estimated_time")
 
     def figures(point: Mapping[str, Any]) -> tuple[float, ...]:
@@ -87,7 +110,8 @@ def undominated(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
     kept: list[Mapping[str, Any]] = []
     for point in sorted(points, key=figures):
-        if not any(all(a <= b for a, b in zip(figures(k), figures(point), strict=True)) for k in kept):
+        beaten = any(all(a <= b for a, b in zip(figures(k), figures(point), strict=True)) for k in kept)
+        if not beaten or point.get("shown"):
             kept.append(point)
     return kept
 
@@ -99,10 +123,18 @@ def hear(build: Build, plain: Path, plain_options: Options, data: Path | None) -
     pairs = twins(Original(plain, plain_options.reading), Original(build.path, build.options.reading))
     by_work = twins_by_work(first, second)
     pairs = pairs if len(pairs) >= len(by_work) else by_work
-    feeds = [f.inputs for f in random_sets(first, 0, _HEARD)] if data is None else read_samples(data, first).feeds
+    feeds: Sequence[Feed]
+    if data is None:
+        feeds = [each.inputs for each in random_sets(first, 0, _RANDOM)]
+        build.heard = f"{_RANDOM} sets of random inputs (give real ones with --data)"
+    else:
+        feeds = read_samples(data, first).feeds
+        build.heard = f"{counted(len(feeds))} of {data.name}"
     readings = plain_options.reading, build.options.reading
     try:
-        found = noise(plain, build.path, feeds[:_HEARD], pairs, readings, _Handing(first, build.analysis["inputs"]))
+        found = noise(
+            plain, build.path, feeds[:_MOST_HEARD], pairs, readings, _Handing(first, build.analysis["inputs"])
+        )
     except MccError as error:
         build.without.append(f"the error against {plain.name} was not measured: {error.problems[0].what}")
         return
@@ -112,6 +144,12 @@ def hear(build: Build, plain: Path, plain_options: Options, data: Path | None) -
     for step, value in zip(build.analysis["steps"], heard, strict=True):
         if value is not None:
             step["signal_to_noise"] = value
+
+
+def counted(count: int) -> str:
+    if count > _MOST_HEARD:
+        return f"the first {_MOST_HEARD} of {count:,} samples"
+    return f"all {count} samples" if count > 1 else "the only sample"
 
 
 class _Handing:

@@ -174,11 +174,18 @@ def right_answers(outputs: Sequence[np.ndarray], labels: np.ndarray) -> float:
 
 def decibels(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     """Signal to noise of (wanted, got) of all runs; infinite where nothing differs."""
-    signal = noise = 0.0
-    for wanted, got in pairs:
-        exact = wanted.astype(np.float64)
-        signal += float(np.sum(exact**2))
-        noise += float(np.sum((exact - got) ** 2))
+    return ratio(sum((energies(*pair) for pair in pairs), np.zeros(2)))
+
+
+def energies(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
+    """Of signal and noise; those of several runs are added."""
+    exact = wanted.astype(np.float64)
+    return np.array([np.sum(exact**2), np.sum((exact - got) ** 2)])
+
+
+def ratio(energy: np.ndarray) -> float:
+    """Of signal to noise, in dB."""
+    signal, noise = map(float, energy)
     if noise == 0:
         return float("inf")
     return 10 * float(np.log10(max(signal, 1e-300) / noise))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mccompile import cli
+from mccompile.measure.studio import counted
 from mccompile.toolchain.tools import missing
 from tests import small_models
 from tests.small_models import save
@@ -41,6 +42,15 @@ def test_measured_steps_and_plans_have_time_and_code(conv: Path, tmp_path: Path)
     (build,) = page_data(page)["builds"]
     assert all(step["us"] >= 0 and step["code_bytes"] > 0 for step in build["steps"])
     assert build["frontier"] and all(plan["us"] > 0 for plan in build["frontier"])
+
+
+def test_the_plan_of_the_page_is_among_the_plans(conv: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    given = ["--plans", "--no-measure", "-O0", "--prefer", "flash"]  # others are at least as good
+    assert cli.run(["studio", str(conv), *given, "-o", str(page)]) == 0
+    (build,) = page_data(page)["builds"]
+    (shown,) = [plan for plan in build["frontier"] if plan.get("shown")]
+    assert shown["ram_bytes"] == build["figures"]["arena_bytes"] and "--prefer" in shown["options"]
 
 
 def test_instructions_of_steps_are_those_of_the_run(conv: Path, tmp_path: Path) -> None:
@@ -76,6 +86,14 @@ def test_integers_are_heard_against_floats(conv: Path, tmp_path: Path) -> None:
     assert not any("signal_to_noise" in step for step in plain["steps"])
     heard = [step["signal_to_noise"] for step in integers["steps"] if "signal_to_noise" in step]
     assert heard and all(value == "exact" or value > 15 for value in heard)
+    assert integers["heard"] == "all 8 samples of samples.npz"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "the only sample"), (9, "all 9 samples"), (1000, "the first 256 of 1,000 samples")]
+)
+def test_how_many_samples_are_heard_is_said(count: int, said: str) -> None:
+    assert counted(count) == said
 
 
 def test_another_network_is_no_float_form(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

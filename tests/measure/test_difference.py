@@ -60,6 +60,14 @@ def test_a_folder_or_its_report_or_a_bench(tmp_path: Path) -> None:
     assert (change.what, change.share) == ("instructions per run", "+10.0%")
 
 
+def test_steps_that_a_file_does_not_list_are_not_called_new(tmp_path: Path) -> None:
+    _, after = reports(tmp_path, {})
+    (tmp_path / "bench.json").write_text(json.dumps({"model": "m", "target": "generic", "steps": 3}))
+    found = difference(tmp_path / "bench.json", after)
+    assert not found.steps and "not both files list them (3 before, 2 after)" in found.show()
+    assert "not compared" in found.markdown() and "not compared" in found.as_dict()["no_steps"]
+
+
 def test_accuracy_of_two_recipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(5)
     weights = {"w": rng.standard_normal((8, 3)).astype(np.float32)}

@@ -9,16 +9,17 @@ function drawAnswers() {
 }
 
 const card = (title, what, ...lines) => el("div", { class: "card", ...what }, el("h3", {}, title), lines);
+const of = (b, ...title) => el("span", {}, builds.length > 1 && chip(b), title);
 const big = text => el("b", { class: "big", text });
 const soft = (...parts) => el("p", { class: "soft" }, parts);
 
 function largest(build, b) {
   const all = build.buffers.map((_, n) => n).sort((p, q) => span(build.buffers[q]) - span(build.buffers[p]));
   const order = all.filter(n => build.buffers[n].role !== "workspace"), top = all[0];
-  if (!order.length) return card("Largest tensor", {}, soft("None: nothing lies in the arena."));
+  if (!order.length) return card(of(b, "Largest tensor"), {}, soft("None: nothing is in the arena."));
   const n = order[0], buffer = build.buffers[n];
-  return card("Largest tensor", pick("buffer", b, n), big(bytes(span(buffer))), el("p", { class: "name", title: buffer.name, text: buffer.label }),
-    soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena, ${lifeText(build, buffer)}`,
+  return card(of(b, "Largest tensor"), pick("buffer", b, n), big(bytes(span(buffer))), el("p", { class: "name", title: buffer.name, text: buffer.label }),
+    soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena; live: ${lifeText(build, buffer)}`,
       top !== n && span(build.buffers[top]) > span(buffer) && [". A workspace is larger: ", link("buffer", b, top,
         `${build.buffers[top].label}, ${bytes(span(build.buffers[top]))}`, build.buffers[top].name)]));
 
@@ -31,32 +32,32 @@ function needed(build) {
 }
 
 function fits(build, b, box) {
-  const used = needed(build), all = build.figures.struct_bytes !== undefined, title = el("span", {}, "Does it fit in ", box, " KB?");
-  const what = all ? "arena, struct and stack" : "of arena";
-  if (used <= budget) return card(title, {}, big(`Yes: ${size(used)}`), soft(`${what}; ${size(budget - used)} are left.`));
-  const rest = used - build.figures.arena_bytes;
-  const best = build.frontier.length && bestPlan(build, budget - rest), plan = best && best.ram_bytes + rest <= budget && best;
+  const used = needed(build), all = build.figures.struct_bytes !== undefined, title = of(b, "Does it fit in ", box, " KB?");
+  const what = all ? "Arena, struct and stack" : "The arena; struct and stack were not measured";
+  if (used <= budget) return card(title, {}, big(`Yes: ${size(used)}`), soft(`${what}; ${size(budget - used)} left.`));
+  const best = build.frontier.length && bestPlan(build), plan = best && planRam(best) <= budget && best;
   const peak = build.buffers.map((buffer, n) => [buffer, n]).filter(([buffer]) => buffer.at_peak)
     .sort((p, q) => q[0].high - q[0].low - p[0].high + p[0].low).slice(0, 3);
-  const over = big(`${size(used - budget)} too much`);
-  const held = soft("At the peak lie ", peak.map(([buffer, n], k) => [k ? ", " : "", link("buffer", b, n, `${buffer.label} ${size(buffer.high - buffer.low)}`, buffer.name)]), ".");
-  if (plan) return card(title, {}, over, el("p", {}, "Take ", link("plan", b, build.frontier.indexOf(plan), plan.options), ` : ${size(plan.ram_bytes)}.`), held);
-  const least = build.frontier.length ? Math.min(...build.frontier.map(each => each.ram_bytes)) : 0;
+  const over = big(`No: ${size(used)}, ${size(used - budget)} too much`);
+  const held = soft("Largest at the peak: ", peak.map(([buffer, n], k) => [k ? ", " : "", link("buffer", b, n, `${buffer.label} ${size(buffer.high - buffer.low)}`, buffer.name)]), ".");
+  if (plan) return card(title, {}, over, el("p", {}, "Take ", link("plan", b, build.frontier.indexOf(plan), planName(plan)), `: ${size(planRam(plan))}.`), held);
+  const least = build.frontier.length ? Math.min(...build.frontier.map(planRam)) : 0;
   const words = least ? `The smallest plan takes ${size(least)}: make these tensors smaller (resolution, channels, int8).` :
-    build.figures.arena_bound_bytes + rest > budget ? "This order of steps cannot take less: try --prefer ram, which runs layers row by row, or int8." : "Try --prefer ram.";
+    `Try --prefer ram, which runs layers row by row; --plans measures how small it gets.${build.buffers.some(isFloat) ? " Or quantize to int8." : ""}`;
   return card(title, {}, over, el("p", { text: words }), held);
 }
 
 function slowest(build, b) {
   const clock = clockOf(build) || ["macs", "MACs", "MACs", "work, not time"], key = clock[0];
   const order = build.steps.map((_, n) => n).sort((p, q) => (build.steps[q][key] || 0) - (build.steps[p][key] || 0));
-  if (!order.length) return card("Slowest layer", {}, soft("There are no steps."));
+  if (!order.length) return card(of(b, "Slowest layer"), {}, soft("There are no steps."));
   const n = order[0], step = build.steps[n], why = build.portable.find(each => step.nodes.join(" + ") === each.name);
-  return card("Slowest layer", pick("step", b, n), big(`${percent((step[key] || 0) / totalOf(build, key))} of a run`),
+  return card(of(b, "Slowest layer"), pick("step", b, n), big(`${percent((step[key] || 0) / totalOf(build, key))} of a run`),
     el("p", { class: "name", title: step.nodes.join("\n"), text: stepTitle(step, n) }), el("p", {}, el("code", { text: step.kernel })),
     soft(`${brief(step[key] || 0)} ${clock[2]}, ${clock[3]}.`, why && ` ${why.why}`));
 }
 
+const isFloat = buffer => /^f(16|32|64)\[/.test(buffer.type);
 const ofIntegers = build => build.buffers.some(buffer => buffer.role !== "workspace" && /^[iu]8\[/.test(buffer.type));
 
 function worst() {
@@ -65,10 +66,10 @@ function worst() {
   if (!found.length) {
     const noise = builds.flatMap(build => build.quantized ? build.quantized.noise : []).filter(each => each[2] !== null);
     if (!noise.length && !builds.some(ofIntegers))
-      return card("Where accuracy is lost", {}, soft("Nowhere by rounding to integers: it computes in floats. After `mccompile quantize`, name both models."));
-    if (!noise.length) return card("Where accuracy is lost", {}, soft("Not measured: name the float model with --float, and samples with --data."));
+      return card("Where accuracy is lost", {}, soft("Nowhere: it computes in floats. After ", el("code", { text: "mccompile quantize" }), ", give both models to ", el("code", { text: "studio" }), "."));
+    if (!noise.length) return card("Where accuracy is lost", {}, soft("Not measured: name the float model with ", el("code", { text: "--float" }), ", and samples with ", el("code", { text: "--data" }), "."));
     const [name, short, value] = noise.reduce((p, q) => q[2] < p[2] ? q : p);
-    return card("Where accuracy is lost", {}, big(decibels(value)), el("p", { class: "name", title: name, text: short }), soft("of signal to noise: the least of all tensors."));
+    return card("Where accuracy is lost", {}, big(decibels(value)), el("p", { class: "name", title: name, text: short }), soft("signal to noise against float: the least of all tensors."));
   }
   // of what a step reads, through steps that have no figure; 99: nothing is lost before it
   const heard = new Map();
@@ -85,54 +86,54 @@ function worst() {
   const loss = each => each.from - each.value, added = each => 10 ** (-each.value / 10) - 10 ** (-each.from / 10);
   const most = steps.reduce((p, q) => added(q) > added(p) ? q : p);
   const last = found.filter(each => each.b === most.b).pop();
-  const whence = most.from === 99 ? "nothing is lost before it, " : `${decibels(most.from)} before it, `;
+  const whence = most.from === 99 ? "Nothing is lost before it, " : `${decibels(most.from)} before it, `;
   return card("Where accuracy is lost", pick("step", most.b, most.n),
     big(most.from === 99 ? decibels(most.value) : `−${loss(most).toFixed(1)} dB`),
     el("p", { class: "name", title: most.step.nodes.join("\n") }, builds.length > 1 && chip(most.b), stepTitle(most.step, most.n)),
-    soft(`${whence}${decibels(most.value)} behind it; ${decibels(last.value)} at the end, against float, on ${data.heard || "samples"}.`));
+    soft(`${whence}${decibels(most.value)} after it; ${decibels(last.value)} at the end. Signal to noise against float, on ${builds[most.b].heard || "samples"}.`));
 }
 
 function changed() {
   const since = data.since;
   if (!since) return card("What changed", {}, soft("Name an older output folder or report.json with --since."));
   const same = !since.steps.length && since.figures.every(({ before, after }) => before === after);
-  return card("What changed", {}, big(same ? "Nothing" : since.worst[0] || gains(since)[0] || "No figure"),
-    el("p", { text: [stepsChanged(since),
-      ...(since.options || []).length ? [`Options: ${since.options.join("; ")}.`] : []].join(" ") }),
+  const lost = worse(since), gained = better(since);
+  return card("What changed", {}, big(same ? "Nothing" : lost[0] || gained[0] || "No figure"),
+    lost.length > 0 && gained.length > 0 && el("p", { text: `Best: ${gained[0]}` }),
+    el("p", { text: stepsChanged(since) }),
+    (since.options || []).length > 0 && el("p", {}, "Options: ", el("code", { text: since.options.join("; ") })),
     soft(el("a", { href: "#changes", text: "All figures" }), ` since ${since.before}. ${unknownTime(since)}`));
 }
 
 /** Of the steps that are there now, and of the older ones. */
 function stepsChanged(since) {
+  if (since.no_steps) return `${since.no_steps[0].toUpperCase()}${since.no_steps.slice(1)}.`;
   const now = since.steps.filter(({ step }) => step !== undefined).length, gone = since.steps.length - now;
   const older = gone ? `; gone: ${gone}` : "";
   return `${now || "None"} of ${builds[0].steps.length} steps are new or changed${older}.`;
 }
 
-/** What got better, most first. */
-function gains(since) {
-  return since.figures.filter(({ before, after }) => after < before).sort((p, q) => p.after / p.before - q.after / q.before)
-    .map(({ what, before, after }) => `${what}: ${whole(before)} → ${whole(after)} (−${percent(1 - after / before)})`);
-}
+/** By which share of what it was; less is better. */
+const grown = ({ before, after }) => before ? after / before - 1 : after > 0 ? 1 : 0;
+const told = figure => `${figure.what}: ${whole(figure.before)} → ${whole(figure.after)} (${grown(figure) > 0 ? "+" : "−"}${percent(Math.abs(grown(figure)))})`;
+const worse = since => since.figures.filter(each => grown(each) > 0).sort((p, q) => grown(q) - grown(p)).map(told);
+const better = since => since.figures.filter(each => grown(each) < 0).sort((p, q) => grown(p) - grown(q)).map(told);
 
 function unknownTime(since) {
   const known = since.figures.some(({ what }) => /^(instructions per run|time)/.test(what));
-  return known ? "" : "The older report has no time; give that of `mccompile bench --json` of that build.";
+  return known ? "" : "The older report has no time: give what `mccompile analyze --measure --json` prints of that build.";
 }
 
 function advised(build, b) {
-  if (!build.frontier.length) return card("Which plan", {}, soft("Not tried: add --plans, which compiles the best plans and measures each."));
-  const plan = bestPlan(build), n = build.frontier.indexOf(plan), clock = planClock(build);
-  return card("Which plan", pick("plan", b, n), big(plan.options),
-    el("p", { text: `${size(plan.ram_bytes)} of RAM, ${size(planFlash(plan))} of ${plan.code_bytes ? "flash" : "weights"}, ` +
-      `${brief(plan[clock[0]])} ${clock[1]}` }),
-    soft(plan.ram_bytes > budget ? `No plan fits ${size(budget)}; this one takes least.` :
-      `The best within ${size(budget)}: ${beside(build, plan, clock)}${rateOf(build)}; ${clock[2]}.`));
-}
-
-/** What the fastest plan would bring, and take. */
-function beside(build, plan, [key]) {
-  const fastest = build.frontier.reduce((p, q) => q[key] < p[key] ? q : p), slower = plan[key] / fastest[key];
-  if (slower <= 1) return "no other is faster; ";
-  return `the fastest of all saves ${percent(1 - 1 / slower)} of the time for ${(fastest.ram_bytes / plan.ram_bytes).toFixed(2)} times the RAM; `;
+  if (!build.frontier.length) return card(of(b, "Which plan"), {}, soft("Not tried: add --plans, which compiles the best plans and measures each."));
+  const plan = bestPlan(build), [key, unit, how] = planClock(build), fits = planRam(plan) <= budget;
+  const fastest = build.frontier.filter(each => !fits || planRam(each) <= budget).reduce((p, q) => q[key] < p[key] ? q : p);
+  const at = each => build.frontier.indexOf(each);
+  const takes = each => `${size(planRam(each))} of RAM, ${size(planFlash(each))} of ${each.code_bytes ? "flash" : "weights"}, ${brief(each[key])} ${unit}`;
+  return card(of(b, "Which plan"), pick("plan", b, at(plan)), big(planName(plan)), el("p", { text: takes(plan) }),
+    !fits ? soft(`No plan fits ${size(budget)}; this one takes least.`) : plan === fastest ?
+      soft(`The fastest within ${size(budget)}. ${how}.`) :
+      [soft(`The best trade within ${size(budget)}: ${rateOf(build)}.`), el("p", {}, "The fastest within it: ",
+        link("plan", b, at(fastest), planName(fastest)), ` takes ${takes(fastest)} (${percent(1 - fastest[key] / plan[key])} less). `),
+      soft(`${how}.`)]);
 }

@@ -49,8 +49,7 @@ const CLOCKS = [
 const clockOf = build => CLOCKS.find(([key]) => build.steps.some(step => step[key] !== undefined));
 
 const flashOf = step => step.weights_bytes + (step.code_bytes || 0);
-const kernelName = step => step.kernel;
-const stepTitle = (step, number) => `${number} ${step.label}`;
+const stepTitle = (step, number) => `step ${number}: ${step.label}`;
 
 /** What is picked, and what is linked to it. */
 const picked = { kind: "", build: 0, index: -1 };

@@ -40,12 +40,12 @@ function stepDetail(build, b, n) {
   return [el("h3", {}, builds.length > 1 && chip(b), `Step ${n}: ${step.op}`), el("p", { class: "full", text: step.label }),
     facts([["Kernel", el("code", { text: step.kernel })], ["Function", el("code", { text: step.function })], ["Result", step.result],
       time !== undefined && [clock[1], `${brief(time)} ${clock[2]}`, el("small", { text: ` ${percent(time / totalOf(build, clock[0]))} of all; ${clock[3]}` })],
-      unit("MACs", step.macs, step.macs && time ? ` ${brief(time / step.macs)} ${clock[2]} each` : ""),
+      unit("MACs", step.macs, step.macs && time ? ` ${brief(time / step.macs)} ${clock[2]} per MAC` : ""),
       ["Weights", bytes(step.weights_bytes)],
       step.code_bytes !== undefined && ["Code", bytes(step.code_bytes), el("small", { text: sharing > 1 ? ` shared by ${sharing} steps` : " as compiled" })],
       ["RAM", bytes(step.ram_bytes), el("small", { text: " read and written" })],
       step.stack_bytes !== undefined && ["Stack", bytes(step.stack_bytes)],
-      step.signal_to_noise !== undefined && ["Error", decibels(step.signal_to_noise), el("small", { text: " signal to noise against float" })]]),
+      step.signal_to_noise !== undefined && ["SNR", decibels(step.signal_to_noise), el("small", { text: " signal to noise against float" })]]),
     el("h4", { text: "Memory" }), el("p", {}, "reads ", used(0).map(k => [bufferLink(b, k), " "]), el("br"), "writes ", used(1).map(k => [bufferLink(b, k), " "])),
     el("h4", { text: "Graph" }), el("p", {}, "after ", step.after.length ? step.after.map(k => [stepLink(b, k), " "]) : "the inputs", el("br"),
       "read by ", readers.length ? readers.map(([, k]) => [stepLink(b, k), " "]) : "the outputs"),
@@ -59,7 +59,7 @@ function stepDetail(build, b, n) {
 function twins(b, n) {
   const found = (data.pairs || []).flat().flatMap(([first, other, from, to]) =>
     first === b && from === n ? [[other, to]] : other === b && to === n ? [[first, from]] : []);
-  return found.length > 0 && [el("h4", { text: "The same work elsewhere" }),
+  return found.length > 0 && [el("h4", { text: "The same layer in other builds" }),
     found.map(([other, to]) => el("p", {}, chip(other), stepLink(other, to)))];
 }
 
@@ -87,24 +87,26 @@ function bufferDetail(build, b, n) {
     tensor: "Tensor" }[buffer.role]), el("p", { class: "full" }, el("code", { text: buffer.name })),
     facts([["Size", bytes(count), el("small", { text: ` ${percent(count / build.figures.arena_bytes)} of the arena` })],
       buffer.type && ["Type", buffer.type], ["Bytes", `${whole(buffer.low)} to ${whole(buffer.high)}`,
-        buffer.pool && el("small", { text: ` of pool ${buffer.pool}` })], ["Alive", lifeText(build, buffer)],
-      ["Peak", buffer.at_peak ? "alive when most is" : "not alive at the peak"]]),
-    el("h4", { text: "Written by" }), writers.length ? listed(writers.map(k => stepLink(b, k))) : el("p", { text: "the program" }),
-    el("h4", { text: "Read by" }), readers.length ? listed(readers.map(k => stepLink(b, k))) : el("p", { text: buffer.role === "output" ? "the program" : "nobody" }),
+        buffer.pool && el("small", { text: ` of pool ${buffer.pool}` })], ["Live", lifeText(build, buffer)],
+      ["Peak", buffer.at_peak ? "live at the peak of the arena" : "not live at the peak"]]),
+    el("h4", { text: "Written by" }), writers.length ? listed(writers.map(k => stepLink(b, k))) : el("p", { text: "your program" }),
+    el("h4", { text: "Read by" }), readers.length ? listed(readers.map(k => stepLink(b, k))) : el("p", { text: buffer.role === "output" ? "your program" : "no step" }),
     (buffer.shares || []).length > 0 && [el("h4", { text: "Shares bytes with" }), listed(buffer.shares.map(k => [bufferLink(b, k), ` ${how(k)}`]))]];
 
   function how(k) {
     const other = build.buffers[k];
     const together = Math.min(buffer.end, other.end) - Math.max(buffer.start, other.start);
-    return together <= 1 ? "in place: one step turns the one into the other" : "as a part of the same memory";
+    return together <= 1 ? "in place: one step turns the one into the other" : "one is a part of the other";
   }
 }
 
 function planDetail(build, b, n) {
-  const plan = build.frontier[n], [key, unit, how] = planClock(build), fastest = Math.min(...build.frontier.map(each => each[key]));
-  return [el("h3", {}, builds.length > 1 && chip(b), `Plan ${n + 1}`),
-    el("pre", { tabindex: "0" }, el("span", { text: `mccompile ${build.file || `${build.model}.onnx`} -o out/ --target ${build.target} ${plan.options}` })),
-    facts([["RAM", bytes(plan.ram_bytes), el("small", { text: plan.ram_bytes <= budget ? ` within ${size(budget)}` : ` ${bytes(plan.ram_bytes - budget)} over ${size(budget)}` })],
+  const plan = build.frontier[n], [key, unit] = planClock(build), fastest = Math.min(...build.frontier.map(each => each[key]));
+  const others = Object.keys(build.options).filter(name => !["target", "prefer", "enough", "budget"].includes(name));
+  return [el("h3", {}, builds.length > 1 && chip(b), `Plan ${n + 1}${plan.shown ? ": that of this page" : ""}`),
+    el("pre", { tabindex: "0" }, el("span", { text: `mccompile ${build.file || `${build.model}.onnx`} -o out/ --target ${build.target} ${plan.options}`.trim() })),
+    others.length > 0 && el("p", { class: "soft", text: `and the other options of this page: ${others.join(", ")}` }),
+    facts([["RAM", bytes(planRam(plan)), el("small", { text: planRam(plan) <= budget ? ` within ${size(budget)}` : ` ${bytes(planRam(plan) - budget)} over ${size(budget)}` })],
       ["Weights", bytes(plan.weights_bytes)], plan.code_bytes !== undefined && ["Code", bytes(plan.code_bytes), el("small", { text: " as compiled" })],
-      ["Time", `${brief(plan[key])} ${unit}`, el("small", { text: ` ${(plan[key] / fastest).toFixed(2)} of the fastest; ${how}` })]])];
+      ["Time", `${brief(plan[key])} ${unit}`, el("small", { text: ` ${(plan[key] / fastest).toFixed(2)}x the fastest` })]])];
 }

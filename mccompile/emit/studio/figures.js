@@ -1,12 +1,12 @@
 // The head of the page, and the figures of all builds beside each other.
 const FIGURES = [
-  ["arena_bytes", "RAM: arena", bytes], ["arena_bound_bytes", "no plan takes less than", bytes],
-  ["arena_naive_bytes", "without sharing memory", bytes], ["struct_bytes", "RAM: struct", bytes],
-  ["run_stack_bytes", "RAM: stack", bytes], ["external_bytes", "RAM: inputs and outputs outside", bytes],
+  ["arena_bytes", "RAM: arena", bytes], ["arena_bound_bytes", "arena: least for these steps in this order", bytes],
+  ["arena_naive_bytes", "arena: without sharing memory", bytes], ["struct_bytes", "RAM: struct of the model", bytes],
+  ["run_stack_bytes", "RAM: stack of a run", bytes], ["external_bytes", "RAM: inputs and outputs outside the arena", bytes],
   ["weights_bytes", "Flash: weights", bytes], ["code_bytes", "Flash: code", bytes],
-  ["macs", "Multiply-accumulates", whole], ["run_instructions", "Instructions of a run", whole],
-  ["run_ticks", "Ticks of the board's clock", whole],
-  ["median_us", "Time of a run, median", value => `${value < 1000 ? value.toFixed(1) : whole(value)} µs`],
+  ["macs", "Multiply-accumulates", whole], ["run_instructions", "Instructions per run", whole],
+  ["run_ticks", "Ticks of the board's clock per run", whole],
+  ["median_us", "Time per run, median", value => `${value < 1000 ? value.toFixed(1) : whole(value)} µs`],
 ];
 const chip = b => el("span", { class: `chip b${b}`, text: LETTERS[b] });
 
@@ -14,11 +14,10 @@ function drawHead() {
   const first = builds[0], options = Object.entries(first.options);
   $("top").replaceChildren(
     el("h1", { text: builds.length === 1 ? first.title : `${builds.length} builds side by side` }),
-    el("ul", { class: "builds" }, builds.map((build, b) => el("li", {}, builds.length > 1 && chip(b),
-      el("b", { text: build.title }), ` ${build.steps.length} steps`))),
-    el("p", { class: "soft", text: `mccompile ${first.version}` +
-      (builds.length === 1 && options.length ? ` · ${options.map(([k, v]) => `${k} ${typeof v === "object" ?
-        JSON.stringify(v) : v}`).join(", ")}` : "") }),
+    ...(builds.length > 1 ? [el("ul", { class: "builds" }, builds.map((build, b) => el("li", {}, chip(b),
+      el("b", { text: build.title }), ` ${build.steps.length} steps`)))] : []),
+    el("p", { class: "soft", text: [`mccompile ${first.version}`, ...(builds.length > 1 ? [] : [`${first.steps.length} steps`,
+      ...options.map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`)])].join(" · ") }),
     ...(data.without || []).map(text => el("p", { class: "worse", text })));
 }
 
@@ -57,9 +56,9 @@ function drawFigures() {
 
 function drawMore() {
   const parts = builds.map((build, b) => el("details", {},
-    el("summary", { text: `Passes, copies that are left${builds.length > 1 ? `: build ${LETTERS[b]}` : ""}` }),
-    el("p", { text: build.moves.length ? `${build.moves.length} transposes or copies are left:` :
-      "No transposes or copies are left." }),
+    el("summary", { text: `Passes, and copies that remain${builds.length > 1 ? `: build ${LETTERS[b]}` : ""}` }),
+    el("p", { text: build.moves.length ? `${build.moves.length} transposes or copies remain:` :
+      "No transposes or copies remain." }),
     el("ul", {}, build.moves.map(move => el("li", {}, el("code", { text: move.name }), ` ${bytes(move.bytes)}; ${move.reason}`))),
     build.float_in_quantized.length > 0 && el("p", { text: "Computed in float between quantized tensors:" }),
     el("ul", {}, build.float_in_quantized.map(each => el("li", {}, el("code", { text: each.node }), ` ${each.why}`))),
@@ -77,14 +76,14 @@ function drawChanges() {
   if (!since) return;
   $("changes").replaceChildren(el("h2", { text: "What changed" }),
     el("p", { class: "soft", text: `${since.before} → ${since.after}` }),
-    ...(since.options || []).map(text => el("p", { text })),
-    since.worst.length ? el("ol", {}, since.worst.map(text => el("li", { text }))) : el("p", { text: "No figure got worse." }),
+    ...(since.options || []).map(text => el("p", {}, "Options: ", el("code", { text }))),
+    ...(worse(since).length ? [] : [el("p", { text: "No figure got worse." })]),
     el("div", { class: "scroll" }, el("table", {},
       el("thead", {}, el("tr", {}, ["", "before", "now", "change"].map((text, n) => el("th", { class: n ? "n" : "", text })))),
-      el("tbody", {}, since.figures.map(({ what, before, after }) => el("tr", {}, el("th", { text: what }),
+      el("tbody", {}, [...since.figures].sort((p, q) => grown(q) - grown(p)).map(({ what, before, after }) => el("tr", {}, el("th", { text: what }),
         el("td", { class: "n", text: whole(before) }), el("td", { class: "n", text: whole(after) }),
         el("td", { class: "n" }, before === after ? "same" : change(after, before) || "new")))))),
-    el("p", { text: `${since.steps.length || "No"} steps changed.` }),
+    el("p", { text: stepsChanged(since) }),
     el("ul", { class: "changes" }, since.steps.map(({ name, change: what, step }) =>
       el("li", step === undefined ? {} : { ...pick("step", 0, step), class: "link" },
         el("span", { class: "name", title: name, text: step === undefined ? name : stepTitle(builds[0].steps[step], step) }),

@@ -38,7 +38,7 @@ function metrics() {
   const clocks = builds.map(clockOf), found = [];
   const has = key => builds.some(build => build.steps.some(step => step[key] !== undefined));
   const clock = clocks.find(Boolean);
-  if (clock && clocks.every(each => each === clock)) found.push({ key: "time", title: clock[1], note: `${clock[2]}, ${clock[3]}`,
+  if (clock && clocks.every(each => each === clock)) found.push({ key: "time", title: clock[1], note: clock[0] === "us" ? `µs, ${clock[3]}` : clock[3],
     value: step => step[clock[0]], form: brief });
   else if (clock) found.push({ key: "time", title: "Time", note: "share of the build",
     value: (step, b) => clocks[b] && step[clocks[b][0]] / totalOf(builds[b], clocks[b][0]), form: percent });
@@ -46,8 +46,8 @@ function metrics() {
   const code = has("code_bytes");
   found.push({ key: "flash", title: "Flash", note: code ? "weights, and code as compiled" : "weights", value: flashOf, form: size });
   found.push({ key: "ram", title: "RAM", note: "tensors and workspace", value: step => step.ram_bytes, form: size });
-  if (has("signal_to_noise")) found.push({ key: "noise", title: "Error", note: "signal to noise against float; less is worse",
-    value: step => step.signal_to_noise === "exact" ? undefined : step.signal_to_noise, form: value => decibels(value), least: true });
+  if (has("signal_to_noise")) found.push({ key: "noise", title: "SNR, dB", note: "signal to noise against float (a longer bar is worse; 20 dB: an error of a tenth, 40 dB: of a hundredth)",
+    value: step => step.signal_to_noise === "exact" ? undefined : step.signal_to_noise, form: value => value.toFixed(1), least: true });
   return found;
 }
 const totalOf = (build, key) => build.steps.reduce((sum, step) => sum + (step[key] || 0), 0) || 1;
@@ -105,7 +105,7 @@ function drawLayers() {
   $("layers").replaceChildren(el("h2", { text: "Layers" }),
     el("p", { class: "soft", text: "Each row is a step of a run, which does the work of one layer or of several that were " +
       "fused; lines lead from a step to those that read its result. Click a column to sort, a row to see its code." +
-      (clock ? ` ${clock[1]}: ${clock[3]}.` : "") }),
+      ` ${columns.map(column => `${column.title}: ${column.note}`).join(". ")}.` }),
     el("div", { class: "layers", style }, el("div", { class: "lrow lhead" }, el("span"),
       el("button", { class: `sort${layerOrder.key ? "" : " chosen"}`, "data-sort": "", text: "Step, in order",
         on: { click: () => { layerOrder.key = ""; drawLayers(); } } }), columns.map(sort)),

@@ -13,9 +13,9 @@ function momentLabels(build) {
 
 function lifeText(build, buffer) {
   const label = momentLabels(build), last = Math.min(buffer.end - 1, build.moments - 1);
-  const from = label(buffer.start), to = label(last) || "the end";
-  const word = from === "in" ? "before the run" : `step ${from}`;
-  return from === to ? word : `${word} to ${to === "the end" ? to : to === "in" ? "the first step" : `step ${to}`}`;
+  const from = label(buffer.start).split("–")[0], to = label(last).split("–").pop();
+  if (from === "in") return to === "in" ? "before the first step" : to ? `start to step ${to}` : "the whole run";
+  return !to ? `step ${from} to the end` : from === to ? `step ${from}` : `steps ${from} to ${to}`;
 }
 
 /** Where moments begin across: each is as wide as the number of steps that run in it, row by row. */
@@ -99,23 +99,23 @@ function drawMemory() {
   const maps = builds.flatMap((build, b) => build.pools.map((pool, n) => el("figure", { style: `width: ${each}px` },
     el("figcaption", {}, builds.length > 1 && chip(b),
       el("b", { text: `${pool.name ? `Pool ${pool.name}` : "Arena"}: ${bytes(pool.bytes)}` }),
-      pool.bytes > pool.bound_bytes ? ` no plan takes less than ${bytes(pool.bound_bytes)}` : " no plan takes less"),
+      pool.bytes > pool.bound_bytes ? `, at least ${bytes(pool.bound_bytes)} for these steps in this order` : ", the least for these steps in this order"),
     drawMap(build, b, pool, most[n], each))));
   const used = new Set(builds.flatMap(build => build.buffers.map(buffer => buffer.role)));
   const legend = [["tensor", "tensor"], ["input", "input"], ["output", "output"], ["state", "state"],
     ["workspace", "workspace of a kernel"]].filter(([role]) => used.has(role));
   content.replaceChildren(el("h2", { text: "Memory" }),
-    el("p", { class: "soft", text: "Across: steps of a run. Up: bytes of the arena. A block is a tensor while it is alive." }),
+    el("p", { class: "soft", text: "Across: steps of a run. Up: bytes of the arena. A block is a tensor, from the step that makes it to the last that reads it." }),
     el("ul", { class: "legend" }, legend.map(([role, text]) => el("li", {}, el("i", { class: role }), text)),
-      el("li", {}, el("i", { class: "peak" }), "alive at the peak"), el("li", {}, el("i", { class: "hatched" }), "shared: in place, or a part"),
-      el("li", {}, el("i", { class: "boundline" }), "least that any plan takes"),
+      el("li", {}, el("i", { class: "peak" }), "live at the peak"), el("li", {}, el("i", { class: "hatched" }), "two share bytes: in place, or one is part of the other"),
+      el("li", {}, el("i", { class: "boundline" }), "least for these steps in this order"),
       budget <= Math.max(...most) && el("li", {}, el("i", { class: "limitline" }), `budget, ${size(budget)}`)),
     el("div", { class: "maps" }, maps), ...builds.map((build, b) => tensorTable(build, b)));
   mark();
 }
 
 const tensorOrder = { key: "bytes", all: false };
-const TENSOR_COLUMNS = [["name", "Tensor"], ["bytes", "Bytes"], ["low", "At byte"], ["start", "Alive"]];
+const TENSOR_COLUMNS = [["name", "Tensor"], ["bytes", "Size"], ["low", "Bytes of the arena"], ["start", "Live"]];
 
 function tensorTable(build, b) {
   const rows = build.buffers.map((buffer, n) => ({ buffer, n, bytes: buffer.high - buffer.low }));

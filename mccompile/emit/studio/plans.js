@@ -1,18 +1,20 @@
 // The best plans: none of them is better in RAM, flash and time at once.
-const PLAN_CLOCKS = [["us", "µs", "measured on this machine"], ["instructions", "instructions", "counted under emulation"],
-  ["estimated_time", "cycles", "estimated"]];
+const PLAN_CLOCKS = [["us", "µs", "Time is measured on this machine"],
+  ["instructions", "instructions", "Instructions are counted under emulation"], ["estimated_time", "cycles", "Cycles are estimated"]];
 const planClock = build => PLAN_CLOCKS.find(([key]) => build.frontier.every(plan => plan[key] !== undefined));
+const planRam = plan => plan.ram_bytes + (plan.struct_bytes || 0) + (plan.run_stack_bytes || 0) + (plan.external_bytes || 0);
+const planName = plan => plan.options || "the plan of this page";
 const planFlash = plan => plan.weights_bytes + (plan.code_bytes || 0);
 
 /** Of the plans within the budget the best one, where RAM may cost as much time as when kernels are chosen; of none, that of least RAM. */
-function bestPlan(build, room = budget) {
+function bestPlan(build) {
   const [key] = planClock(build) || [], least = (of, plans) => plans.reduce((p, q) => of(q) < of(p) ? q : p);
-  const fits = build.frontier.filter(plan => plan.ram_bytes <= room);
-  if (!fits.length) return least(plan => plan.ram_bytes, build.frontier);
-  return least(plan => Math.max(1, plan.ram_bytes) ** build.worth * plan[key], fits);
+  const fits = build.frontier.filter(plan => planRam(plan) <= budget);
+  if (!fits.length) return least(planRam, build.frontier);
+  return least(plan => Math.max(1, planRam(plan)) ** build.worth * plan[key], fits);
 }
 
-const rateOf = build => build.worth ? `1 % of RAM counts as ${build.worth} % of time` : "time alone counts";
+const rateOf = build => build.worth ? `1% less RAM is worth ${build.worth}% more time` : "time alone counts";
 
 function drawPlans() {
   const shown = builds.map((build, b) => [build, b]).filter(([build]) => build.frontier.length);
@@ -24,36 +26,40 @@ function drawPlans() {
 function plansOf(build, b) {
   const [key, unit, how] = planClock(build), points = build.frontier, best = bestPlan(build);
   const code = points.every(plan => plan.code_bytes !== undefined);
+  const ofRam = points.every(plan => plan.struct_bytes !== undefined) ? "arena, struct and stack" : "the arena";
+  const notes = plan => [plan === best && (planRam(plan) <= budget ? `best trade within ${size(budget)}: ${rateOf(build)}` :
+    `least RAM; more than ${size(budget)}`), plan.shown && "the plan of this page"].filter(Boolean).join("; ");
   return [
-    el("p", { class: "soft" }, builds.length > 1 && chip(b), `Time is ${how}. Each point is a plan that no other one ` +
-      "beats in everything; click it for the options that lead to it."),
+    el("p", { class: "soft" }, builds.length > 1 && chip(b), `${how}. RAM is ${ofRam}. No plan here is worse than ` +
+      "another one in RAM, flash and time at once, but for that of this page, which is listed in any case. Click one for its command."),
     scatter(points, key, unit, b, best),
     el("div", { class: "plist" }, el("div", { class: "prow thead" },
-      ["", "RAM", code ? "Flash" : "Weights", `Time, ${unit}`, "Options"].map(text => el("span", { text }))),
+      ["", "RAM", code ? "Flash" : "Weights", key === "us" ? "Time, µs" : `${unit[0].toUpperCase()}${unit.slice(1)}`, "Options"].map(text => el("span", { text }))),
     points.map((plan, n) => el("div", { ...pick("plan", b, n), class: `prow${plan === best ? " best" : ""}` },
-      el("span", { class: "number", text: n + 1 }), el("span", { class: "n", "data-ram": plan.ram_bytes, text: bytes(plan.ram_bytes) }),
+      el("span", { class: "number", text: n + 1 }), el("span", { class: "n", "data-ram": planRam(plan), text: bytes(planRam(plan)) }),
       el("span", { class: "n", text: bytes(planFlash(plan)) }), el("span", { class: "n", "data-time": plan[key], text: brief(plan[key]) }),
-      el("code", { text: plan.options }), plan === best && el("small", { text: plan.ram_bytes <= budget ?
-        `best within ${size(budget)}: ${rateOf(build)}` : `least RAM; more than ${size(budget)}` })))),
+      el("span", {}, el("code", { text: plan.options || "–" }), notes(plan) && el("small", { text: ` ${notes(plan)}` }))))),
   ];
 }
 
 function scatter(points, key, unit, b, best) {
   const width = Math.min(Math.max($("plans").clientWidth, 260), 820), height = 240, left = 62, right = 16, top = 14, bottom = 34;
   const wide = width - left - right, high = height - top - bottom;
-  const mostRam = 1.08 * Math.max(...points.map(plan => plan.ram_bytes)), mostTime = 1.12 * Math.max(...points.map(plan => plan[key]));
+  const mostRam = 1.08 * Math.max(...points.map(planRam)), mostTime = 1.12 * Math.max(...points.map(plan => plan[key]));
   const x = ram => left + ram / mostRam * wide, y = time => top + high - time / mostTime * high;
-  const spots = [], marks = points.map((plan, n) => {
-    let at = { x: x(plan.ram_bytes), y: y(plan[key]) };
-    const cx = at.x, cy = at.y;
-    while (spots.some(other => Math.hypot(other.x - at.x, other.y - at.y) < 19)) at = { x: at.x, y: at.y - 19 };
-    spots.push(at);
+  const spots = points.map(plan => ({ x: x(planRam(plan)), y: y(plan[key]), apart: 13 }));
+  const marks = points.map((plan, n) => {
+    const { x: cx, y: cy } = spots[n];
+    // the number stands where no point and no other number is; the point stays where it belongs
+    const round = [13, 22, 31].flatMap(far => [[0, -far], [far, 0], [-far, 0], [0, far], [far, -far], [-far, -far]]);
+    const free = ([dx, dy]) => cy + dy > top && cy + dy < top + high && spots.every((other, k) => k === n ||
+      Math.hypot(other.x - cx - dx, other.y - cy - dy) >= other.apart);
+    const [dx, dy] = round.find(free) || round[0];
+    spots.push({ x: cx + dx, y: cy + dy, apart: 14 });
     return svg("g", { ...pick("plan", b, n), class: `plan${plan === best ? " best" : ""}` },
-      svg("title", { text: `${plan.options}\n${bytes(plan.ram_bytes)} of RAM, ${brief(plan[key])} ${unit}` }),
-      cy !== at.y && svg("line", { class: "lead", x1: cx, x2: at.x, y1: cy, y2: at.y }),
-      svg("circle", { class: "exact", cx, cy, r: 3 }),
-      svg("circle", { cx: at.x, cy: at.y, r: 9, "data-ram": plan.ram_bytes }),
-      svg("text", { x: at.x, y: at.y + 4, "text-anchor": "middle", text: n + 1 }));
+      svg("title", { text: `${planName(plan)}\n${bytes(planRam(plan))} of RAM, ${brief(plan[key])} ${unit}` }),
+      svg("circle", { cx, cy, r: 6, "data-ram": planRam(plan) }),
+      svg("text", { x: cx + dx, y: cy + dy + 4, "text-anchor": "middle", text: n + 1 }));
   });
   let end = 0;
   const across = ticks(mostRam, width < 500 ? 4 : 8, true).map(at => {

@@ -61,7 +61,7 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
         "buffers": buffers,
         "steps": _steps(analysis, buffers),
         "lines": _shown(lines),
-        "frontier": list(analysis.get("frontier", [])),
+        "frontier": [dict(plan) | _external(analysis) for plan in analysis.get("frontier", [])],
         "worth": _worth(analysis.get("options", {}).get("prefer")),
         "quantized": _quantized(analysis.get("quantized")),
         "passes": _passes(analysis["passes"]),
@@ -70,6 +70,11 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
         "float_in_quantized": list(analysis["float_in_quantized"]),
         "constants": len(analysis.get("constants", ())),
     }
+
+
+def _external(analysis: Mapping[str, Any]) -> dict[str, int]:
+    """Of each plan: inputs and outputs outside the arena are those of the model."""
+    return {"external_bytes": count} if (count := analysis.get("external_bytes")) else {}
 
 
 def _worth(asked: str | None) -> int:

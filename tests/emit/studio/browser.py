@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import json
 import os
 import shutil
@@ -58,9 +59,9 @@ class Browser:
         (theirs, self._write), (self._read, back) = os.pipe(), os.pipe()
 
         def hand_over() -> None:
-            kept = os.dup(back)  # 3 or 4 may be one of the pipes
-            os.dup2(theirs, 3)
-            os.dup2(kept, 4)
+            kept = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (theirs, back)]  # 3 or 4 may be one of the pipes
+            os.dup2(kept[0], 3)
+            os.dup2(kept[1], 4)
 
         quiet = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
         asked = [command, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={folder}", "--remote-debugging-pipe"]
