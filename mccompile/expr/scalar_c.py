@@ -16,6 +16,7 @@ from .code import Code
 from .dims_c import dim_c
 from .functions import FUNCTIONS, Called
 from .ir import Apply, Cast, Expr, Index, Literal, Operand, Size, uses
+from .nearest import nearest
 
 
 def call_c(function: Called, arguments: Sequence[str], **names: str) -> str:
@@ -168,6 +169,8 @@ def to_statements(
                 return _literal(node.value, node.dtype)
             case Size():
                 return Code(f"(int64_t)({dim_c(node.dim)})")
+            case Cast() if (near := nearest(node)) and all(seen[step] == 1 for step in near[2]):
+                return Code(math_c(f"mcc_f32_near_{node.dtype}", printed(near[0]).text, printed(near[1]).text))
             case Cast():
                 return _cast(printed(node.argument), node.argument.dtype, node.dtype, node.saturate)
             case Apply():
@@ -179,7 +182,7 @@ def to_statements(
             return Code(names[node])
         code = coded(node)
         simple = isinstance(node, Literal | Index) or plain(code.text).isidentifier()
-        if seen[node] > 1 and not simple:
+        if not simple and seen[node] > 1:
             names[node] = f"{local}{len(names)}"
             lines.append(f"const {node.dtype.compute_c} {names[node]} = {code.text};")
             return Code(names[node])

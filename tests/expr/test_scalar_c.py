@@ -65,3 +65,22 @@ def test_an_integer_is_not_compared_with_itself(function: str, text: str) -> Non
 
 def test_a_float_is_compared_with_itself_because_of_nan() -> None:
     assert c(apply("equal", X, X)) == "(uint8_t)(t0 == t0)"
+
+
+@pytest.mark.parametrize(
+    ("zero", "text"),
+    [(cast(operand(1, i8), f32), "mcc_f32_near_i8(x[i], y[i])"), (None, "mcc_f32_near_i8(x[i], INT32_C(0))")],
+)
+def test_rounding_with_saturation_is_one_function(zero: Expr | None, text: str) -> None:
+    assert c(saturated(zero, 127)) == text
+
+
+@pytest.mark.parametrize(("zero", "high"), [(operand(1, f32), 127), (None, 126)])
+def test_other_zeros_and_ends_are_not(zero: Expr | None, high: int) -> None:
+    assert "near" not in c(saturated(zero, high))
+
+
+def saturated(zero: Expr | None, high: int) -> Expr:
+    whole = apply("round_even", X)
+    whole = apply("add", whole, zero) if zero else whole
+    return cast(apply("max", apply("min", whole, literal(high, f32)), literal(-128, f32)), i8)

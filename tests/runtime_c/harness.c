@@ -58,6 +58,10 @@ MIXED(fixed_product, int32_t, int64_t, int64_t)
 MIXED(fixed_round, int64_t, uint8_t, int32_t)
 MIXED(shift_even, int32_t, int32_t, int32_t)
 MIXED(even_shift, uint64_t, uint8_t, uint64_t)
+MIXED(f32_near_i8, float, int32_t, int8_t)
+MIXED(f32_near_u8, float, int32_t, uint8_t)
+MIXED(f32_near_i16, float, int32_t, int16_t)
+MIXED(f32_near_u16, float, int32_t, uint16_t)
 
 /* The root, and behind it how far it was moved. */
 DECLARE(inverse_root)

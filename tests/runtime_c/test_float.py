@@ -116,6 +116,36 @@ def test_casts_round_toward_zero_and_wrap(runtime: Any, name: str, target: str) 
     np.testing.assert_array_equal(runtime(f"{name}_to_{target}", values, dtype=integer), expected)
 
 
+@pytest.mark.parametrize("target", ["i8", "u8", "i16", "u16"])
+def test_numbers_are_rounded_and_saturate(runtime: Any, target: str) -> None:
+    integer = np.dtype({"i": "int", "u": "uint"}[target[0]] + target[1:])
+    values, zeros = near_cases(integer)
+    expected = near(values, zeros, integer)
+    np.testing.assert_array_equal(runtime(f"f32_near_{target}", values, zeros, dtype=integer), expected)
+
+
+def near_cases(integer: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Ties and their neighbours, numbers around the ends, and what is no number; with zeros from end to end."""
+    low, high = (int(end) for end in (np.iinfo(integer).min, np.iinfo(integer).max))
+    ends = [
+        sign * (power + step / 2)
+        for power in (high - low, 2**17, 2**18, 2**31)
+        for sign in (1, -1)
+        for step in range(-3, 4)
+    ]
+    ties = np.array([*(np.arange(-600, 600) / 4), *ends, *SPECIAL], np.float32)
+    values = np.concatenate([ties, np.nextafter(ties, np.float32(9e9)), np.nextafter(ties, np.float32(-9e9))])
+    zeros = np.array([low, low // 2, 0, 3, high], np.int32)
+    return np.tile(values, len(zeros)), np.repeat(zeros, len(values))
+
+
+def near(values: np.ndarray, zeros: np.ndarray, integer: np.dtype[Any]) -> np.ndarray:
+    numbers = ~np.isnan(values)
+    whole = np.rint(np.where(numbers, values, 0).astype(np.float64)) + zeros
+    limits = np.iinfo(integer)
+    return np.where(numbers, np.clip(whole, limits.min, limits.max), 0).astype(integer)
+
+
 def _cast(value: float, integer: np.dtype[Any]) -> int:
     """What an x86 conversion gives: the low bits of a 32-bit or 64-bit signed result, or of its smallest value."""
     bits = 8 * integer.itemsize

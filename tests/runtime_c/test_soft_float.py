@@ -10,6 +10,7 @@ import pytest
 from mccompile.base.discovery import data_folder
 from mccompile.toolchain.build import compile_shared, find_compiler
 from tests.runtime_c.conftest import Runtime
+from tests.runtime_c.test_float import near, near_cases
 
 HARNESS = Path(__file__).with_name("harness.c")
 SPECIAL = [0, 1, 0x3EFFFFFF, 0x3F000000, 0x3F000001, 0x3F7FFFFF, 0x3FC00000, 0x4AFFFFFF, 0x4B000000, 0x4EFFFFFF]
@@ -51,3 +52,11 @@ def test_minimum_and_maximum(name: str, forms: list[Runtime]) -> None:
     for b in (a[::-1].copy(), a, np.roll(a, len(a) // 2), np.roll(a, 7)):
         computed, taken = (bits(form(name, a, b)) for form in forms)
         np.testing.assert_array_equal(taken, computed)
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint8, np.int16, np.uint16])
+def test_numbers_are_rounded_and_saturate(integer: type[np.integer], forms: list[Runtime]) -> None:
+    values, zeros = near_cases(np.dtype(integer))
+    name = f"f32_near_{np.dtype(integer).kind}{np.dtype(integer).itemsize * 8}"
+    found = forms[1](name, values, zeros, dtype=integer)
+    np.testing.assert_array_equal(found, near(values, zeros, np.dtype(integer)))
