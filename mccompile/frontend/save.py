@@ -1,8 +1,9 @@
 """Graphs and single nodes back to ONNX.
 
 Invariant: what is written means the same as the graph. Operators are kept in their newest form, so a graph is written
-in the newest opset, or in `EXCHANGE`, which other programs know and since which operators have only got more types and
-attributes; a graph with an operator that the opset cannot express is refused. Names of nodes are unique.
+in the newest opset, or for other programs in the oldest that has all its operators, from `EXCHANGE` on: since then
+operators have only got more types and attributes. A graph with an operator that the opset cannot express is refused.
+Names of nodes are unique.
 """
 
 from __future__ import annotations
@@ -12,13 +13,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, defs, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    defs,
+    helper,
+    numpy_helper,
+)
 
 from ..base.constant import Constant
+from ..base.dims import symbols
 from ..base.errors import InternalError, Problem, UnsupportedModel
 from ..base.names import Names
 from ..base.provenance import show
-from ..graph.ir import Graph, Node, Value
+from ..graph.ir import Graph, Node, Value, all_nodes
+from ..importers import ranges, states
 from ..ops.api import Operator
 
 EXCHANGE = 21  # the first opset with integers of 4 bits
@@ -33,9 +46,14 @@ def to_onnx(graph: Graph) -> ModelProto:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """The whole graph as a file for other programs."""
-    writer = _Writer(EXCHANGE)
-    path.write_bytes(writer.model(writer.graph(graph)).SerializeToString())
+    """The whole graph as a file for other programs, with the states and ranges of sizes that need no option."""
+    writer = _Writer(max(map(_first_opset, all_nodes(graph)), default=EXCHANGE))
+    model = writer.model(writer.graph(graph))
+    states.declare(model, graph.states_of_file)
+    free = {symbol for value in graph.inputs for dim in value.type.shape for symbol in symbols(dim)}
+    if free:
+        ranges.declare(model, {_name(s): s.bounds() for s in sorted(free)})
+    path.write_bytes(model.SerializeToString())
 
 
 def node_model(node: Node) -> ModelProto:
@@ -110,12 +128,7 @@ class _Writer:
         made = []
         for name, value in attributes.items():
             if known is not None and name not in known:
-                newer = defs.get_schema(op.name, op.domain).attributes
-                # Our operators follow the newest standard, which the installed onnx may be too old to know.
-                says_nothing = (
-                    _is_default(value, newer[name].default_value) if name in newer else value == getattr(op, name, None)
-                )
-                if not says_nothing:
+                if not _says_nothing(op, name, value):
                     raise self._cannot_say(node, defs.onnx_opset_version(), "leave the model as it is")
                 continue
             kind = int(known[name].type.value) if known else None
@@ -125,6 +138,38 @@ class _Writer:
                 value = numpy_helper.from_array(value.array, name)
             made.append(helper.make_attribute(name, value, attr_type=kind))
         return made
+
+
+def _first_opset(node: Node) -> int:
+    """From EXCHANGE on, the first that has the operator with these attributes and types, or else the newest."""
+    op, (attributes, _) = _standard(node), _operator(node).to_onnx()
+    if op.domain:
+        return EXCHANGE
+    newest = defs.onnx_opset_version()
+
+    def says(version: int) -> bool:
+        if not defs.has(op.name, version):
+            return False
+        schema = defs.get_schema(op.name, version)
+        unknown = [name for name in attributes if name not in schema.attributes]
+        sides = (schema.inputs, node.inputs), (schema.outputs, node.outputs)
+        return all(_says_nothing(op, name, attributes[name]) for name in unknown) and all(
+            value is None or _type(value) in formal[min(number, len(formal) - 1)].types
+            for formal, values in sides
+            for number, value in enumerate(values)
+        )
+
+    return next((version for version in range(EXCHANGE, newest) if says(version)), newest)
+
+
+def _type(value: Value) -> str:
+    return f"tensor({TensorProto.DataType.Name(value.type.dtype.onnx).lower()})"
+
+
+def _says_nothing(op: type[Operator], name: str, value: object) -> bool:
+    """Our operators follow the newest standard, which the installed onnx may be too old to know."""
+    newer = defs.get_schema(op.name, op.domain).attributes
+    return _is_default(value, newer[name].default_value) if name in newer else bool(value == getattr(op, name, None))
 
 
 def _is_default(value: object, default: AttributeProto) -> bool:
@@ -160,5 +205,9 @@ def _operator(node: Node) -> Operator:
 
 
 def _info(name: str, value: Value) -> ValueInfoProto:
-    dims = [dim if isinstance(dim, int) else _SYMBOL.sub(r"\1", str(dim)) for dim in value.type.shape]
+    dims = [dim if isinstance(dim, int) else _name(dim) for dim in value.type.shape]
     return helper.make_tensor_value_info(name, value.type.dtype.onnx, dims)
+
+
+def _name(dim: object) -> str:
+    return _SYMBOL.sub(r"\1", str(dim))

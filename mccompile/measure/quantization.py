@@ -55,8 +55,8 @@ class Size:
 
     @staticmethod
     def of(file: Path, package: Package) -> Size:
-        plan = package.plan
-        return Size(file.stat().st_size, package.weights_bytes, plan.arena_bytes)
+        plan, files = package.plan, file.glob("*.safetensors") if file.is_dir() else [file]
+        return Size(sum(each.stat().st_size for each in files), package.weights_bytes, plan.arena_bytes)
 
 
 @dataclass(frozen=True)

@@ -75,14 +75,24 @@ def test_files_for_other_programs_are_of_an_opset_that_they_know(tmp_path: Path)
     assert show(load_proto(written)) == show(graph)
 
 
-def test_what_is_newer_than_the_opset_is_refused(tmp_path: Path) -> None:
-    text = """<ir_version: 11, opset_import: ["" : 24]>
-        g (float[2] x, int8[2] i) => (float[2] y, float[2] z) {
-            y = Swish (x)
-            z = Cast <to = 1> (i)
-        }"""
-    with pytest.raises(UnsupportedModel, match=r'node "y" .Swish.\n.*not in opset 21'):
-        write(load_proto(parser.parse_model(text)), tmp_path / "g.onnx")
+@pytest.mark.parametrize(
+    ("text", "opset"),
+    [
+        ("(float[2] x) => (float[2] y) { y = RMSNormalization <epsilon = 0.5> (x, x) }", 23),
+        ("(float[2] x) => (float[2] y) { y = Swish(x) }", 24),
+        ("(bfloat16[2] x) => (bfloat16[2] y) { y = Elu(x) }", 22),  # known before, but not of this type
+        ("(int8[2] x) => (float[2] y) { y = Cast <to = 1> (x) }", EXCHANGE),
+        ("(bool b, float[2] x) => (float[2] y) { y = If (b) <then_branch = t () => (float[2] p) { p = Swish(x) },"
+         "else_branch = e () => (float[2] q) { q = Neg(x) }> }", 24),
+    ],
+)  # fmt: skip
+def test_the_oldest_opset_that_has_all_operators_is_written(text: str, opset: int, tmp_path: Path) -> None:
+    graph = load_proto(parser.parse_model('<ir_version: 11, opset_import: ["" : 24]> g ' + text))
+    write(graph, tmp_path / "g.onnx")
+    written = onnx.load(tmp_path / "g.onnx")
+    onnx.checker.check_model(written, full_check=True)
+    assert written.opset_import[0].version == opset
+    assert [node.op for node in load_proto(written).nodes] == [node.op for node in graph.nodes]
 
 
 def test_a_node_alone_with_an_absent_operand() -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mccompile
+from mccompile import cli
 from mccompile.driver import Options, compile
 from mccompile.frontend.load import load
 from mccompile.frontend.save import write
+from mccompile.importers.decoders.family import LLAMA_NAMES
 from mccompile.quantize.weights_only import quantize_weights
 from tests import small_models
+from tests.importers.decoders.files import LLAMA, SIZES, folder, named
+from tests.importers.decoders.reference import random_weights
 
 
 def stored(size: float, bits: int, folder: Path) -> tuple[np.ndarray, set[str]]:
@@ -37,3 +43,19 @@ def test_scales_are_rounded_to_halves(tmp_path: Path) -> None:
 def test_what_halves_cannot_hold_stays(size: float, tmp_path: Path) -> None:
     scales, types = stored(size, 4, tmp_path)
     assert np.abs(scales / size).max() > 0.05 and types == {"i4", "f32"}
+
+
+def test_a_folder_becomes_a_file_that_onnxruntime_reads_and_that_compiles_without_options(tmp_path: Path) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    made = random_weights(SIZES, np.random.default_rng(3))
+    llama = folder(tmp_path / "llama", LLAMA, named(made, LLAMA_NAMES))
+    file, tokens = tmp_path / "few_bits.onnx", np.arange(9)[None]
+    assert cli.run(["quantize", str(llama), "--weights-only", "4", "-o", str(file)]) == 0
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # activations stay floats
+    session = ort.InferenceSession(file.read_bytes(), options)
+    caches = {entry.name: np.zeros((1, 2, 0, 8), np.float32) for entry in session.get_inputs()[1:]}
+    (wanted,) = session.run(["logits"], {"input_ids": tokens, **caches})
+    net = mccompile.load(file, target="generic", cc=shutil.which("tcc") or "cc")
+    net(tokens[:, :4])
+    np.testing.assert_allclose(net(tokens[:, 4:])[0].reshape(-1), wanted.reshape(-1), rtol=1e-4, atol=1e-4)
