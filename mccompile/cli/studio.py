@@ -67,7 +67,7 @@ def studio(
     from ..emit.studio.page import studio_page
     from ..emit.studio.view import view
     from ..measure import difference
-    from ..measure.studio import built, hear, is_quantized, pairs_of
+    from ..measure.studio import add_smallest, built, hear, is_quantized, pairs_of
 
     refuse_to_overwrite(page, *models, plain, data, since, option="--html")
     jobs = [job for model in models for job in jobs_of(model, options)]
@@ -75,6 +75,7 @@ def studio(
         fix = f"name at most {_MOST} models, targets and options together"
         raise WrongUse(Problem("a page cannot show so many builds", "MODEL", f"there are {len(jobs)}", fix))
     builds = [built(file, own, measure, plans and number == 0) for number, (file, own) in enumerate(jobs)]
+    add_smallest(builds[0])
     integers = [build for build in builds if is_quantized(build)]
     floats = next((build for build in builds if build not in integers), None)
     reference = plain or (floats.path if floats is not None and integers else None)

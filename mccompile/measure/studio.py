@@ -19,7 +19,7 @@ from ..check.inputs import random_sets
 from ..driver import Options, best_plans, compile, settled
 from ..emit.analysis import analysis_of
 from ..emit.package import Package
-from ..fitting import Point
+from ..fitting import SMALLEST, Point
 from ..frontend.load import load
 from ..frontend.original import Original
 from ..graph.ir import Graph
@@ -30,6 +30,7 @@ from .matching import matched
 from .noise import noise, on_steps, twins, twins_by_work
 from .speed import speed
 
+_SMALL = 64 * 1024  # bytes of arena: the budget that the page begins with
 _RANDOM = 8  # sets of inputs, where there are no samples
 _MOST_HEARD = 256  # samples that noise is measured with
 Job = tuple[Path, Options]
@@ -54,6 +55,13 @@ def built(path: Path, options: Options, measure: bool, plans: bool) -> Build:
     best = _frontier(build, measured, measure) if plans else None
     build.analysis = analysis_of(package, measured, frontier=best)
     return build
+
+
+def add_smallest(build: Build) -> None:
+    """The plan of least RAM, where that of the build takes more than the page's budget; it is not measured."""
+    if build.package.plan.arena_bytes > _SMALL and "frontier" not in build.analysis:
+        options = replace(settled(build.path, build.options), **SMALLEST)
+        build.analysis["smallest"] = Point(SMALLEST, compile(build.path, options)).as_dict()
 
 
 def build_measured(build: Build, options: Options, by_step: bool = False) -> Mapping[str, Any] | None:

@@ -53,6 +53,18 @@ def test_the_plan_of_the_page_is_among_the_plans(conv: Path, tmp_path: Path) -> 
     assert shown["ram_bytes"] == build["figures"]["arena_bytes"] and "--prefer" in shown["options"]
 
 
+def test_what_is_over_the_budget_says_how_small_it_gets(tmp_path: Path) -> None:
+    nodes = [small_models.node("Conv", before, after) for before, after in (("x w", "a"), ("a w", "y"))]
+    shape = (1, 4, 96, 96)
+    weights = {"w": np.ones((4, 4, 1, 1), np.float32)}
+    large = save(small_models.model("large", nodes, [("x", shape)], [("y", shape)], weights), tmp_path)
+    page = tmp_path / "page.html"
+    assert cli.run(["studio", str(large), "--no-measure", "--budget", "ram=1M", "-o", str(page)]) == 0
+    (build,) = page_data(page)["builds"]
+    assert build["smallest"]["options"] == "--budget ram=min"
+    assert build["smallest"]["ram_bytes"] <= build["figures"]["arena_bytes"]
+
+
 def test_instructions_of_steps_are_those_of_the_run(conv: Path, tmp_path: Path) -> None:
     if missing(("arm-none-eabi-gcc", "qemu-system-arm")):
         pytest.skip("needs a cross-compiler and its emulator")

@@ -10,6 +10,7 @@ function drawAnswers() {
 
 const card = (title, what, ...lines) => el("div", { class: "card", ...what }, el("h3", {}, title), lines);
 const of = (b, ...title) => el("span", {}, builds.length > 1 && chip(b), title);
+const flag = text => el("code", { class: "flag", text });
 const big = text => el("b", { class: "big", text });
 const soft = (...parts) => el("p", { class: "soft" }, parts);
 
@@ -39,11 +40,14 @@ function fits(build, b, box) {
   const peak = build.buffers.map((buffer, n) => [buffer, n]).filter(([buffer]) => buffer.at_peak)
     .sort((p, q) => q[0].high - q[0].low - p[0].high + p[0].low).slice(0, 3);
   const over = big(`No: ${size(used)}, ${size(used - budget)} too much`);
-  const held = soft("Largest at the peak: ", peak.map(([buffer, n], k) => [k ? ", " : "", link("buffer", b, n, `${buffer.label} ${size(buffer.high - buffer.low)}`, buffer.name)]), ".");
+  const held = soft("Largest at the peak:", peak.map(([buffer, n]) => [el("br"), link("buffer", b, n, `${buffer.label} ${size(buffer.high - buffer.low)}`, buffer.name)]));
   if (plan) return card(title, {}, over, el("p", {}, "Take ", link("plan", b, build.frontier.indexOf(plan), planName(plan)), `: ${size(planRam(plan))}.`), held);
-  const least = build.frontier.length ? Math.min(...build.frontier.map(planRam)) : 0;
-  const words = least ? `The smallest plan takes ${size(least)}: make these tensors smaller (resolution, channels, int8).` :
-    `Try --prefer ram, which runs layers row by row; --plans measures how small it gets.${build.buffers.some(isFloat) ? " Or quantize to int8." : ""}`;
+  const least = build.frontier.length ? build.frontier.reduce((p, q) => planRam(q) < planRam(p) ? q : p) : build.smallest;
+  const rest = build.frontier.length ? 0 : used - build.figures.arena_bytes, takes = least && planRam(least) + rest;
+  const other = `make these tensors smaller (resolution, channels${build.buffers.some(isFloat) ? ", int8" : ""})`;
+  const words = !least ? `Try --prefer ram, which runs layers row by row, or ${other}.` :
+    takes <= budget ? `Take ${least.options}: ${size(takes)}; --plans measures how much slower that is.` :
+      takes < used ? `Options alone do not do it, ${least.options} takes ${size(takes)}: ${other}.` : `No options take less RAM: ${other}.`;
   return card(title, {}, over, el("p", { text: words }), held);
 }
 
@@ -66,8 +70,8 @@ function worst() {
   if (!found.length) {
     const noise = builds.flatMap(build => build.quantized ? build.quantized.noise : []).filter(each => each[2] !== null);
     if (!noise.length && !builds.some(ofIntegers))
-      return card("Where accuracy is lost", {}, soft("Nowhere: it computes in floats. After ", el("code", { text: "mccompile quantize" }), ", give both models to ", el("code", { text: "studio" }), "."));
-    if (!noise.length) return card("Where accuracy is lost", {}, soft("Not measured: name the float model with ", el("code", { text: "--float" }), ", and samples with ", el("code", { text: "--data" }), "."));
+      return card("Where accuracy is lost", {}, soft("Nowhere: it computes in floats. After ", flag("mccompile quantize"), ", give both models to ", flag("mccompile studio"), "."));
+    if (!noise.length) return card("Where accuracy is lost", {}, soft("Not measured: name the float model with ", flag("--float"), ", and samples with ", flag("--data"), "."));
     const [name, short, value] = noise.reduce((p, q) => q[2] < p[2] ? q : p);
     return card("Where accuracy is lost", {}, big(decibels(value)), el("p", { class: "name", title: name, text: short }), soft("signal to noise against float: the least of all tensors."));
   }
@@ -95,7 +99,7 @@ function worst() {
 
 function changed() {
   const since = data.since;
-  if (!since) return card("What changed", {}, soft("Name an older output folder or report.json with --since."));
+  if (!since) return card("What changed", {}, soft("Not asked: name an older output folder or report.json with ", flag("--since"), "."));
   const same = !since.steps.length && since.figures.every(({ before, after }) => before === after);
   const lost = worse(since), gained = better(since);
   return card("What changed", {}, big(same ? "Nothing" : lost[0] || gained[0] || "No figure"),
@@ -125,7 +129,7 @@ function unknownTime(since) {
 }
 
 function advised(build, b) {
-  if (!build.frontier.length) return card(of(b, "Which plan"), {}, soft("Not tried: add --plans, which compiles the best plans and measures each."));
+  if (!build.frontier.length) return card(of(b, "Which plan"), {}, soft("Not tried: add ", flag("--plans"), ", which compiles the best plans and measures each."));
   const plan = bestPlan(build), [key, unit, how] = planClock(build), fits = planRam(plan) <= budget;
   const fastest = build.frontier.filter(each => !fits || planRam(each) <= budget).reduce((p, q) => q[key] < p[key] ? q : p);
   const at = each => build.frontier.indexOf(each);

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 LONGEST = 44  # characters of a label
 _ENDS = re.compile(
-    r"(?:/last|_(?:dequant|quant|prequant|quantize|dequantize)\d*|_(?:De)?[qQ]uantizeLinear\w*|_quantized\w*"
+    r"(?:/last|/integers|/joined|_(?:dequant|quant|prequant|quantize|dequantize)\d*|_(?:De)?[qQ]uantizeLinear\w*|_quantized\w*"
     r"|_output_0|:0)$"
 )
 _EMPTY = ("", "/")

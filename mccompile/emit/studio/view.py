@@ -62,6 +62,7 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
         "steps": _steps(analysis, buffers),
         "lines": _shown(lines),
         "frontier": [dict(plan) | _external(analysis) for plan in analysis.get("frontier", [])],
+        "smallest": analysis.get("smallest"),
         "worth": _worth(analysis.get("options", {}).get("prefer")),
         "quantized": _quantized(analysis.get("quantized")),
         "passes": _passes(analysis["passes"]),

@@ -240,7 +240,7 @@ def test_the_first_cards_answer_the_questions(page: str, analysis: dict[str, Any
     assert "\u22127.0 dB" in worst and "26.0 dB before it" in worst and "--since" in changed and "--prefer ram" in plan
 
 
-@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("width", [1400, 768, 420, 390])
 @pytest.mark.parametrize(
     "options", [Options(), Options(prefer=Prefer.RAM), Options(mem=(Pool("dtcm", 4096, 0), Pool("sram", None, 1)))]
 )
@@ -267,6 +267,15 @@ def test_loss_is_measured_from_the_last_layer_that_was_heard(tmp_path: Path) -> 
     cards = shown(text, 'return [...document.querySelectorAll(".card")].map(card => card.textContent);', tmp_path)
     assert "\u221212.0 dB" in cards[3] and "30.0 dB before it, 18.0 dB after it" in cards[3]
     assert "on all 65 samples of pictures" in cards[3]
+
+
+@pytest.mark.parametrize(("ram", "said"), [(40_000, "Take --budget ram=min"), (80_000, "Options alone do not do it")])
+def test_what_does_not_fit_says_what_to_change(ram: int, said: str, tmp_path: Path) -> None:
+    build = view(analysis_of(compiled(chain(2))))
+    build["figures"]["arena_bytes"] = 100_000
+    build["smallest"] = {"ram_bytes": ram, "options": "--budget ram=min"}
+    script = 'return [...document.querySelectorAll(".card")].map(card => card.textContent);'
+    assert said in shown(studio_page([build]), script, tmp_path)[1]
 
 
 def test_what_changed_says_what_got_better_and_which_options_differ(tmp_path: Path) -> None:
