@@ -68,6 +68,16 @@ class Original:
         return data if is_tflite(data) and not self.reading.prepend else b""
 
     @property
+    def computed(self) -> set[str]:
+        """Tensors that depend on inputs; others are weights, however they are stored."""
+        found = set(self.inputs)
+        for node in self._model.graph.node:
+            regions = any(attribute.type == AttributeProto.GRAPH for attribute in node.attribute)
+            if regions or not found.isdisjoint(node.input):
+                found.update(node.output)
+        return found
+
+    @property
     def is_quantized(self) -> bool:
         return any(node.op_type == "DequantizeLinear" for node in self._model.graph.node)
 

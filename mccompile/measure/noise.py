@@ -26,10 +26,13 @@ Pairs = Mapping[str, str]
 
 
 def twins(first: Original, second: Original) -> dict[str, str]:
-    """Float tensors that both files have, by their name in the first."""
-    known = {*second.inner, *second.outputs}
-    found = {name: integer_form(name) for name in first.inner if integer_form(name) in known}
-    return found | {name: name for name in (*first.inner, *first.outputs) if name in known and name not in found}
+    """Float tensors that both files have, by their name in the first. Weights may be dequantized in both, by one name:
+    their noise is not that of a layer."""
+    known, computed = {*second.inner, *second.outputs}, first.computed
+    own = [name for name in (*first.inner, *first.outputs) if name in computed]
+    forms = {name: integer_form(name) for name in own if name not in first.outputs}
+    found = {name: form for name, form in forms.items() if form in known}
+    return found | {name: name for name in own if name in known and name not in found}
 
 
 def twins_by_work(plain: Graph, result: Graph) -> dict[str, str]:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mccompile.frontend.load import load
-from mccompile.measure.noise import noise, on_steps, twins_by_work
+from mccompile.frontend.original import Original
+from mccompile.measure.noise import noise, on_steps, twins, twins_by_work
 from tests.small_models import model, node, save
 
 W = {"w": np.ones((4, 4), np.float32), "s": np.float32(0.5), "z": np.int8(0)}
@@ -28,6 +29,14 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_a_layer_ends_behind_its_activation_and_its_rounding(files: tuple[Path, Path]) -> None:
     assert twins_by_work(load(files[0]), load(files[1])) == {"y": "out"}
+
+
+def test_dequantized_weights_are_no_layer(tmp_path: Path) -> None:
+    """Both files may have them by one name, and nothing else."""
+    made = [node("DequantizeLinear", "q s z", "kernel_dequant"), node("MatMul", "x kernel_dequant", "y")]
+    weights = {**W, "q": np.ones((4, 4), np.int8)}
+    plain = Original(save(model("plain", made, [("x", (2, 4))], [("y", (2, 4))], weights), tmp_path))
+    assert plain.inner == ["kernel_dequant"] and twins(plain, plain) == {"y": "y"}
 
 
 def test_noise_is_that_of_rounding(files: tuple[Path, Path]) -> None:
