@@ -94,15 +94,15 @@ function worst() {
   return card("Where accuracy is lost", pick("step", most.b, most.n),
     big(most.from === 99 ? decibels(most.value) : `−${loss(most).toFixed(1)} dB`),
     el("p", { class: "name", title: most.step.nodes.join("\n") }, builds.length > 1 && chip(most.b), stepTitle(most.step, most.n)),
-    soft(`${whence}${decibels(most.value)} after it; ${decibels(last.value)} at the end. Signal to noise against float, on ${builds[most.b].heard || "samples"}.`));
+    soft(`${whence}${decibels(most.value)} after it, an error of ${percent(10 ** (-most.value / 20))}; ${decibels(last.value)} at the end. Signal to noise against float, on ${builds[most.b].heard || "samples"}.`));
 }
 
 function changed() {
   const since = data.since;
   if (!since) return card("What changed", {}, soft("Not asked: name an older output folder or report.json with ", flag("--since"), "."));
-  const same = !since.steps.length && since.figures.every(({ before, after }) => before === after);
+  const same = !since.no_steps && !since.steps.length && since.figures.every(({ before, after }) => before === after);
   const lost = worse(since), gained = better(since);
-  return card("What changed", {}, big(same ? "Nothing" : lost[0] || gained[0] || "No figure"),
+  return card("What changed", {}, big(same ? "Nothing" : lost[0] || gained[0] || "No figure changed"),
     lost.length > 0 && gained.length > 0 && el("p", { text: `Best: ${gained[0]}` }),
     el("p", { text: stepsChanged(since) }),
     (since.options || []).length > 0 && el("p", {}, "Options: ", el("code", { text: since.options.join("; ") })),
@@ -112,9 +112,9 @@ function changed() {
 /** Of the steps that are there now, and of the older ones. */
 function stepsChanged(since) {
   if (since.no_steps) return `${since.no_steps[0].toUpperCase()}${since.no_steps.slice(1)}.`;
-  const now = since.steps.filter(({ step }) => step !== undefined).length, gone = since.steps.length - now;
+  const now = since.steps.filter(({ step }) => step !== undefined).length, gone = since.steps.length - now, all = builds[0].steps.length;
   const older = gone ? `; gone: ${gone}` : "";
-  return `${now || "None"} of ${builds[0].steps.length} steps are new or changed${older}.`;
+  return `${now || "None"} of ${all} steps ${now > 1 ? "are" : "is"} new or changed${older}.`;
 }
 
 /** By which share of what it was; less is better. */

@@ -46,7 +46,7 @@ function metrics() {
   const code = has("code_bytes");
   found.push({ key: "flash", title: "Flash", note: code ? "weights, and code as compiled" : "weights", value: flashOf, form: size });
   found.push({ key: "ram", title: "RAM", note: "tensors and workspace", value: step => step.ram_bytes, form: size });
-  if (has("signal_to_noise")) found.push({ key: "noise", title: "SNR, dB", note: "signal to noise against float (a longer bar is worse; 20 dB: an error of a tenth, 40 dB: of a hundredth; empty: the float model has no such tensor)",
+  if (has("signal_to_noise")) found.push({ key: "noise", title: "SNR, dB", note: "signal to noise against float (a longer bar is worse; 20 dB: an error of 10%, 40 dB: 1%; empty: the float model has no such tensor)",
     value: step => step.signal_to_noise === "exact" ? undefined : step.signal_to_noise, form: value => value.toFixed(1), least: true });
   return found;
 }
