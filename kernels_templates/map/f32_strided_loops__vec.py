@@ -16,7 +16,15 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import in_vectors
-from mccompile.codegen.vector.vector_loops import Chunk, chunks, elementwise_units, vector_nest
+from mccompile.codegen.vector.vector_loops import (
+    BLOCK,
+    Chunk,
+    chunks,
+    elementwise_units,
+    far_between,
+    in_blocks,
+    vector_nest,
+)
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
 from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
@@ -102,6 +110,9 @@ class VectorLoops(Kernel):
             lasts = {0: last, 1: last}
             case = Case(f"last_{name}", add, (t, t), (t,), permute=lasts, permute_outs={0: last})
             cases.append(replace(case, repeated={1: repeated}))
+        for first in (8, 11):
+            t = TensorType(f32, (first, 256, 5))
+            cases.append(Case(f"far_between_{first}", add, (t, t), (t,), permute={1: (1, 0, 2)}))
         return cases
 
     def sized_cases(self) -> Sequence[SizedCase]:
@@ -118,7 +129,9 @@ class VectorLoops(Kernel):
         order = memory_order(call.outs[0])
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i, order=order)}
         lanes = best_lanes(loops.loops[-1].extent, target, dtype)
-        return Needs(alias=alias, numeric="ulp", blocks=(lanes, dtype.bits))
+        in_any_order = all(elementwise_alias(call, i) for _, i in alias)
+        blocked = in_any_order and far_between(loops, target.machine)
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, dtype.bits, *[BLOCK] * blocked))
 
     def cost(self, call: Call, target: Target) -> Cost:
         loops, lanes = vector_nest([*call.outs, *call.ins]), call.blocks[0]
@@ -151,6 +164,7 @@ class VectorLoops(Kernel):
         units = Units() if call.workers > 1 and not outer else None
         if call.workers > 1 and outer:
             outer[0] = replace(outer[0], begin="begin", end="end")
+        outer = in_blocks(outer) if call.blocks[2:] else outer
         for chunk in chunks(row.counter, row.extent, lanes, units):
             loads = [
                 chunk.load(lanes, name, loops.index(number), 1, view.buffer.dtype, dtype)

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 
 from ...base.dims import static
 from ...base.dtypes import SHORT, DType, bool_, f32
+from ...base.marked import marked_name, named
 from ...kernels.work import Units
 from ...program.ir import Call, View
+from ...targets.machine import Machine
 from ..loops import Nest, nest
+from ..tiles import Range
 
 SHORTEST = 4  # rows of fewer elements are left to scalar code
+BLOCK = 8  # neighbours of a row that are read while their lines are in the cache
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,26 @@ def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
     if loops.strides[0][-1] != 1 or any(steps[-1] not in (0, 1) for steps in loops.strides):
         return "elements do not lie side by side"
     return loops
+
+
+def far_between(loops: Nest, machine: Machine) -> bool:
+    """Is a row of some operand beside the one before it, but read so much later, behind all of the loop between them,
+    that the first-level cache has lost their line?"""
+    if len(loops.loops) < 3:
+        return False
+    lost = loops.loops[-2].extent >= machine.sets * machine.ways // 2
+    near = machine.line // 4
+    return lost and any(0 < abs(static(steps[-3])) <= near < abs(static(steps[-2])) for steps in loops.strides)
+
+
+def in_blocks(around: Sequence[Range]) -> list[Range]:
+    """Loops around rows, of which the last one goes along a block of the one before it."""
+    *outer, blocked, inner = around
+    end, most = f"{named('block')} + {BLOCK}", marked_name(blocked.limit)
+    if blocked.end or blocked.extent % BLOCK:
+        end = f"({end} < {most} ? {end} : {most})"
+    blocks = Range("block", blocked.extent, blocked.begin, blocked.end, step=BLOCK)
+    return [*outer, blocks, inner, Range(blocked.counter, BLOCK, named("block"), end)]
 
 
 def elementwise_units(call: Call) -> Sequence[int]:
