@@ -12,6 +12,13 @@ const card = (title, what, ...lines) => el("div", { class: "card", ...what }, el
 const of = (b, ...title) => el("span", {}, builds.length > 1 && chip(b), title);
 const flag = text => el("code", { class: "flag", text });
 const big = text => el("b", { class: "big", text });
+/** The step, and the nodes that it does the work of where tensors are called otherwise than these. */
+function named(b, n) {
+  const step = builds[b].steps[n], nodes = step.nodes.filter(node => node && !/QuantizeLinear/i.test(node));
+  const told = nodes.length > 0 && !nodes.some(node => node.includes(step.label));
+  return [el("p", { class: "name", title: step.nodes.join("\n") }, builds.length > 1 && chip(b), stepTitle(step, n)),
+    told && el("p", { class: "soft name", text: nodes.slice(0, 2).join(", ") })];
+}
 const soft = (...parts) => el("p", { class: "soft" }, parts);
 
 function largest(build, b) {
@@ -57,7 +64,7 @@ function slowest(build, b) {
   if (!order.length) return card(of(b, "Slowest layer"), {}, soft("There are no steps."));
   const n = order[0], step = build.steps[n], why = build.portable.find(each => step.nodes.join(" + ") === each.name);
   return card(of(b, "Slowest layer"), pick("step", b, n), big(`${percent((step[key] || 0) / totalOf(build, key))} of a run`),
-    el("p", { class: "name", title: step.nodes.join("\n"), text: stepTitle(step, n) }), el("p", {}, el("code", { text: step.kernel })),
+    named(b, n), el("p", {}, el("code", { text: step.kernel })),
     soft(`${brief(step[key] || 0)} ${clock[2]}, ${clock[3]}.`, why && ` ${why.why}`));
 }
 
@@ -93,7 +100,7 @@ function worst() {
   const whence = most.from === 99 ? "Nothing is lost before it, " : `${decibels(most.from)} before it, `;
   return card("Where accuracy is lost", pick("step", most.b, most.n),
     big(most.from === 99 ? decibels(most.value) : `−${loss(most).toFixed(1)} dB`),
-    el("p", { class: "name", title: most.step.nodes.join("\n") }, builds.length > 1 && chip(most.b), stepTitle(most.step, most.n)),
+    named(most.b, most.n),
     soft(`${whence}${decibels(most.value)} after it, an error of ${percent(10 ** (-most.value / 20))}; ${decibels(last.value)} at the end. Signal to noise against float, on ${builds[most.b].heard || "samples"}.`));
 }
 

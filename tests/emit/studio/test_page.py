@@ -280,6 +280,15 @@ def test_what_does_not_fit_says_what_to_change(ram: int, said: str, tmp_path: Pa
     assert said in shown(studio_page([build]), script, tmp_path)[1]
 
 
+def test_cards_name_nodes_where_tensors_are_called_otherwise(tmp_path: Path) -> None:
+    build = view(analysis_of(compiled(chain(2))))
+    for step in build["steps"]:
+        step |= {"us": 1.0, "label": "token_25", "nodes": ["x_DequantizeLinear", "/attention/MatMul_1"]}
+    script = 'return [...document.querySelectorAll(".card")].map(card => card.textContent);'
+    slowest = shown(studio_page([build]), script, tmp_path)[2]
+    assert "token_25/attention/MatMul_1" in slowest and "Dequantize" not in slowest
+
+
 def test_what_changed_says_what_got_better_and_which_options_differ(tmp_path: Path) -> None:
     figures = [{"what": "RAM: arena, bytes", "before": 4000, "after": 3000}, {"what": "macs", "before": 5, "after": 5}]
     steps = [{"name": "y", "change": "another kernel", "step": 1}, {"name": "x", "change": "is gone"}]
