@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import ModelProto
 
-from embedded.same_time import counted
-from mccompile.driver import Options
+from embedded.models import path_of
+from mccompile.driver import Options, compile
+from mccompile.evidence.time import counted
+from mccompile.targets import api
 from tests.small_models import compiled, floats, model, node
 
 
@@ -45,12 +48,22 @@ def cut_off() -> ModelProto:
     ],
 )
 def test_a_run_takes_the_same_instructions_for_all_inputs(make: Callable[[], ModelProto], core: str) -> None:
-    assert counted(compiled(make(), Options(target=core)), core, 16).varying == []
+    assert counted(compiled(make(), Options(target=core)), api.load(core), 16).varying == []
 
 
 def test_steps_whose_instructions_depend_on_data_are_told() -> None:
     made = model(
         "chosen", [node("Relu", "x", "r"), node("Erf", "r", "e"), node("Neg", "e", "y")], [("x", [7])], [("y", [7])]
     )
-    found = counted(compiled(made, Options(target="cortex-m4")), "cortex-m4", 14)
+    found = counted(compiled(made, Options(target="cortex-m4")), api.load("cortex-m4"), 14)
     assert [each.low < each.high for each in found.varying] == [True] and found.low < found.high
+    assert found.varying[0].reasons == ("erf of f32",)
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("name", ["classifier", "integers", "quantized"])
+def test_every_step_that_varies_is_named(name: str, core: str, tmp_path: Path) -> None:
+    found = counted(compile(path_of(name, tmp_path), Options(target=core)), api.load(core), 12)
+    assert found.varying or name == "quantized"
+    assert [each for each in found.steps if each.is_missed] == []
+    assert core == "cortex-m0" or name != "quantized" or not any(each.reasons for each in found.steps)

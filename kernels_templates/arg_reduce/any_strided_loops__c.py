@@ -18,6 +18,7 @@ from mccompile.kinds.arg_reduce import ArgReduce
 
 class StridedLoops(Kernel):
     kind = ArgReduce
+    branches = "each number is compared with the best one"
 
     def cases(self) -> Sequence[Case]:
         t, bytes_ = TensorType(f32, (2, 5, 3)), TensorType(u8, (6, 40))

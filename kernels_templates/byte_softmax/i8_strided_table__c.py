@@ -18,6 +18,7 @@ from mccompile.kinds.byte_softmax import ByteSoftmax
 
 class StridedTable(Kernel):
     kind = ByteSoftmax
+    branches = "looks for the largest number, and divides"
 
     def cases(self) -> Sequence[Case]:
         return [

@@ -17,6 +17,7 @@ from mccompile.kinds.concat import Concat
 
 class ConcatStrided(Kernel):
     kind = Concat
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, axis: int, *parts: TensorType, in_turns: bool = False, **options: Any) -> Case:

@@ -92,6 +92,7 @@ class Row:
 
 class Depthwise(Kernel):
     kind = Conv
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         plain = PADDED_CONV

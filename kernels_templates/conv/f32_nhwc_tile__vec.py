@@ -47,6 +47,7 @@ FROM_SECOND = 32  # bytes of lines per cycle that come from the second-level cac
 
 class ChannelsLastTile(Kernel):
     kind = Conv
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         plain = PADDED_CONV
@@ -223,6 +224,11 @@ class ChannelsLastTile(Kernel):
             return super().units(call)
         *size, cut, merged, _ = call.blocks
         return VectorConv(call, merged).units(TileSize(*size), cut).sizes
+
+    def varies(self, call: Call, target: Target) -> Sequence[str]:
+        merged = call.blocks[-2]
+        again = ["results that are not finite are computed again, group by group"] if merged > 1 else []
+        return [*again, *super().varies(call, target)]
 
     def context(self, call: Call) -> Mapping[str, Any]:
         *size, cut, merged, packs = call.blocks

@@ -84,6 +84,7 @@ VIDEO = Conv((1, 1, 1), (1, 1, 1), (1,) * 6, 1, f32)
 
 class Winograd(Kernel):
     kind = Conv
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         plain = PADDED_CONV

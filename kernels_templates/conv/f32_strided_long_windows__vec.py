@@ -53,6 +53,7 @@ ONE, THREE = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, f32), Conv((1, 1), (2, 2), (1
 
 class LongWindows(Kernel):
     kind = Conv
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         found = [

@@ -18,6 +18,7 @@ from mccompile.kinds.gather import Gather
 
 class GatherRows(Kernel):
     kind = Gather
+    branches = "indices are compared with the sizes"
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, kind: Gather, x: TensorType, y: tuple[int, ...], **options: Any) -> Case:

@@ -56,6 +56,7 @@ class Block:
 
 class Strided(Kernel):
     kind = Gemm
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         plain = Gemm(f32)

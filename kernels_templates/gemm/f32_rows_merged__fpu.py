@@ -47,6 +47,7 @@ class Block:
 
 class MergedRows(Kernel):
     kind = Gemm
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         plain = Gemm(f32)

@@ -68,6 +68,7 @@ class Columns(Group):
 
 class RowsTile(Kernel):
     kind = Gemm
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         plain = Gemm(f32)

@@ -19,6 +19,7 @@ from mccompile.kinds.map import Map
 
 class StridedLoops(Kernel):
     kind = Map
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)

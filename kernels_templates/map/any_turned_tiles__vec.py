@@ -30,6 +30,7 @@ REGISTER = 128  # bits
 
 class TurnedTiles(Kernel):
     kind = Map
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         dtypes = (u8, i8, bool_, u16, f16, bf16, i32, f32, i64, f64)

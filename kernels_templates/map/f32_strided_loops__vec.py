@@ -49,6 +49,7 @@ WIDENED = 4  # operations that make floats of short integers, or the reverse
 
 class VectorLoops(Kernel):
     kind = Map
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)

@@ -45,6 +45,7 @@ SHORTEST = 2
 
 class TurnedTiles(Kernel):
     kind = Map
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         x, y = operand(0, f32), operand(1, f32)

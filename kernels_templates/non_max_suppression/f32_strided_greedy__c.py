@@ -15,6 +15,7 @@ from mccompile.kinds.non_max_suppression import NonMaxSuppression
 
 class GreedyBoxes(Kernel):
     kind = NonMaxSuppression
+    branches = "boxes are sorted, and compared with those that are kept"
 
     def cases(self) -> Sequence[Case]:
         # every box is kept, so that all of the result is written; tests/ops/test_data_dependent.py has others

@@ -29,6 +29,7 @@ def _loops(call: Call) -> tuple[tuple[int, ...], Nest, Nest]:
 
 class StridedLoops(Kernel):
     kind = Normalize
+    branches = "looks for the largest number, and takes powers or roots"
 
     def cases(self) -> Sequence[Case]:
         t, half, double = TensorType(f32, (2, 3, 5, 7)), TensorType(f16, (3, 9)), TensorType(f64, (4, 6))

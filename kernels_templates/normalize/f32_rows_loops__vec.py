@@ -30,6 +30,7 @@ LONGEST = 1 << 14  # sums of more elements need more care with rounding than is 
 
 class RowLoops(Kernel):
     kind = Normalize
+    branches = "looks for the largest number, and takes powers or roots"
 
     def cases(self) -> Sequence[Case]:
         last = Normalize((1,), "softmax", f32)

@@ -37,6 +37,7 @@ class Axis:
 
 class PadSegments(Kernel):
     kind = Pad
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         def case(

@@ -28,6 +28,7 @@ from mccompile.kinds.pool import Pool
 
 class Global(Kernel):
     kind = Pool
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, algorithm: str, dtype: Any, *shape: int, extras: int = 0, **options: Any) -> Case:
@@ -81,6 +82,11 @@ class Global(Kernel):
     def label(self, call: Call) -> str:
         space = "x".join(map(size_name, call.ins[0].shape[2:]))
         return f"{call.of(Pool).algorithm}_pool_global_{space}x{call.ins[0].shape[1]}"
+
+    def varies(self, call: Call, target: Target) -> Sequence[str]:
+        assert isinstance(call.kind, Pool)
+        largest = ["numbers are compared with the largest"] if call.kind.algorithm == "max" else []
+        return [*largest, *super().varies(call, target)]
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, extras = call.of(Pool), call.ins[0], call.outs[0], call.ins[1:]

@@ -33,6 +33,7 @@ class Body(Tiled):
 
 class Windows(Kernel):
     kind = Pool
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         plain = Pool("max", (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), (), f32)
@@ -85,6 +86,11 @@ class Windows(Kernel):
     def label(self, call: Call) -> str:
         kind, x = call.of(Pool), call.ins[0]
         return f"{kind.algorithm}_pool_{windows_name(kind.kernel, kind.strides, x)}"
+
+    def varies(self, call: Call, target: Target) -> Sequence[str]:
+        assert isinstance(call.kind, Pool)
+        largest = ["numbers are compared with the largest"] if call.kind.algorithm == "max" else []
+        return [*largest, *super().varies(call, target)]
 
     def context(self, call: Call) -> Mapping[str, Any]:
         return _Printer(call, self.parameter_names(call)[1]).context()

@@ -53,6 +53,7 @@ BOUNDS = 20  # cycles until it is known which elements of a window lie inside, a
 
 class ChannelsLast(Kernel):
     kind = Pool
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         largest, mean = LARGEST, replace(LARGEST, algorithm="average")

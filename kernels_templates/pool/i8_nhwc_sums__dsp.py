@@ -21,6 +21,7 @@ MOST = 128  # elements of 8 bits whose sum 16 bits hold
 
 class Sums(Kernel):
     kind = Pool
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         return [

@@ -30,6 +30,8 @@ _ORDER = {RNN: "n", GRU: "zrn", LSTM: "iofn"}  # of the gates in x, r and bias
 
 
 class FpuCells(Cells):
+    branches = ""
+
     def cases(self) -> Sequence[Case]:
         x, one = operand(0, f32), literal(1, f32)
         tanh, relu = apply("tanh", x), apply("max", x, literal(0, f32))

@@ -40,6 +40,8 @@ OF_LSTM = (_SIGMOID, _TANH, _TANH)  # what its gates and its cell go through
 
 
 class VectorCells(Cells):
+    branches = ""
+
     def cases(self) -> Sequence[Case]:
         lstm, relu = OF_LSTM, apply("max", operand(0, f32), literal(0, f32))
         sigmoid, tanh, _ = lstm

@@ -16,6 +16,7 @@ from mccompile.kinds.reinterpret import Reinterpret
 
 class ReinterpretLoops(Kernel):
     kind = Reinterpret
+    branches = ""
 
     def cases(self) -> Sequence[Case]:
         def case(name: str, x: DType, y: DType, shape: tuple[int, ...], **options: Any) -> Case:

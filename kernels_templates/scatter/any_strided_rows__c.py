@@ -18,6 +18,7 @@ from mccompile.kinds.scatter import Scatter
 
 class ScatterRows(Kernel):
     kind = Scatter
+    branches = "indices are compared with the sizes"
 
     def cases(self) -> Sequence[Case]:
         def reduce(function: str, dtype: DType) -> Expr:

@@ -27,6 +27,7 @@ FEW = 16  # where shifting a list is quicker than a heap
 
 class TopKHeap(Kernel):
     kind = TopK
+    branches = "numbers are moved as they are larger or smaller"
 
     def cases(self) -> Sequence[Case]:
         def case(

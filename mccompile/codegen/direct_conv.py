@@ -244,6 +244,7 @@ class DirectConv:
 
 class DirectConvKernel(Kernel):
     kind = Conv
+    branches = ""
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = static_views(call, call.ins[1]) or supports_types(call)

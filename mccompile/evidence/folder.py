@@ -31,7 +31,7 @@ from .trace import trace
 PARTS = ("calls", "memory", "owners", "ranges", "stack", "trace")
 CHECKERS = ("check.py", *(f"check_{part}.py" for part in PARTS))
 _LEFT_TO_EVA = "left to Frama-C, which has not looked at this code: python run_eva.py says whether it raises alarms"
-SCHEMAS = tuple(f"{part}.schema.json" for part in ("evidence", "memory", "ranges", "stack", "trace"))
+SCHEMAS = tuple(f"{part}.schema.json" for part in ("evidence", "memory", "ranges", "stack", "time", "trace"))
 
 
 def evidence(
@@ -41,6 +41,7 @@ def evidence(
     command: str,
     nodes: Sequence[Listed],
     stack: Mapping[str, Any] | str,
+    time: Mapping[str, Any],
     target: Target,
 ) -> Files:
     """All files. `contents`: of the model's file; `command`: that makes the folder again. `nodes`:
@@ -70,11 +71,12 @@ def evidence(
         "ranges.json": _json(ranges),
         **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack))}),
         **({} if isinstance(driver, str) else {"eva.c": driver[0], "run_eva.py": _own("run_eva.py")}),
+        "time.json": _json(time),
         "sbom.spdx.json": _json(bill),
         "evidence.json": _json(about),
         **{f"schemas/{name}": _own(f"schemas/{name}") for name in SCHEMAS},
         **{name: _own(name) for name in CHECKERS},
-        "index.html": page(about, memory, traced, bill, {} if isinstance(stack, str) else stack, ranges),
+        "index.html": page(about, memory, traced, bill, {} if isinstance(stack, str) else stack, time, ranges),
     }
     made = {f"code/{path}": data for path, data in code.items()} | {n: text.encode() for n, text in texts.items()}
     return with_report(made, {"mccompile": __version__, "evidence": about["identity"]})
@@ -85,7 +87,7 @@ def not_run() -> dict[str, str]:
     return {
         "indices_inside_kernels": "the bytes that a kernel touches are taken from its views, not from its C",
         "rounding_bound": "not part of this version",
-        "time": "instructions may depend on data, and have no bound here: see the page on safety of the documentation",
+        "time_bound": "time.json says which steps may depend on data, and what was counted; that is no bound",
         "misra": "cppcheck is not run here: see the page on MISRA of the documentation",
     }
 

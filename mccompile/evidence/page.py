@@ -19,13 +19,14 @@ def page(
     trace: Mapping[str, Any],
     bill: Mapping[str, Any],
     stack: Mapping[str, Any],
+    time: Mapping[str, Any],
     ranges: Mapping[str, Any],
 ) -> str:
     buffers = [b for b in memory["buffers"] if b["life"]]
     tools = [package for package in bill["packages"] if package.get("versionInfo")]
     context = {"about": about, "memory": memory, "buffers": buffers, "bill": bill, "tools": tools, "trace": trace}
     exact = sum(node["exact"] is True for step in ranges["steps"] for node in step["nodes"])
-    context |= {"stack": stack, "ranges": ranges, "inexact": inexact(ranges)}
+    context |= {"stack": stack, "time": time, "ranges": ranges, "inexact": inexact(ranges)}
     bounds = stack.get("bounds", {})
     context["unseen"] = sorted({name for bound in bounds.values() for name in bound["without"]})
     context["unbounded"] = [name for name, bound in bounds.items() if bound["bytes"] is None]

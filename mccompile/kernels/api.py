@@ -27,6 +27,7 @@ from ..kinds.api import Kind
 from ..program.ir import Call, View
 from ..targets.api import Prefer, Target
 from .column_tiles import ColumnTiles
+from .varying import varying
 
 __all__ = [
     "Call",
@@ -135,6 +136,7 @@ class Kernel:
     asks: ClassVar[bool] = False  # Do functions of the program's give its operands, which are passed as mcc_rows?
     copies: ClassVar[bool] = False  # Does it copy between memories?
     rounds: ClassVar[bool] = False  # does it round operands to fewer bits, where calls permit it?
+    branches: ClassVar[str] = "nothing is claimed of the branches of this kernel"  # on data, of its own; "": none does
 
     @property
     def id(self) -> str:
@@ -164,6 +166,12 @@ class Kernel:
     def rounding(self, call: Call) -> float:
         """How far sums of 32-bit floats are off, as base/rounding.py counts it."""
         return plain(terms(call))
+
+    def varies(self, call: Call, target: Target) -> Sequence[str]:
+        """Why its instructions may depend on data, where that is so; `evidence` prints it, and `embedded/same_time`
+        counts whether it is all."""
+        own = [self.branches] if self.branches else []
+        return sorted({*own, *varying(call, target, self.isa in ("vec", "helium", "dot"))})
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         """New contents for constant operands, given what is in their buffers; those left out stay as they are. Depends

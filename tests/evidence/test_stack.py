@@ -10,6 +10,7 @@ import pytest
 
 from mccompile.evidence import check_stack, folder
 from mccompile.evidence.stack import interface, of_graph
+from mccompile.evidence.time import time_certificate
 from mccompile.frontend.listed import nodes_of
 from mccompile.targets.api import load
 from mccompile.toolchain.stack import CallGraph, Frame
@@ -69,7 +70,9 @@ def test_the_page_says_whose_stack_is_not_known(run: dict[str, int], says: str) 
     names = interface("mlp", package.files["mlp.h"].decode())
     frames = {name: Frame(16, run if name == "mlp_run" else {}) for name in [*names, "conv"]}
     stack = {"schema": "mccompile-stack-1", "compiler": "", "flags": [], **of_graph(CallGraph(frames), names)}
-    made = folder.evidence(package, "mlp.onnx", b"", "", nodes_of(model), stack, load("generic"))
+    generic = load("generic")
+    time = time_certificate(package, generic)
+    made = folder.evidence(package, "mlp.onnx", b"", "", nodes_of(model), stack, time, generic)
     page = made["index.html"].decode()
     claim = " ".join(page.split("more stack than its bound")[1].split("</li>")[0].split())
     assert says in claim and ("libraries are included" in claim) == ("expf" not in run)

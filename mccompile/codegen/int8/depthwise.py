@@ -21,6 +21,7 @@ from .patch_conv import conv_of, rescaled_case
 
 class Depthwise3x3(Kernel):
     kind = Conv
+    branches = ""
     types: ClassVar[tuple[DType, ...]] = (i8, u8)  # of x
     least: ClassVar[int] = 1  # channels
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights

@@ -12,6 +12,7 @@ from .dot import IN_TABLE, TABLE, rescaling_in
 
 
 class Patch(Kernel):
+    branches = ""
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
     packs: ClassVar[bool] = False  # also by what their multipliers say?
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights

@@ -48,6 +48,7 @@ PLACING = 6.0  # instructions for the place of a tap
 
 class TapPlaces(Kernel):
     kind = Conv
+    branches = ""
     step: ClassVar[int] = 1  # taps that are added up at once
     product: ClassVar[float]  # what one takes, over what it takes where an instruction makes two
     saturated: ClassVar[str]  # C of a number of 32 bits shifted to the right, within 8 bits

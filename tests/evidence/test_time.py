@@ -1,0 +1,77 @@
+"""The list of steps whose instructions may depend on data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from embedded.models import classifier, quantized
+from embedded.quantized_models import separable_int8
+from mccompile.base.dtypes import f32
+from mccompile.driver import Options
+from mccompile.evidence import time as times
+from mccompile.targets.api import load
+from mccompile.toolchain.emulate import Emulated
+from mccompile.toolchain.model_report import Tensor
+from tests import small_models
+
+SCHEMA = json.loads((Path(times.__file__).parent / "schemas" / "time.schema.json").read_text(encoding="utf-8"))
+
+
+def reasons(model: ModelProto, core: str) -> list[list[str]]:
+    package, target = small_models.compiled(model, Options(target=core)), load(core)
+    return [[*times.named(step, target).reasons] for step in package.plan.steps()]
+
+
+def test_kernels_that_compare_numbers_are_named() -> None:
+    largest, mean, gemm, softmax, winner = reasons(classifier(), "cortex-m4")
+    assert largest == ["numbers are compared with the largest"] and mean == gemm == []
+    assert softmax and winner == ["each number is compared with the best one"]
+
+
+def test_floats_without_an_fpu_are_named() -> None:
+    assert all(
+        "floats are computed by functions of a library" in each for each in reasons(small_models.mlp(), "cortex-m3")
+    )
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m33", "cortex-m55"])
+def test_integer_networks_have_no_such_step(core: str) -> None:
+    assert not any(reasons(quantized(), core))
+
+
+def test_saturation_is_named_where_nothing_but_branches_compares() -> None:
+    assert ["max of i32", "min of i32"] in reasons(separable_int8(), "cortex-m0")
+
+
+def test_a_step_that_was_seen_to_differ_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    package, counts = small_models.compiled(small_models.mlp(), Options(target="cortex-m4")), iter(range(100))
+    report = type("Report", (), {"inputs": ()})
+    built = type("Built", (), {"report": report})
+    monkeypatch.setattr(Emulated, "build", lambda *given, **named: built)
+    monkeypatch.setattr(times, "missing", lambda tools: [])
+    monkeypatch.setattr(times, "count_steps", lambda *given: [100, 200 + next(counts)])
+    found = times.time_certificate(package, load("cortex-m4"))
+    jsonschema.validate(found, SCHEMA)
+    (step,) = found["steps"]
+    assert (step["step"], step["reasons"], step["counted"]) == (1, [times.UNFORESEEN], {"low": 200, "high": 219})
+    assert found["run"] == {"low": 300, "high": 319}
+    assert times.shown(found) == "1 step may depend on data; 300 to 319 instructions for 20 inputs"
+
+
+def test_what_is_not_counted_says_why() -> None:
+    package = small_models.compiled(small_models.mlp())
+    found = times.time_certificate(package, load("generic"))
+    jsonschema.validate(found, SCHEMA)
+    assert found["inputs"] == 0 and "bare-metal" in times.shown(found)
+
+
+def test_inputs_are_extremes_before_they_are_random() -> None:
+    drawn = [each["x"] for each in times.runs([Tensor("x", "x", f32, (50,), 200)], 11)]
+    assert np.isnan(drawn[7]).all() and np.isinf(drawn[5]).all() and not drawn[0].any()
+    assert np.isfinite(drawn[9]).all() and not np.isfinite(drawn[10]).all()
