@@ -16,7 +16,7 @@ import numpy as np
 from mccompile.base.dims import Dim, upper
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import marked_name, named
-from mccompile.codegen.attention_cases import attention_cases
+from mccompile.codegen.attention_cases import attention_cases, stored_cases
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import (
     Product,
@@ -68,7 +68,7 @@ class StridedBlocks(Kernel):
     kind = Attention
 
     def cases(self) -> Sequence[Case]:
-        return attention_cases()
+        return [*attention_cases(), *stored_cases()]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = supports_types(call)
@@ -84,9 +84,12 @@ class StridedBlocks(Kernel):
         return Needs(alias=alias, scratch=4 * printer.high * (printer.block + upper(printer.channels)), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        q, k = call.ins[:2]
+        q, k, v = call.ins[:3]
         scores = upper(q.type.count) // max(upper(q.shape[-1]), 1) * upper(k.shape[-1])
-        return Cost(upper(call.macs) * target.machine.mac + scores * 9 * target.machine.element, code=1300)
+        high = best_cover(upper(q.shape[-2]), upper(k.shape[-1])).points
+        widened = [view for view in (k, v) if view.buffer.dtype is not f32]  # anew for each tile of rows
+        elements = scores * 9 + sum(upper(view.type.count) for view in widened) * -(-upper(q.shape[-2]) // high)
+        return Cost(upper(call.macs) * target.machine.mac + elements * target.machine.element, code=1300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_math.h", "mcc_libm.h"})
@@ -132,6 +135,7 @@ class _Printer:
             "one": upper(self.keys) <= self.block,
             "lowest": literal_c(float(np.finfo(np.float32).min), f32),
             "or_zero": self.kind.or_zero,
+            "scale": self.scale() if self.kind.scaled else "",
             "lines": lines,
             "store": store,
         }
@@ -159,7 +163,7 @@ class _Printer:
         loads = self.loads(tile, ("q", q.buffer.dtype, q.strides[-2]), ("k", k.buffer.dtype, k.strides[-1]))
         counters = ["i", "point" if tile.points > 1 else "0", "j", "lane" if tile.lanes > 1 else "0"]
         operands = []
-        for number in range(3, self.kind.fixed):
+        for number in range(3, 3 + self.kind.operands):
             view = self.views[number + 1]
             down, right = view.strides[-2:]
             at = index_c([1, down, down, right, right], [self.batches.index(number + 1), *counters])
@@ -180,6 +184,13 @@ class _Printer:
         at = index_c([self.channels, 1, 1], counters)
         a_in, store = f"{named('j')} - {named('first')}", f"{named('mixed')}[{at}] += total;"
         return Block(outer, tile, (), inside, a_in, b_in, *loads, (), store)
+
+    def scale(self) -> str:
+        """The factor of the values of key `first + j`, for row `i + point`."""
+        number = self.kind.fixed
+        down, right = self.views[number].strides[-2:]
+        counters = [self.batches.index(number), "i", "point", "first", "j"]
+        return f"{self.names[number - 1]}[{index_c([1, down, down, right, right], counters)}]"
 
     def loads(
         self, tile: Tile, a: tuple[str, Any, Dim], b: tuple[str, Any, Dim]

@@ -103,6 +103,8 @@ class RowsBlocks(Kernel):
         views = (*call.ins, *call.outs)
         if any(view.buffer.dtype not in (f32, bool_) for view in views) or call.outs[0].buffer.dtype is not f32:
             return No("only for 32-bit floats")
+        if kind.scaled:
+            return No("values have no factors here")
         if any(0 in view.shape for view in views):
             return No("there is nothing to compute")
         sizes, cut = _best(call, target)

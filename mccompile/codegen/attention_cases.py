@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..base.dtypes import bool_, f32
+from ..base.dtypes import DType, bf16, bool_, f16, f32, i8
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, literal, operand
 from ..kernels.api import Case
@@ -78,6 +78,27 @@ def attention_cases() -> Sequence[Case]:
         replace(plain, name="rows_between", permute={0: (1, 0, 2), 1: (2, 0, 1), 2: (1, 0, 2)}),
         replace(plain, name="values_across", permute={2: (0, 2, 1)}, permute_outs={0: (1, 0, 2)}),
     ]
+
+
+def stored_cases() -> Sequence[Case]:
+    """Keys and values in fewer bits, with a factor of each that is part of the score, or in front of the values."""
+    found = []
+    for dtype, rows, keys in ((f16, 1, 70), (f16, 9, 150), (bf16, 4, 9), (i8, 1, 70), (i8, 9, 150)):
+        name = f"{dtype}_{rows}_{keys}"
+        found.append(narrowed(attention_case(name, with_score(SCALED), (2, rows, 19, keys, 13), TURNED), dtype))
+    scored = with_score(apply("mul", SCALED, operand(1, f32)), 1)
+    for rows in (1, 6):
+        case = narrowed(
+            attention_case(f"scaled_{rows}", replace(scored, scaled=True), (2, rows, 16, 131, 24), TURNED), i8
+        )
+        scale = TensorType(f32, (2, rows, 131))
+        found.append(replace(case, ins=(*case.ins, scale), repeated={3: (1,), 4: (1,)}))
+    return found
+
+
+def narrowed(case: Case, dtype: DType) -> Case:
+    q, *stored = case.ins[:3]
+    return replace(case, ins=(q, *(TensorType(dtype, type.shape) for type in stored), *case.ins[3:]))
 
 
 def attention(rows: int, keys: int, channels: int) -> Case:

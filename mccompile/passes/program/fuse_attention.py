@@ -6,6 +6,8 @@ matrices, or of batches that the softmax sees cut otherwise, so everything is lo
 scores, cut as finely as any of the calls cuts it. An axis along which keys and values repeat, as where heads share
 them, is a batch with a stride of 0.
 
+Keys and values that are widened for it alone are read as they are stored (`stored_keys.py`).
+
 It is done where that takes less time or about the same, or, if RAM is preferred, less memory. Nobody else may read
 scores or shares.
 """
@@ -32,6 +34,7 @@ from ...program.ir import walk as walk_items
 from ...program.retarget import Alignment, aligned, fills, repeats
 from ...targets.api import Prefer
 from ..api import Context
+from .stored_keys import read_as_stored
 
 MAX_NODES = 64  # of the score
 ABOUT = 1.05  # times the time is as long, as far as models tell: then what needs less memory is made
@@ -61,6 +64,10 @@ def _body(body: list[Item], program: Program, context: Context, readers: dict[Bu
             if found is not None and _is_better(found.fused, found.parts, context):
                 item = found.fused
                 gone.update(found.parts)
+                narrow, widening = read_as_stored(item, made, readers)
+                if widening and _takes_less(narrow, (item, *widening), context):
+                    item = narrow
+                    gone.update(widening)
                 program.assumptions |= dict.fromkeys([found.fact] if found.fact else [])
             for view in item.outs:
                 made[view.buffer] = item
@@ -83,6 +90,15 @@ def _is_better(fused: Call, parts: Sequence[Call], context: Context) -> bool:
         apart += 2 * bytes_cycles(scores, context.target)
         apart *= ABOUT
     return effort(best.cost, context.target) <= apart
+
+
+def _takes_less(one: Call, others: Sequence[Call], context: Context) -> bool:
+    """Less time, or memory where that counts most."""
+    choices = [context.registry.choose(call, context.target).candidates for call in (one, *others)]
+    if not all(choices) or context.target.prefer == Prefer.RAM:
+        return all(choices)
+    best, *apart = (effort(found[0].cost, context.target) for found in choices)
+    return best <= sum(apart)
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,8 @@ def _moved(spreads: Spreads, step: Step) -> Made:
 
 def _attention(spreads: Spreads, step: Step) -> Made:
     """Means of values; errors of their weights hardly count."""
+    if step.call.of(Attention).scaled:
+        return _other(spreads, step)
     values = step.call.ins[2]
     step.keep(values, 1.0)
     return Made(values.type.rank - 1, spreads.operand(values, values.type.rank - 1))
