@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import string
-from ..base.errors import CheckFailed
+from ..base.dtypes import DType, string
+from ..base.errors import CheckFailed, WrongUse
 from ..emit.package import Package
 from ..measure.building import flags_of
 from ..plan.ir import Step
@@ -26,9 +26,11 @@ from ..toolchain.ticks import count_steps
 from ..toolchain.tools import missing
 
 INPUTS = 20
+_LONG = 10**9  # instructions: of networks that take more, fewer inputs are tried, two at least
 UNFORESEEN = "seen when it was counted"
 _SCALES = (1e-30, 1e-3, 0.1, 1.0, 8.0, 100.0)
 _FILLED = (0.0, 1.0, -1.0, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan)
+_MOST = int(np.iinfo(np.int64).max)
 _NO_TELLING = sys.maxsize  # what ticks themselves take stays in: it is the same in every run
 
 
@@ -57,6 +59,7 @@ class Counts:
     steps: Sequence[Varying]  # all of them
     low: int  # of a whole run
     high: int
+    inputs: int  # that were tried
 
     @property
     def varying(self) -> list[Varying]:
@@ -73,14 +76,20 @@ def given(tensor: Tensor, number: int, chance: np.random.Generator) -> np.ndarra
     if not dtype.is_float:
         low, high = (int(dtype.low), int(dtype.high)) if dtype.is_integer else (0, 1)
         fixed = (0, low, high)
-        drawn = chance.integers(low, high, shape, np.int64, endpoint=True)
+        drawn = chance.integers(low, min(high, _MOST), shape, np.int64, endpoint=True)
         return np.asarray(np.full(shape, fixed[number]) if number < len(fixed) else drawn).astype(dtype.numpy)
     if number < len(_FILLED):
-        return np.full(shape, _FILLED[number], dtype.numpy)
+        return as_stored(np.full(shape, _FILLED[number]), dtype)
     found = chance.normal(0, _SCALES[number % len(_SCALES)], shape)
     if number % 5 == 0:
         found = np.where(chance.random(shape) < 0.1, chance.choice(_FILLED, shape), found)
-    return found.astype(dtype.numpy)
+    return as_stored(found, dtype)
+
+
+def as_stored(numbers: np.ndarray, dtype: DType) -> np.ndarray:
+    """Those too large for narrow floats become infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers.astype(dtype.numpy))
 
 
 def runs(tensors: Sequence[Tensor], count: int, seed: int = 0) -> Iterator[Mapping[str, np.ndarray]]:
@@ -95,8 +104,8 @@ def named(step: Step, target: Target) -> Varying:
     return Varying(step.number, function.name, tuple(function.kernel.varies(function.call, target)))
 
 
-def counted(package: Package, target: Target, count: int = INPUTS) -> Counts:
-    """For so many inputs."""
+def counted(package: Package, target: Target, count: int = INPUTS, most: int = sys.maxsize) -> Counts:
+    """For so many inputs, or until all runs together took `most` instructions."""
     steps = [*package.plan.steps()]
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         out = Path(scratch, "out")
@@ -104,11 +113,16 @@ def counted(package: Package, target: Target, count: int = INPUTS) -> Counts:
         package.write_ticking(out)
         model = Emulated.build(out, target, None, flags_of(package, target), ticks=len(steps))
         inputs = runs(model.report.inputs, count)
-        found = np.array([count_steps(model, each, _NO_TELLING, len(steps)) for each in inputs])
+        taken: list[list[int]] = []
+        for each in inputs:
+            taken.append(count_steps(model, each, _NO_TELLING, len(steps)))
+            if len(taken) > 1 and sum(map(sum, taken)) > most:
+                break
+    found = np.array(taken)
     ends = zip(steps, found.min(axis=0), found.max(axis=0), strict=True)
     claims = [(named(step, target), int(low), int(high)) for step, low, high in ends]
     made = [Varying(each.step, each.function, each.reasons, low, high) for each, low, high in claims]
-    return Counts(made, int(found.sum(axis=1).min()), int(found.sum(axis=1).max()))
+    return Counts(made, int(found.sum(axis=1).min()), int(found.sum(axis=1).max()), len(taken))
 
 
 def time_certificate(package: Package, target: Target) -> dict[str, Any]:
@@ -117,13 +131,13 @@ def time_certificate(package: Package, target: Target) -> dict[str, Any]:
     counts = None
     if not why:
         try:
-            counts = counted(package, target)
-        except CheckFailed as failed:
+            counts = counted(package, target, most=_LONG)
+        except (CheckFailed, WrongUse) as failed:
             why = f"it does not run on the emulated board: {failed.problems[0].what}"
     steps = counts.steps if counts else [named(step, target) for step in package.plan.steps()]
     return {
         "schema": "mccompile-time-1",
-        "inputs": INPUTS if counts else 0,
+        "inputs": counts.inputs if counts else 0,
         **({"run": {"low": counts.low, "high": counts.high}} if counts else {"not_counted": why}),
         "steps": [
             {
@@ -143,7 +157,7 @@ def _uncounted(package: Package, target: Target) -> str:
     if target.hosted:
         return "instructions are counted on bare-metal cores alone"
     if package.plan.given:
-        return f"the size {package.plan.given[0]} is known only at run time"
+        return f"the size {package.plan.given[0].name} is known only at run time"
     if any(tensor.type.dtype is string for tensor in package.plan.inputs):
         return "an input has texts"
     lacking = missing([target.compiler, *run_command(target)[:1]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -12,7 +13,7 @@ from onnx import ModelProto
 
 from embedded.models import classifier, quantized
 from embedded.quantized_models import separable_int8
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import DType, f16, f32, u64
 from mccompile.driver import Options
 from mccompile.evidence import time as times
 from mccompile.targets.api import load
@@ -49,19 +50,29 @@ def test_saturation_is_named_where_nothing_but_branches_compares() -> None:
     assert ["max of i32", "min of i32"] in reasons(separable_int8(), "cortex-m0")
 
 
-def test_a_step_that_was_seen_to_differ_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def certificate(monkeypatch: pytest.MonkeyPatch, least: int) -> dict[str, Any]:
+    """Of a program whose second step takes one instruction more in each run."""
     package, counts = small_models.compiled(small_models.mlp(), Options(target="cortex-m4")), iter(range(100))
     report = type("Report", (), {"inputs": ()})
     built = type("Built", (), {"report": report})
     monkeypatch.setattr(Emulated, "build", lambda *given, **named: built)
     monkeypatch.setattr(times, "missing", lambda tools: [])
-    monkeypatch.setattr(times, "count_steps", lambda *given: [100, 200 + next(counts)])
+    monkeypatch.setattr(times, "count_steps", lambda *given: [100, least + next(counts)])
     found = times.time_certificate(package, load("cortex-m4"))
     jsonschema.validate(found, SCHEMA)
+    return found
+
+
+def test_a_step_that_was_seen_to_differ_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = certificate(monkeypatch, 200)
     (step,) = found["steps"]
     assert (step["step"], step["reasons"], step["counted"]) == (1, [times.UNFORESEEN], {"low": 200, "high": 219})
     assert found["run"] == {"low": 300, "high": 319}
     assert times.shown(found) == "1 step may depend on data; 300 to 319 instructions for 20 inputs"
+
+
+def test_long_runs_are_tried_with_fewer_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [certificate(monkeypatch, 10**power)["inputs"] for power in (6, 8, 9, 11)] == [20, 10, 2, 2]
 
 
 def test_what_is_not_counted_says_why() -> None:
@@ -75,3 +86,11 @@ def test_inputs_are_extremes_before_they_are_random() -> None:
     drawn = [each["x"] for each in times.runs([Tensor("x", "x", f32, (50,), 200)], 11)]
     assert np.isnan(drawn[7]).all() and np.isinf(drawn[5]).all() and not drawn[0].any()
     assert np.isfinite(drawn[9]).all() and not np.isfinite(drawn[10]).all()
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [(u64, 2**64 - 1), (f16, np.inf)])
+@pytest.mark.filterwarnings("error")
+def test_inputs_of_other_types_reach_their_ends(dtype: DType, largest: float) -> None:
+    drawn = [each["x"] for each in times.runs([Tensor("x", "x", dtype, (4,), 32)], 12)]
+    assert {each.dtype for each in drawn} == {np.dtype(dtype.numpy)}
+    assert max(np.nanmax(each) for each in drawn if not np.isnan(each).all()) == largest
