@@ -93,12 +93,12 @@ def _is_better(fused: Call, parts: Sequence[Call], context: Context) -> bool:
 
 
 def _takes_less(one: Call, others: Sequence[Call], context: Context) -> bool:
-    """Less time, or memory where that counts most."""
+    """Less time or about the same, or memory where that counts most."""
     choices = [context.registry.choose(call, context.target).candidates for call in (one, *others)]
     if not all(choices) or context.target.prefer == Prefer.RAM:
         return all(choices)
     best, *apart = (effort(found[0].cost, context.target) for found in choices)
-    return best <= sum(apart)
+    return best <= ABOUT * sum(apart)
 
 
 @dataclass(frozen=True)
