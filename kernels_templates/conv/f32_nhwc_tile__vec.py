@@ -131,6 +131,8 @@ class ChannelsLastTile(Kernel):
                 _case("3x3", plain, (2, 5, 6, 17), (35, 5, 3, 3)),
                 _case("strided", Conv((2, 2), (1, 1), (1, 1, 1, 1), 1, f32), (1, 5, 9, 31), (17, 5, 3, 3)),
                 _case("1x1", pointwise, (1, 17, 1, 33), (33, 17, 1, 1)),
+                _case("many_inputs", plain, (1, 19, 4, 9), (35, 19, 3, 3)),
+                _turned(_case("by_inputs", plain, (1, 19, 4, 9), (35, 19, 3, 3))),
                 _case("by_weights", Conv((1, 1), (2, 2), (1, 1, 1, 1), 1, f32), (6, 3, 15, 17), (20, 3, 7, 8)),
                 _case("planar", replace(plain, epilogue=None), (1, 3, 5, 9), (4, 3, 3, 3), planar=True),
                 with_picture(
@@ -267,6 +269,11 @@ def grouped(c_in: int, c_out: int, width: int) -> Case:
 
 def _at_run_time(case: Case) -> Case:
     return replace(case, name=f"run_time_{case.name}", constant=frozenset())
+
+
+def _turned(case: Case) -> Case:
+    """Weights lie as where a gradient goes back to the inputs."""
+    return replace(case, permute={**case.permute, 1: (1, 0, 2, 3)})
 
 
 def _case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], planar: bool = False) -> Case:

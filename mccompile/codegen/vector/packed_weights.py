@@ -33,11 +33,11 @@ class Packing:
 
 def packing(w: View, size: TileSize) -> tuple[Packing, ...]:
     """Of weights [channels, inputs, taps...], those of a tap and an input of all channels of a tile side by side. Where
-    taps of neighbouring inputs share lines of a cache, inputs go by blocks, so that a line is read once for all taps.
-    """
+    taps of neighbouring inputs or channels share lines of a cache, inputs go by blocks, so that a line is read once for
+    all taps."""
     shape, strides = [static(dim) for dim in w.shape], [static(stride) for stride in w.strides]
     loops = [Range(f"k{number}", extent) for number, extent in enumerate((*shape[2:], shape[1]))]
-    if prod(shape[2:]) > 1 and shape[1] > LINE and 1 < abs(strides[1]) < LINE:
+    if prod(shape[2:]) > 1 and shape[1] > LINE and any(1 < abs(stride) < LINE for stride in strides[:2]):
         begin, inputs = named("c0"), loops[-1].counter
         end = f"{begin} + {LINE}"
         end = end if shape[1] % LINE == 0 else f"({end} < {shape[1]} ? {end} : {shape[1]})"
