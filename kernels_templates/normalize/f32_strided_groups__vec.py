@@ -20,10 +20,10 @@ from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import normalized
 from mccompile.codegen.vector.vector_groups import Groups, vectors_at_once
 from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
-from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_refusal
-from mccompile.expr.ir import apply, operand
+from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_headers, vector_refusal
+from mccompile.expr.ir import apply, cast, operand
 from mccompile.expr.scalar_c import literal_c
-from mccompile.expr.vector_c import math_headers, refusals, to_vector_statements
+from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -54,6 +54,13 @@ class GroupLanes(Kernel):
         affine = replace(affine, ins=affine.ins * 3, repeated={1: (0, 2), 2: (0, 2)})
         twice = replace(first, epilogue=apply("mul", x, x))
         turned = {0: (0, 2, 1)}
+        for dtype in NARROW:
+            t = TensorType(dtype, (2, 5, 21))
+            halves = replace(first, epilogue=cast(x, dtype))
+            cases.append(Case(f"{dtype}_softmax", halves, (t,), (t,)))
+            cases.append(
+                Case(f"{dtype}_rms", replace(halves, measure="rms", epsilon=1e-3), (t,), (t,), permute_outs=turned)
+            )
         return [
             *cases,
             affine,
@@ -74,13 +81,13 @@ class GroupLanes(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions())
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions(), narrow=NARROW)
         if reason:
             return No(reason)
         if kind.element is not None:
             return No("what is normalized has to be computed first")
-        if any(view.buffer.dtype is not f32 for view in (*call.ins, *call.outs)):
-            return No("only for 32-bit floats")
+        if any(view.buffer.dtype not in (f32, *NARROW) for view in (*call.ins, *call.outs)):
+            return No("only for floats of at most 32 bits")
         if any(dim == 0 for dim in call.outs[0].shape):
             return No("there is nothing to compute")
         chosen = _lane_loop(call)
@@ -100,7 +107,7 @@ class GroupLanes(Kernel):
         return Cost(normalized(call, rows, vectors, lanes, apart, target), code=700)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return math_headers(call.kind.expressions()) | {"math.h", "mcc_vec.h", "mcc_vecmath.h"}
+        return vector_headers(call) | {"math.h", "mcc_vecmath.h"}
 
     def units(self, call: Call) -> Sequence[int]:
         """Rows of groups, or vectors of the only row."""
@@ -132,8 +139,8 @@ class GroupLanes(Kernel):
                 for outside, inside, step in zip(outer.strides, inner.strides, steps, strict=True)
             ]
             loads = [
-                chunk.load(lanes, name, place, step)
-                for name, place, step in zip(names, places[1:], steps[1:], strict=True)
+                chunk.load(lanes, name, place, step, view.buffer.dtype)
+                for view, name, place, step in zip(call.ins, names, places[1:], steps[1:], strict=True)
             ]
             lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
             return {
@@ -141,7 +148,7 @@ class GroupLanes(Kernel):
                 "x": loads[0],
                 "keep": chunk.store(lanes, y, places[0], "v"),
                 "kept": chunk.load(lanes, y, places[0], 1),
-                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0])],
+                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype)],
             }
 
         parts = _tiles(call)

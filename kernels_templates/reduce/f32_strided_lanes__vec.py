@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f16, f32, i32
+from mccompile.base.dtypes import DType, f16, f32, i32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import Loop, Nest, index_c
@@ -23,11 +23,11 @@ from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import fmas_of, loads_of, operations, traffic
 from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
-from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, lanes_of, vector_refusal
+from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, lanes_of, vector_headers, vector_refusal
 from mccompile.expr.code import Code
 from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.expr.vector_c import math_headers, refusal, refusals, to_vector_statements
+from mccompile.expr.vector_c import NARROW, refusal, refusals, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -66,6 +66,13 @@ class StridedLanes(Kernel):
         pictures = _case("pictures", (2, 19, 5, 7), (2, 3), permute={0: (0, 2, 3, 1)})
         means = Reduce((2, 3), "add", f32, x, mean)
         counted = apply("add", x, cast(operand(1, i32), f32))
+        for dtype in NARROW:
+            half = Reduce((2, 3), "add", f32, cast(operand(0, dtype), f32), cast(mean, dtype))
+            largest = Reduce((2, 3), "max", dtype, operand(0, dtype))
+            for name, kind in (("mean", half), ("largest", largest)):
+                ins, outs = (TensorType(dtype, (2, 19, 5, 7)),), (TensorType(dtype, (2, 19, 1, 1)),)
+                halves = Case(f"{dtype}_{name}", kind, ins, outs)
+                cases += [halves, replace(halves, name=f"{dtype}_{name}_of_columns", permute={0: (0, 2, 3, 1)})]
         return [
             *cases,
             pictures,
@@ -97,22 +104,23 @@ class StridedLanes(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Reduce)
-        reason = vector_refusal(target) or static_views(call) or refusal(kind.element)
+        reason = vector_refusal(target) or static_views(call) or refusal(kind.element, narrow=NARROW)
         if reason:
             return No(reason)
-        if kind.accumulator is not f32:
-            return No("only for sums of 32-bit floats")
-        if any(view.buffer.dtype is not f32 for view in call.ins[: kind.operands]):
-            return No("only for operands of 32-bit floats")
+        if kind.accumulator not in (f32, *NARROW):
+            return No("only for floats of at most 32 bits")
+        if any(view.buffer.dtype not in (f32, *NARROW) for view in call.ins[: kind.operands]):
+            return No("only for operands of floats of at most 32 bits")
         if 0 in call.ins[0].shape or not kind.axes:
             return No("there is nothing to combine")
         chosen = _lane_loop(call)
         if chosen is None:
             return No("elements do not lie side by side, or too few of them")
         if chosen != ALONG:
-            reason = refusals(kind.expressions()[1:])
-            if reason or any(view.buffer.dtype is not f32 for view in (*call.outs, *call.ins[kind.operands :])):
-                return No(reason or "only for 32-bit floats")
+            reason = refusals(kind.expressions()[1:], narrow=NARROW)
+            ends = (*call.outs, *call.ins[kind.operands :])
+            if reason or any(view.buffer.dtype not in (f32, *NARROW) for view in ends):
+                return No(reason or "only for floats of at most 32 bits")
         elif kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue)):
             return No("positions are not known in vectors")
         alias = {(0, i): 0 for i in range(kind.operands, len(call.ins)) if elementwise_alias(call, i)}
@@ -136,7 +144,7 @@ class StridedLanes(Kernel):
         return Cost(time, code=400 if chosen == ALONG else 500)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return math_headers(call.of(Reduce).expressions()) | {"math.h", "mcc_vec.h"}
+        return vector_headers(call) | {"math.h"}
 
     def units(self, call: Call) -> Sequence[int]:
         return _Printer(call, self.parameter_names(call)).units()
@@ -279,26 +287,26 @@ class _Printer:
         lines = []
         for vector, chunk in enumerate(chunks):
             loads = [
-                chunk.load(self.lanes, name, *self.place(number, position, vector * self.lanes))
+                chunk.load(self.lanes, name, *self.place(number, position, vector * self.lanes), self.stored(number))
                 for number, name in enumerate(self.names[: self.kind.operands], 1)
             ]
             lines += ["{", *self.combined(f"{total}_{vector}", loads), "}"]
         return lines
 
     def combined(self, total: str, loads: Sequence[str]) -> list[str]:
-        expr = apply(self.kind.combine, operand(self.kind.operands, f32), self.kind.element)
+        expr = apply(self.kind.combine, operand(self.kind.operands, self.kind.accumulator), self.kind.element)
         lines, value = to_vector_statements(expr, [*loads, total], self.lanes)
         return [*lines, f"{total} = {value};"]
 
     def left_over(self, total: str, whole: int) -> list[str]:
-        """The elements at the end of a row that fill no vector."""
-        chunk = Chunk("", self.row.extent - whole)
+        """The elements at the end of a row that fill no vector, of the last ones that fill one."""
+        chunk, known = Chunk("", self.lanes), self.lanes - (self.row.extent - whole)
         loads = []
         for number, name in enumerate(self.names[: self.kind.operands], 1):
-            index, stride = self.place(number, "0", whole)
-            loads.append(chunk.load(self.lanes, name, index, stride))
+            index, stride = self.place(number, "0", whole - known)
+            loads.append(chunk.load(self.lanes, name, index, stride, self.stored(number)))
         lines, value = to_vector_statements(self.kind.element, loads, self.lanes)
-        inside = ", ".join("-1" if lane < chunk.lanes else "0" for lane in range(self.lanes))
+        inside = ", ".join("0" if lane < known else "-1" for lane in range(self.lanes))
         identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), f32)})"
         total = f"{total}_0"
         return [
@@ -309,6 +317,10 @@ class _Printer:
             f"{total} = mcc_{self.kind.combine}_{self.of}({total}, rest);",
             "}",
         ]
+
+    def stored(self, number: int) -> DType:
+        """The type of the result, which is 0, or of an operand."""
+        return (*self.call.outs, *self.call.ins)[number].buffer.dtype
 
     def place(self, number: int, position: str, further: int) -> tuple[str, int]:
         """C of the index of an operand, and the step from lane to lane; `further` elements beyond along the lanes."""
@@ -331,14 +343,14 @@ class _Printer:
                 return index_c(strides, counters, vector * self.lanes * step), step
 
             extras = [
-                chunk.load(self.lanes, name, *at(number))
+                chunk.load(self.lanes, name, *at(number), self.stored(number))
                 for number, name in enumerate(self.names[self.kind.operands :], 1 + self.kind.operands)
             ]
             made, value = to_vector_statements(
-                self.kind.epilogue or operand(0, f32), [f"a0_{vector}", *extras], self.lanes
+                self.kind.epilogue or operand(0, self.kind.accumulator), [f"a0_{vector}", *extras], self.lanes
             )
             index, step = at(0)
-            lines += ["{", *made, chunk.store(self.lanes, self.y, index, value, step), "}"]
+            lines += ["{", *made, chunk.store(self.lanes, self.y, index, value, step, self.stored(0)), "}"]
         return lines
 
     def result(self, chunks: Sequence[Chunk]) -> list[str]:
@@ -356,7 +368,7 @@ class _Printer:
             for view, name, index in zip(self.call.ins, self.names, indices[1:], strict=True)
         ]
         made, text = to_statements(
-            self.kind.epilogue or operand(0, f32), ["total", *extras[self.kind.operands :]], [], "u"
+            self.kind.epilogue or operand(0, self.kind.accumulator), ["total", *extras[self.kind.operands :]], [], "u"
         )
         store = store_c(self.call.outs[0].buffer.dtype, self.y, indices[0], text)
         return [f"const float total = {value};", *made, store]
