@@ -1,4 +1,4 @@
-"""A blob for code that is there: weights trained anew for firmware that is flashed already.
+"""Packs retrained weights into a new blob for code that was generated, and perhaps flashed, before.
 
 The model is compiled with the options of the folder's report, and with no facts about values but those that the code
 relies on. Invariant: what comes out has the identity of the code, or nothing does.

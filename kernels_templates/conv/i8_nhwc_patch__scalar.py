@@ -1,5 +1,5 @@
-"""conv of 8-bit integers for cores that multiply 32 bits, once at a time: the windows of two positions are laid out
-beside each other, so that one multiplication serves both, and multiplied with all channels.
+"""conv of 8-bit integers for cores without SIMD: the windows of two positions are packed
+into one word, so that one 32-bit multiplication computes two 8-bit products.
 
 Elements are copied one by one, so windows may begin anywhere; outside of the image lie zero points, which the bias
 makes up for.

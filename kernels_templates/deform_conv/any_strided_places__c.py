@@ -1,5 +1,5 @@
-"""deform_conv in portable C: place by place, all taps of all channels are interpolated into a workspace, which every
-channel of the result is then a sum of products over."""
+"""deform_conv in portable C: for each position of the result all taps of all channels are interpolated into a
+workspace, which every channel of the result is then a sum of products over."""
 
 from __future__ import annotations
 

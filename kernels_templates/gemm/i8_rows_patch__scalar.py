@@ -1,4 +1,4 @@
-"""gemm of 8-bit integers with constant weights, for cores that multiply 32 bits, once at a time: two rows of a are laid
+"""gemm of 8-bit integers with constant weights, for cores without SIMD: two rows of a are laid
 out beside each other, so that one multiplication serves both; a single one is read where it lies."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names: C identifiers out of arbitrary text, each given once."""
+"""Unique C identifiers from arbitrary text."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def frontend(
     """
     from .. import option_texts
     from ..driver import Options, read
-    from ..frontend.features import front_end
+    from ..frontend.audio_front_end import front_end
     from ..frontend.written import checked_bytes
 
     asked = {name: value for name, value in settings.items() if value is not None}

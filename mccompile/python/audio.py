@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..driver import read
-from ..frontend.features import front_end
+from ..frontend.audio_front_end import front_end
 from .compiled import model_file
 from .keywords import options_of
 

@@ -17,7 +17,7 @@ from tests.small_quantized import convolutions
 
 
 def test_numbers_in_one_table_are_passed_once() -> None:
-    kernel = Registry.load()["conv/i8_nhwc_depthwise__dsp"]
+    kernel = Registry.load()["conv/i8_nhwc_depthwise_3x3__dsp"]
     function = trials(kernel, targets.load("cortex-m4"))[0].function
     names = [parameter.split("RESTRICT ")[-1] for parameter in plain(signature(function)).rstrip(")").split(", ")]
     assert "table" in names and not {"table1", "table2"}.intersection(names)

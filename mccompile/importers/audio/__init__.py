@@ -2,5 +2,5 @@
 
 In: a recipe of features, such as mel bands.
 Out: an ONNX model from samples to features.
-First: `recipe.py`, then `write.py`.
+First: `recipe.py`, then `build_model.py`.
 """

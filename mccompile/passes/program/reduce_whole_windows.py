@@ -1,9 +1,9 @@
 """reduce_whole_windows: pools whose window is the whole picture are reductions where that takes less time, and
 reductions of integers such pools.
 
-Kernels of reductions have vectors of floats along what is combined, those of pools of any numbers along channels and
-positions, of which such a pool has one. Before lay_channels_last, which would copy pictures for the sake of pools.
-Where memory comes first it stays a pool, which takes a picture row by row.
+Kernels of reductions have vectors of floats along the reduced axis. Kernels of pools have vectors of any type along
+channels and positions of the result, but such a pool has one position only. Before lay_channels_last, which would
+copy pictures for the sake of pools. Where memory comes first it stays a pool, which takes a picture row by row.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from tests.signal_networks import Signal
 
-KERNEL = "conv/i8_nhwc_taps__dsp"
+KERNEL = "conv/i8_nhwc_depthwise_indirect__dsp"
 KERNELS = {
     **dict.fromkeys(("cortex-m4", "cortex-m7", "cortex-m33"), KERNEL),
-    **dict.fromkeys(("cortex-m0", "rv32imc"), "conv/i8_nhwc_taps__scalar"),
+    **dict.fromkeys(("cortex-m0", "rv32imc"), "conv/i8_nhwc_depthwise_indirect__scalar"),
     "cortex-m55": "conv/i8_nhwc_cells__helium",
 }
 

@@ -1,4 +1,4 @@
-"""Boxes that no better one overlaps: their numbers, the best first, and zeros behind them."""
+"""NON_MAX_SUPPRESSION: indices of the boxes that are kept, by descending score, with zeros behind them."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ from .join_tables import join_tables
 from .lookup_table import table
 from .move_integers import MOVES, move_integers
 from .quantized_normalization import normalizations, normalized, softmax
+from .quantized_patterns import W, X, between, bounds, product_range, result, source, target, zero_of
 from .quantized_products import FLOAT_RESULTS, PRODUCTS, SHIFTS_OF_FEW, SHIFTS_OF_UPDATES
-from .quantized_rules import W, X, between, bounds, product_range, result, source, target, zero_of
 from .quantized_sums import SUMS
 
 

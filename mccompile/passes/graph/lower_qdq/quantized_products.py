@@ -19,7 +19,7 @@ from ....ops.matmul import Gemm, MatMulInteger
 from ....ops.quantize import QuantizeLinear
 from ...pattern import Made, Maker, Match, Maybe, Rule
 from ...quantized.quantized_tensors import Scheme, exact, rescaled
-from .quantized_rules import BIAS, W, X, between, bounds, product_range, result, source, zero_of
+from .quantized_patterns import BIAS, W, X, between, bounds, product_range, result, source, zero_of
 from .quantized_weights import Ranges, Weights
 
 # Factors are about one over the largest sum, which is larger for sums of more products; see ShortRescale. Code contains

@@ -20,7 +20,7 @@ from ....ops.reshape import Reshape
 from ....ops.transpose import Transpose
 from ...pattern import ConstantOperand, Made, Maker, Match
 from ...quantized.quantized_tensors import Scheme, rescaled
-from .quantized_rules import X, between, bounds, result, source, zero_of
+from .quantized_patterns import X, between, bounds, result, source, zero_of
 
 
 def _pool(match: Match, make: Maker) -> Value | None:

@@ -12,7 +12,7 @@ from ....graph.ir import Value
 from ...api import ALL, Memory, StripsCost
 from .bottlenecks import Bottleneck, bottlenecks
 from .column_steps import COLUMNS, ROWS
-from .pooled_channels import pooled
+from .conv_global_pool import pooled
 from .regions import Region, Through
 
 MOST = 32  # strips

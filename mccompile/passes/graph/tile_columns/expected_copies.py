@@ -11,8 +11,8 @@ from ....base.strips import Strips
 from ....graph.ir import Value
 from ...api import Memory, StripsCost
 from .column_steps import COLUMNS, ROWS
+from .conv_global_pool import pooled
 from .expected import CHANNEL_BLOCKS, LONGEST, counts, macs_of, narrow
-from .pooled_channels import pooled
 from .regions import Region, Through
 
 

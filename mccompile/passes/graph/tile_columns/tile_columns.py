@@ -20,9 +20,9 @@ from ...api import Context, Cut
 from ..eliminate_dead import eliminate_dead
 from .bottlenecks import bottlenecks
 from .column_steps import COLUMNS, USUAL, Span
+from .conv_global_pool import pooled
 from .expected import expected
 from .expected_copies import expected_copies
-from .pooled_channels import pooled
 from .regions import Region, region, ways_through
 
 

@@ -21,7 +21,7 @@ from mccompile.pipeline import chosen
 from mccompile.targets.api import LEAST
 from tests.small_quantized import convolutions
 
-DEPTHWISE = "conv/i8_nhwc_depthwise__dsp"
+DEPTHWISE = "conv/i8_nhwc_depthwise_3x3__dsp"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""conv of 8-bit integers, 3x3, each channel for itself, for cores that multiply 32 bits, once at a time: every element
+"""conv of 8-bit integers, 3x3, each channel for itself, for cores without SIMD: every element
 of three rows is multiplied with the three weights of its row, which gives the sums around all columns.
 
 Operands and result lie channels-last. A row outside of the image has weights of zero; columns outside are left out.

@@ -1,6 +1,6 @@
-"""int8 3x3 depthwise conv for cores with DSP instructions: four channels at a time are laid out as pairs of
-rows, band by band, and every channel of a band is computed in one go. Of other numbers of channels the last four are
-computed with some of those before once more.
+"""int8 3x3 depthwise conv for cores with DSP instructions: four channels at a time are laid out as pairs of rows,
+band by band, and every channel of a band is computed in one go. Otherwise the last group of four overlaps the one
+before.
 
 Operands and result are channels-last (NHWC). Padding is read as a halo, so borders are like the inside. The result
 may take the place of x where both have one shape, of multiples of four channels: a band is read before its results are

@@ -1,4 +1,4 @@
-"""int8 depthwise conv with any window for cores that multiply 32 bits, once at a time: a tap of four channels after the
+"""int8 depthwise conv with any window for cores without SIMD: a tap of four channels after the
 other (mccompile/codegen/int8/tap_places.py)."""
 
 from __future__ import annotations

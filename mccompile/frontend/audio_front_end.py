@@ -1,4 +1,4 @@
-"""A front end made for a network: as many frames as its input holds, in its layout and its integers."""
+"""Builds an audio front end whose output fits the input of a network: number of frames, layout and quantization."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from onnx import ModelProto
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
 from ..graph.ir import Graph, Value
+from ..importers.audio.build_model import Form, model
 from ..importers.audio.recipe import Recipe, recipe
-from ..importers.audio.write import Form, model
 from ..ops.concat import Concat
 from ..ops.quantize import DequantizeLinear
 from ..ops.reshape import SameElements

@@ -1,4 +1,4 @@
-"""A recipe as an ONNX model.
+"""Builds the ONNX model of an audio front end from its recipe (recipe.py).
 
 Frames are pieces of the samples that lie side by side, so that they stay a view of these; all else is per frame, and
 runs frame by frame (docs/streaming.md).

@@ -1,4 +1,5 @@
-"""couple in portable C: rounds over the classes of each row, in a workspace."""
+"""couple in portable C: pairwise coupling (Wu, Lin and Weng, 2004) iterates over the classes of each row until its
+probabilities converge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of lower_qdq share: patterns of quantized operands, and what a match says of them."""
+"""Patterns of quantized operands that the rules of lower_qdq share, and what a match says of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A convolution behind which every channel is pooled to one point: it can be computed by blocks of channels, which
-block_channels does."""
+"""Recognizes a convolution with a global pool behind it, which block_channels computes by blocks of channels."""
 
 from __future__ import annotations
 

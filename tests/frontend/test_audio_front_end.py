@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, TensorProto, numpy_helper, parser
 
 from mccompile.base.errors import WrongUse
-from mccompile.frontend.features import front_end
+from mccompile.frontend.audio_front_end import front_end
 from mccompile.frontend.load import load_proto
 from mccompile.importers import states
 
