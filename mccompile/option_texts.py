@@ -20,7 +20,8 @@ from .passes.io.io_forms import InputForm, OutputForm, parse_input, parse_output
 from .targets.api import LEAST, POOL_NAME, Pool, fastest_first
 
 
-def _dim(text: str) -> tuple[str, tuple[int, int]]:
+def _dim(text: str, whole: str) -> tuple[str, tuple[int, int]]:
+    """`whole` is what `text` stands in, with commas between."""
     name, equals, size = text.rpartition("=")
     low, _, high = size.partition("..")
     try:
@@ -28,7 +29,8 @@ def _dim(text: str) -> tuple[str, tuple[int, int]]:
     except ValueError:
         found = "", (0, 0)
     if not equals or not found[0]:
-        raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH; did you mean --dim {_likely_dim(text)}?")
+        likely = whole.replace(text, _likely_dim(text), 1)
+        raise ValueError(f"{text!r} is not NAME=SIZE or NAME=LOW..HIGH; did you mean --dim {likely}?")
     first, last = found[1]
     if size.endswith(".."):
         raise ValueError(f"{text!r} has no largest size; did you mean --dim {name}={first}..{max(first, 8)}?")
@@ -50,7 +52,7 @@ def _likely_dim(text: str) -> str:
 
 def dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """Each may hold several, with commas between."""
-    return dict(_dim(part) for text in texts for part in text.split(","))
+    return dict(_dim(part, text) for text in texts for part in text.split(","))
 
 
 def _bound(text: str) -> tuple[str, tuple[int, ...]]:

@@ -7,6 +7,7 @@ relies on. Invariant: what comes out has the identity of the code, or nothing do
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -127,7 +128,7 @@ def _places(code: Code, made: Package) -> Iterator[tuple[str, str]]:
 def _against(model: Path, code: Code, made: Package) -> list[Problem]:
     """Why the code cannot run the model: other facts, else other steps, else other C."""
     new = json.loads(made.files[MARK])
-    found = [*_other_interface(code.report, new)]
+    found = [*_other_interface(model, code.report, new)]
     if not found:
         graph = read(model, code.options)
         found = [*_missing_facts(model, code, made, graph)]
@@ -141,12 +142,13 @@ def _against(model: Path, code: Code, made: Package) -> list[Problem]:
     return found
 
 
-def _other_interface(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Problem]:
+def _other_interface(model: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Problem]:
     was, now = lasting(old), lasting(new)
     for what in was:
         if was[what] != now[what]:
             why = f"the code has {_spelt(was[what])}; the model {_spelt(now[what])}"
-            yield Problem(f"the model has other {what}", "", why, "this is another architecture: compile it")
+            fix = f"this is another architecture: {shlex.join(['mccompile', str(model), '-o', f'out-{model.stem}'])}"
+            yield Problem(f"the model has other {what}", str(model), why, fix)
 
 
 def _spelt(part: Any) -> str:

@@ -5,6 +5,7 @@ Invariant: a recipe that contradicts itself is refused by `check`, which tells a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .errors import Problem, WrongUse, raise_all
@@ -35,24 +36,54 @@ class Recipe:
         return not (self.dynamic or self.weights_only)
 
     def check(self) -> None:
+        bits, layers = "8 bits have a scale per channel, 4 one per 32 weights", "layers are chosen by what samples make"
         wrong = [
-            (self.method not in METHODS, f"there is no method {self.method!r}", "--calibrate search"),
-            (self.weights_only not in (0, 4, 8), f"weights cannot have {self.weights_only} bits", "--weights-only 8"),
-            (self.weights not in WEIGHTS, f"weights cannot be {self.weights!r}", "--weights int4"),
-            (self.weights != "int8" and not self.needs_samples, "--weights is for int8 activations", "--weights"),
-            (self.dynamic and bool(self.weights_only), "--dynamic and --weights-only exclude each other", "--dynamic"),
-            (self.auto < 0, f"{self.auto} layers cannot be left in float", "--auto 0"),
-            (bool(self.auto and self.weights_only), "--auto is not for --weights-only", "--auto"),
-            (self.sensitivity < 0, f"outputs cannot be asked for {self.sensitivity:g} dB", "--sensitivity 30"),
-            (bool(self.sensitivity and self.auto), "--sensitivity says how many layers --auto leaves", "--auto"),
+            (self.method not in METHODS, f"there is no method {self.method!r}", _one_of(METHODS), "--calibrate search"),
+            (
+                self.weights_only not in (0, 4, 8),
+                f"weights cannot have {self.weights_only} bits",
+                bits,
+                "--weights-only 8",
+            ),
+            (self.weights not in WEIGHTS, f"weights cannot be {self.weights!r}", _one_of(WEIGHTS), "--weights int8"),
+            (
+                self.weights != "int8" and not self.needs_samples,
+                "--weights is for int8 activations",
+                "others say themselves what weights become",
+                "--weights",
+            ),
+            (
+                self.dynamic and bool(self.weights_only),
+                "--dynamic and --weights-only exclude each other",
+                "one rounds activations too, the other leaves them",
+                "--dynamic",
+            ),
+            (self.auto < 0, f"{self.auto} layers cannot be left in float", "it is a number of layers", "--auto 0"),
+            (bool(self.auto and self.weights_only), "--auto is not for --weights-only", layers, "--auto"),
+            (
+                self.sensitivity < 0,
+                f"outputs cannot be asked for {self.sensitivity:g} dB",
+                "it is the signal to noise to reach: 20 dB is a tenth, 40 dB a hundredth",
+                "--sensitivity 30",
+            ),
+            (
+                bool(self.sensitivity and self.auto),
+                "--sensitivity says how many layers --auto leaves",
+                "both choose layers",
+                "--auto",
+            ),
             (
                 bool(self.sensitivity) and not self.needs_samples,
                 "--sensitivity is for int8 activations",
+                layers,
                 "--sensitivity",
             ),
-            (self.samples < 1, "it takes a sample at least", "--samples 1"),
+            (self.samples < 1, "it takes a sample at least", "ranges come from samples", "--samples 128"),
         ]
-        fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, flag in wrong}
-        why = "`mccompile quantize --help` says what there is"
-        found = [Problem(what, flag.split()[0], why, fixes[flag]) for is_bad, what, flag in wrong if is_bad]
+        fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, _, flag in wrong}
+        found = [Problem(what, flag.split()[0], why, fixes[flag]) for is_bad, what, why, flag in wrong if is_bad]
         raise_all(WrongUse, found)
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return f"there are {', '.join(names)}"

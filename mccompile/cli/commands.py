@@ -57,6 +57,7 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
 
+_TOLERANCE = click.FloatRange(0)
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 
@@ -291,8 +292,8 @@ def _native_hint(plan: Plan, options: Options) -> str:
 @click.option(
     "--runs", default=3, show_default=True, type=click.IntRange(1), help="Sets of random inputs, or samples of --data."
 )
-@click.option("--rtol", default=1e-3, show_default=True, help="Relative tolerance of floats.")
-@click.option("--atol", default=1e-7, show_default=True, help="Absolute tolerance of floats.")
+@click.option("--rtol", default=1e-3, show_default=True, type=_TOLERANCE, help="Relative tolerance of floats.")
+@click.option("--atol", default=1e-7, show_default=True, type=_TOLERANCE, help="Absolute tolerance of floats.")
 @click.option("--cc", help="The C compiler; default: $CC, or cc.")
 @click.option(
     "--golden",

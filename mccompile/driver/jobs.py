@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +34,23 @@ def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[P
     if any(options.single_file for _, options in jobs):
         fix = "leave out --single-file, or compile each alone"
         raise WrongUse(Problem("several models do not go into a single file", "", "", fix))
+    _refuse_equal_names([(c_prefix(options.name or name_of(model)), model) for model, options in jobs])
     packages = [compile(model, options) for model, options in jobs]
     return packages, several(packages, c_prefix(name))
+
+
+def _refuse_equal_names(named: Sequence[tuple[str, Path]]) -> None:
+    first: dict[str, Path] = {}
+    for name, model in named:
+        other = first.setdefault(name, model)
+        if other is model:
+            continue
+        copy = model.absolute().parent.name + "_" + model.name
+        fix = f"cp {shlex.quote(str(model))} {shlex.quote(copy)}  # and compile {copy} in its place"
+        if other.resolve() == model.resolve():
+            fix = f"name {model} once"
+        why = "names in C come from those of the files"
+        raise WrongUse(Problem(f"two things would be called {name!r}", f"{other}, {model}", why, fix))
 
 
 def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[Package], Mapping[str, bytes]]:

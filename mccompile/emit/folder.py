@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +59,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) 
         raise_all(WrongUse, list(_in_the_way(folder, files, listed, force)))
         _write_over(folder, files, listed)
     except OSError as error:
-        fix = fix_of(error, folder, "give a folder that can be written to -o")
+        own = folder.name if Path.home().joinpath(folder.name) != folder.absolute() else f"{folder.name}1"
+        fix = fix_of(
+            error, folder, f"give a folder that can be written, such as -o {shlex.quote(str(Path.home() / own))}"
+        )
         raise _refused(folder, error.strerror or str(error), fix) from error
 
 

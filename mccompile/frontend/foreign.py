@@ -47,6 +47,7 @@ _FROZEN = (
     "# with the names of your own input and output in place of x:0 and y:0"
 )
 _EXPORT_AGAIN = "export it to ONNX where it was trained"
+_OF_SAMPLES = "name the ONNX model in its place; samples follow it: --data FILE (`compile` calls that --quantize)"
 
 _SAVED_MODEL = Foreign("part of a TensorFlow SavedModel", "name the folder it lies in: FOLDER")
 _TORCHSCRIPT = Foreign("a TorchScript model (PyTorch)", _SCRIPT)
@@ -60,7 +61,10 @@ _FLATBUFFERS = {
     b"ORTM": Foreign("a model in onnxruntime's own format", "name the .onnx file that it was made from"),
 }
 _STARTS = {
-    b"\x93NUMPY": Foreign("an array of numpy, not a network", _EXPORT_AGAIN),
+    b"\x93NUMPY": Foreign("an array of numpy, not a network", _OF_SAMPLES),
+    **dict.fromkeys(
+        (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), Foreign("a picture, not a network", "name the ONNX model in its place")
+    ),
     b"version https://git-lfs": Foreign(
         "a placeholder of Git LFS, not the model itself", "git lfs install\ngit -C FOLDER lfs pull"
     ),
@@ -81,6 +85,9 @@ _SUFFIXES = {
     ".pt": _TORCHSCRIPT,
     ".pth": _STATE_DICT,
     ".mlmodel": _CORE_ML,
+    **dict.fromkeys((".caffemodel", ".prototxt"), Foreign("called a model of Caffe", _EXPORT_AGAIN)),
+    ".xml": Foreign("called a model of OpenVINO", "name the .onnx file that it was made from"),
+    ".rknn": Foreign("called a model built for one chip", "name the .onnx file that it was made from"),
 }
 _LEGACY_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a pickle of a magic number, then more pickles
 _FILE_PAGE = re.compile(rb"https://(github\.com|huggingface\.co)/[\w./-]+?/blob/([\w.%/-]+\.onnx)")
@@ -175,7 +182,7 @@ def _of_zip(data: bytes) -> Foreign | None:
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError):
         return None
     if names and all(name.endswith(".npy") for name in names):
-        return Foreign("arrays of numpy, not a network", _EXPORT_AGAIN)
+        return Foreign("arrays of numpy, not a network", _OF_SAMPLES)
     inside = next((name for name in names if name.endswith(".onnx")), None)
     return Foreign("a zip archive", f"unzip -p FILE {shlex.quote(inside)} > MODEL.onnx" if inside else "unzip FILE")
 

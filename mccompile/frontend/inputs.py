@@ -225,12 +225,20 @@ class Inputs:
             for have, want in zip(shape, wanted, strict=False)
         )
         if clash or any(isinstance(want, int) and want < 0 for want in wanted):
+            fix = f"leave out {where}: only free dimensions can be given a size"
+            if not all(isinstance(have, int) for have in shape):
+                given = [*wanted, *[1] * len(shape)] if len(wanted) == len(shape) else [1] * len(shape)
+                pairs = zip(shape, given, strict=False)
+                likely = [
+                    have if isinstance(have, int) else max(1, w) if isinstance(w, int) else w for have, w in pairs
+                ]
+                fix = f"did you mean --shape {name}={','.join(map(str, likely))}?"
             raise WrongUse(
                 Problem(
                     "a shape does not fit the model",
                     where,
                     f"{self.file} says that {name!r} is {text}",
-                    f"leave out {where}: only free dimensions can be given a size",
+                    fix,
                 )
             )
 

@@ -74,6 +74,13 @@ def with_tokenizer(path: Path) -> bool:
         fix = near_file(path, "*.gguf") or "name a GGUF file that exists, or a folder with tokenizer.json"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), "No such file or directory", fix))
     is_gguf = path.is_file() and path.suffix == ".gguf"
+    if not path.exists():
+        asked = f"snapshot_download('{path}', local_dir='{path}')"
+        fix = near_file(path, "*") or (
+            f'pip install huggingface_hub\npython -c "from huggingface_hub import snapshot_download; {asked}"\n'
+            "# where that is the name of a model there"
+        )
+        raise BadFile(Problem(f"cannot read {path.name}", str(path), "No such file or directory", fix))
     if not (is_gguf or path.is_dir()):
         why = "a program needs the tokenizer of the model, which a folder with tokenizer.json and a GGUF file have"
         fix = f"to compile the network alone, use mccompile {path} -o out"

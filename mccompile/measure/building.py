@@ -15,6 +15,7 @@ from ..check.inputs import DataSet, random_sets, stored_sets
 from ..emit.package import Package
 from ..graph.ir import Fact, Graph, Value
 from ..kinds.external import External
+from ..quantize.pictures import refuse_pictures
 from ..quantize.samples import read_samples
 from ..targets.api import Prefer, Target
 from ..toolchain.emulate import Emulated
@@ -28,10 +29,11 @@ from .serving import refuse_unserved, server_files
 
 def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
     """What to run a model with. Before the graph is compiled, which changes it."""
-    if data is not None and data.suffix in (".npz", ".npy"):
+    if data is not None and (data.is_file() or data.suffix in (".npz", ".npy")):
         feeds = read_samples(data, graph).first(runs).feeds
         return _telling(data, [DataSet(f"{data.name} {number}", feed) for number, feed in enumerate(feeds)])
     if data is not None:
+        refuse_pictures(data, graph)
         return stored_sets(data, [value.name for value in graph.inputs], graph)
     return list(random_sets(graph, seed, runs))
 

@@ -169,6 +169,8 @@ def _refuse_models(*files: Path) -> None:
     commands = [["mccompile", str(file), "-o", str(out)] for file, out in pairs]
     fix = " && ".join(map(shlex.join, [*commands, ["mccompile", "diff", *map(str, folders)]]))
     why = "folders of C that mccompile wrote are compared, or their reports"
+    if any(file.suffix in (".npz", ".npy") for file in models):
+        fix = "name the folders of both builds; samples follow them: --data SAMPLES"
     raise BadFile(Problem(f"{models[0].name} is no report of mccompile", str(models[0]), why, fix))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from math import prod
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -18,6 +19,7 @@ from ..base.meanings import ours
 from ..base.near import near_file
 from ..check.inputs import stored_sets
 from ..graph.ir import Graph, Value
+from .pictures import refuse_pictures
 
 LABELS = ("labels", "y")
 _NAMELESS = {"", "arr_0"}  # what arrays without a name are called by numpy and here
@@ -39,6 +41,7 @@ def read_samples(path: Path, graph: Graph) -> Samples:
     """The samples in a file or folder. Raises BadFile."""
     if path.is_dir():
         inputs = [value.name for value in graph.inputs]
+        refuse_pictures(path, graph)
         return Samples([data.inputs for data in stored_sets(path, inputs, graph)], path=path)
     names = {value.name for value in graph.inputs}
     arrays = _arrays(path, names)
@@ -52,16 +55,21 @@ def read_samples(path: Path, graph: Graph) -> Samples:
         given = ", ".join(f"{name}=..." for name in sorted(names))
         fix = f"name arrays like the inputs, as with numpy.savez({path.name!r}, {given})"
         if len(arrays) == len(names) == 1:
-            renamed = f"numpy.savez('{path}', {next(iter(names))}=numpy.load('{path}')['{next(iter(arrays))}'])"
-            fix = f'python -c "import numpy; {renamed}"'
+            fix = _changed(path, next(iter(names)), f"a.pop('{next(iter(arrays))}')")
         raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
     if strange:
         warn(f"{path}: the model has no input {strange}, so that is not used")
     parts = {value.name: _runs(path, value, arrays[value.name]) for value in graph.inputs}
     counts = {name: len(runs) for name, runs in parts.items()}
-    if len(set(counts.values())) != 1 or 0 in counts.values():
+    if 0 in counts.values():
+        why = ", ".join(
+            f"{name} has the shape {list(arrays[name].shape)}" for name, count in counts.items() if not count
+        )
+        raise BadFile(Problem("there are no samples", str(path), why, "store some: the first axis counts them"))
+    if len(set(counts.values())) != 1:
         why = ", ".join(f"{name} for {count} runs" for name, count in counts.items())
-        fix = "give each input as many samples, at least one"
+        cut = "; ".join(f"a['{name}'] = a['{name}'][:{min(len(arrays[n]) for n in names)}]" for name in sorted(names))
+        fix = _python(f"a = dict(numpy.load('{path}')); {cut}; numpy.savez('{path}', **a)")
         raise BadFile(Problem("there are not as many samples of each input", str(path), why, fix))
     feeds = [{name: runs[number] for name, runs in parts.items()} for number in range(next(iter(counts.values())))]
     return Samples(feeds, None if labels is None else _labels(path, labels), path)
@@ -79,8 +87,8 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
             is_one = path.read_bytes()[:6].startswith((b"\x93NUMPY", b"PK"))
             why = "it holds Python objects, not numbers" if is_one else "it is no file of numpy's"
         if path.suffix == ".csv" and path.exists():
-            made = f"numpy.savez('{path.with_suffix('.npz')}', numpy.loadtxt('{path}', delimiter=',', dtype='float32'))"
-            fix = f'python -c "import numpy; {made}"'
+            table = f"numpy.loadtxt('{path}', delimiter=',', dtype='float32', ndmin=2)"
+            fix = _python(f"numpy.savez('{path.with_suffix('.npz')}', {table})")
         if not path.exists() and "--quantize" in ours(path.name):
             why, fix = f"--quantize names a file of samples; {path} is what it makes anyway", _stored(names)
         if path.suffix == ".onnx" and path.exists():
@@ -100,7 +108,8 @@ def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
     numpy = value.type.dtype.numpy
     if not np.can_cast(array.dtype, numpy, "same_kind"):
         why = f"{value.name} is {value.type}, the samples are {array.dtype}"
-        raise BadFile(Problem("the samples are of another type", str(path), why, "store what the model itself takes"))
+        fix = _changed(path, value.name, f".astype('{np.dtype(numpy).name}')")
+        raise BadFile(Problem("the samples are of another type", str(path), why, fix))
     if array.dtype == np.uint8 and np.dtype(numpy).kind == "f":
         told = f"{path}: {value.name} is {value.type}; the samples are bytes, which are taken as 0.0 to 255.0"
         warn(f"{told}: scale them as in training, and store floats")
@@ -110,18 +119,35 @@ def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
         return [array[start : start + batch] for start in range(0, len(array) - batch + 1, batch)]
     if array.ndim == len(shape) + 1 and _fits(array.shape[1:], shape):
         return list(array)
-    why = f"{value.name} is {value.type}, the array has the shape {list(array.shape)}"
-    fix = f"the first axis counts samples: {_turned(path, value, array.shape, shape)}"
+    why = f"{value.name} is {value.type}, the array has the shape {list(array.shape)}, whose first axis counts samples"
+    fix = _turned(path, value, array.shape, shape)
     raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
 
 
 def _turned(path: Path, value: Value, got: Sequence[int], shape: Sequence[int | None]) -> str:
-    """How an array with its channels elsewhere is turned, or what is wanted."""
+    """How an array with its channels elsewhere is turned, a flat one gets axes, or what is wanted."""
     for axes in permutations(range(1, len(got))) if 2 < len(got) == len(shape) else ():
         if _fits([got[axis] for axis in axes], shape[1:]):
-            turned = f"numpy.load('{path}')['{value.name}'].transpose({', '.join(map(str, (0, *axes)))})"
-            return f"turn its axes, as with numpy.savez('{path}', {value.name}={turned})"
+            return _changed(path, value.name, f".transpose({', '.join(map(str, (0, *axes)))})")
+    sizes = [size for size in shape[1:] if size is not None]
+    if len(sizes) == len(shape) - 1 and prod(sizes) == prod(got[1:]):
+        return _changed(path, value.name, f".reshape(-1, {', '.join(map(str, sizes))})")
     return f"store {value.name} as [N, {', '.join('any' if size is None else str(size) for size in shape[1:])}]"
+
+
+def _changed(path: Path, name: str, change: str) -> str:
+    """A command that stores the array of an input anew: what it is then, or what is done to it (`.reshape(...)`)."""
+    if path.suffix == ".npy":
+        return _python(f"numpy.save('{path}', numpy.load('{path}'){change})")
+    if change.startswith("."):
+        with np.load(path) as stored:
+            name = name if name in stored.files else stored.files[0]
+        change = f"a['{name}']{change}"
+    return _python(f"a = dict(numpy.load('{path}')); a['{name}'] = {change}; numpy.savez('{path}', **a)")
+
+
+def _python(statements: str) -> str:
+    return f'python -c "import numpy; {statements}"'
 
 
 def _fits(got: Sequence[int], wanted: Sequence[int | None]) -> bool:
@@ -133,7 +159,7 @@ def _labels(path: Path, labels: np.ndarray) -> np.ndarray:
     if found.ndim != 1 or found.dtype.kind not in "iu":
         why = f"they are {labels.dtype} of the shape {list(labels.shape)}"
         rest = f"a = dict(numpy.load('{path}')); [a.pop(name, None) for name in {LABELS}]; numpy.savez('{path}', **a)"
-        fix = f'leave them out: python -c "import numpy; {rest}"'
+        fix = f"leave them out: {_python(rest)}"
         raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, fix))
     return found
 

@@ -20,6 +20,8 @@ import cffi
 from mccompile.base.errors import Problem, WrongUse
 from mccompile.base.near import meant
 
+from .tools import compiler_failed
+
 DEFAULT_FLAGS = ("-std=c99", "-O2")
 Paths = Sequence[Path]
 LEVEL = ""  # of optimization, in place of the one among the flags: for who wants results once, and soon
@@ -104,14 +106,8 @@ def compile_program(
         said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()
         if len(said) > _MESSAGE_LINES:
             said = [*said[:_MESSAGE_LINES], f"... and {len(said) - _MESSAGE_LINES} lines more"]
-        raise WrongUse(
-            Problem(
-                f"the C compiler failed on {sources[0].name}" + (" and others" if len(sources) > 1 else ""),
-                where=shlex.join(command),
-                why="\n".join(said),
-                fix="check compiler and flags; if they are right, generated code is wrong: please report it",
-            )
-        )
+        others = " and others" if len(sources) > 1 else ""
+        raise compiler_failed(f"{sources[0].name}{others}", command, "\n".join(said))
     return out
 
 

@@ -35,7 +35,7 @@ from .loaded import built, loaded
 from .model_report import Report, check_inputs, given_sizes, read_report, sources_of
 from .stack import FLAG, UNKNOWN, CallGraph, frames_by_compiler
 from .ticks import ticks_source
-from .tools import require
+from .tools import compiler_failed, require
 from .wasm import MAGIC as WASM
 from .wasm import with_counters
 
@@ -339,8 +339,7 @@ def _call(command: Sequence[str], what: str) -> None:
     done = subprocess.run(list(command), capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:40])
-        fix = "check compiler and flags; if they are right, generated code is wrong: please report it"
-        raise WrongUse(Problem(f"the compiler failed on {what}", shlex.join(command), said, fix))
+        raise compiler_failed(what, command, said)
 
 
 def _sources(folder: Path, prefix: str, scratch: Path) -> list[Path]:

@@ -5,6 +5,8 @@ Invariant: which programs a target needs stands in its TOML file; which package 
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -28,6 +30,18 @@ _PACKAGES = {
     "gcc": "gcc",
     "cc": "gcc libc6-dev",
 }
+
+_NO_SUCH_FLAG = re.compile(
+    r"unrecognized (command-line|command line)? ?option|unknown argument|unsupported option|bad value"
+)
+
+
+def compiler_failed(what: str, command: Sequence[str], said: str) -> WrongUse:
+    """A compiler of another machine does not know the flags of the target; else the C is wrong."""
+    fix = "check compiler and flags; if they are right, generated code is wrong: please report it"
+    if _NO_SUCH_FLAG.search(said):
+        fix = f"{command[0]} does not take the flags of the target: leave out --cc (and unset CC), the target names one"
+    return WrongUse(Problem(f"the compiler failed on {what}", shlex.join(command), said, fix))
 
 
 def missing(commands: Iterable[str]) -> list[str]:

@@ -122,7 +122,7 @@ TABLE = """
 2 | quantize conv.onnx -o q.onnx | no calibration data | add --weights-only 8
 2 | quantize conv.onnx -o q.onnx --weights-only 5 | cannot have 5 bits | did you mean --weights-only 8?
 2 | quantize conv.onnx -o q.onnx --weights-only 8 --dynamic | exclude each other | leave out --dynamic
-2 | quantize conv.onnx --data s.npz -o q.onnx --weights int3 | cannot be 'int3' | did you mean --weights int4?
+2 | quantize conv.onnx --data s.npz -o q.onnx --weights int3 | cannot be 'int3' | did you mean --weights int8?
 2 | quantize conv.onnx -o q.onnx --weights int4 --dynamic | is for int8 activations | leave out --weights
 2 | quantize conv.onnx --weights-only 8 -o conv.onnx | would be lost | did you mean -o conv.new.onnx?
 1 | conv.onnx -o out --budget ram=100 | over the budget | --budget ram=
@@ -199,6 +199,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         archive.write(conv, "net.onnx")
     (folder / "packed.onnx").write_bytes(gzip.compress(conv.read_bytes()))
     np.savez(folder / "s.npz", x=np.random.default_rng(0).random((8, 2, 6, 6), np.float32))
+    np.savez(folder / "turned.npz", x=np.zeros((8, 6, 6, 2), np.float32))
+    np.savez(folder / "flat.npz", x=np.zeros((8, 72), np.float32))
     assert cli.run([str(conv), "-o", str(folder / "edited")]) == 0
     with (folder / "edited" / "conv.c").open("a") as edited:
         edited.write("/* mine */\n")
@@ -259,6 +261,16 @@ def test_there_are_forty() -> None:
         ("firmware -o conv.onnx", "mccompile conv.onnx -o firmware"),
         ("diff conv.onnx models/net.onnx", "-o models/out-net && mccompile diff out-conv models/out-net"),
         ("conv.onnx -o out --dims batch=1", "did you mean --dim batch=1?"),
+        ("conv.onnx conv.onnx -o out", "name conv.onnx once"),
+        ("s.npz -o out", "name the ONNX model in its place; samples follow it: --data s.npz"),
+        ("diff edited s.npz", "samples follow them: --data SAMPLES"),
+        ("llm gpt2 -o out", "snapshot_download('gpt2', local_dir='gpt2')"),
+        ("free.onnx -o out --shape x=1,5", "did you mean --shape x=1,4?"),
+        ("free.onnx -o out --dim batch=a,other=1", "did you mean --dim batch=1,other=1?"),
+        ("check conv.onnx --runs 1 --rtol -1", "did you mean --rtol 0?"),
+        ("check conv.onnx --runs 1 --target cortex-m4 --cc gcc", "leave out --cc"),
+        ("quantize conv.onnx --data turned.npz -o q.onnx", "a['x'] = a['x'].transpose(0, 3, 1, 2)"),
+        ("quantize conv.onnx --data flat.npz -o q.onnx", "a['x'] = a['x'].reshape(-1, 2, 6, 6)"),
         ("conv.onnx -o out --budget ram=64K --budget time=9", "did you mean --budget instructions="),
     ],
 )

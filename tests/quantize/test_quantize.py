@@ -197,7 +197,7 @@ def test_without_onnxruntime_its_package_is_named(tmp_path: Path, monkeypatch: p
     [
         (lambda path: np.savez(path, other=np.zeros((2, 70), np.float32), more=np.zeros(2)), "the model takes x"),
         (lambda path: np.savez(path, x=np.zeros((2, 71), np.float32)), r"the array has the shape \[2, 71\]"),
-        (lambda path: np.savez(path, x=np.zeros((0, 70), np.float32)), "x for 0 runs"),
+        (lambda path: np.savez(path, x=np.zeros((0, 70), np.float32)), r"x has the shape \[0, 70\]"),
         (lambda path: np.savez(path, x=np.zeros((2, 70), np.complex64)), "the samples are complex64"),
         (lambda path: np.savez(path, x=np.zeros((2, 70), np.float32), y=np.zeros((2, 3))), "float64 of the shape"),
         (lambda path: path.write_bytes(b"no array"), "cannot read the samples"),
