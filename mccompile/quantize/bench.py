@@ -43,7 +43,8 @@ class Bench:
     dims: DimRanges
     more: tuple[str, ...] = ()  # operators to quantize that need not be
     factors: Mapping[str, float] = field(default_factory=dict)  # of ranges of tensors, where they are not 1
-    ranges: dict[bytes, Any] = field(default_factory=dict)  # of the float files that were tried, by their contents
+    start: str = "minmax"  # the method whose ranges a search begins with
+    ranges: dict[tuple[bytes, str], Any] = field(default_factory=dict)  # of files that were tried, by their contents
 
     def quantize(self, plain: Path, result: Path, left: Collection[str] = ()) -> None:
         if self.recipe.dynamic:
@@ -59,11 +60,11 @@ class Bench:
             write(graph, result)
 
     def _static(self, plain: Path, result: Path, left: Collection[str] = ()) -> None:
-        contents = plain.read_bytes()
-        if contents not in self.ranges:
-            method = "minmax" if self.recipe.method == SEARCH else self.recipe.method
-            self.ranges[contents] = through_onnxruntime.ranges(plain, self.feeds, method)
-        ranges = through_onnxruntime.multiplied(self.ranges[contents], self.factors)
+        method = self.start if self.recipe.method == SEARCH else self.recipe.method
+        key = plain.read_bytes(), method
+        if key not in self.ranges:
+            self.ranges[key] = through_onnxruntime.ranges(plain, self.feeds, method)
+        ranges = through_onnxruntime.multiplied(self.ranges[key], self.factors)
         through_onnxruntime.static(plain, result, ranges, self.recipe.symmetric, left, self.more)
 
     def quality(self, plain: Path, left: Collection[str] = ()) -> float:
@@ -86,9 +87,11 @@ class Bench:
 
     def searched(self, plain: Path) -> dict[str, float]:
         """By what ranges are to be multiplied."""
-        if self.recipe.method != SEARCH or not self.recipe.needs_samples or len(self.feeds) < LEAST:
-            return {}
-        return self._search(plain).factors()
+        return self._search(plain).factors() if self.searches else {}
+
+    @property
+    def searches(self) -> bool:
+        return self.recipe.method == SEARCH and self.recipe.needs_samples and len(self.feeds) >= LEAST
 
     def _search(self, plain: Path, compared: int = 0) -> Search:
         """Of `compared` samples, of as many as there is time for if that is 0."""

@@ -118,7 +118,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     through_onnxruntime.simplified(folder / "written.onnx", plain)
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
-    bench = _with_normalizations(bench, plain, dims)
+    bench = _clipped(_with_normalizations(bench, plain, dims), plain)
     bench = replace(bench, factors=bench.searched(plain))
     made = Quantized(plain, result, dims, equalised, searched=len(bench.factors))
     if recipe.auto:
@@ -186,6 +186,14 @@ def _with_normalizations(bench: Bench, plain: Path, dims: DimRanges) -> Bench:
         return bench
     wider = replace(bench, more=(name,))
     return wider if wider.unseen(plain).gain(bench.unseen(plain), _LIKELY) > 0 else bench
+
+
+def _clipped(bench: Bench, plain: Path) -> Bench:
+    """Searching from ranges without the rarest values, where these bring the outputs closer."""
+    if not bench.searches:
+        return bench
+    clipped = replace(bench, start="percentile")
+    return clipped if clipped.unseen(plain).gain(bench.unseen(plain), _LIKELY) > 0 else bench
 
 
 def _adapted(bench: Bench, plain: Path, result: Path) -> int:
