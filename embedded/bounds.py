@@ -1,0 +1,77 @@
+"""An upper bound on the instructions of a run, from the machine code, beside the exact count under emulation.
+
+python -m embedded.bounds model.onnx ... --target cortex-m4
+
+Status 1 says that a run has no bound (what has none is named), or that a count is above it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from mccompile.check.inputs import random_sets
+from mccompile.driver import Options, compile
+from mccompile.frontend.load import load
+from mccompile.measure.building import flags_of
+from mccompile.targets import api
+from mccompile.toolchain.bounds.program import Bound, bound, disassembled
+from mccompile.toolchain.disassembly import functions
+from mccompile.toolchain.emulate import Emulated
+
+
+@dataclass(frozen=True)
+class Compared:
+    bound: Bound
+    count: int
+
+    @property
+    def ok(self) -> bool:
+        return self.bound.instructions is not None and self.count <= self.bound.instructions
+
+    def __str__(self) -> str:
+        most = self.bound.instructions
+        if most is None:
+            return "\n".join([f"no bound, {self.count} counted", *(f"  {each}" for each in self.bound.without)])
+        return f"at most {most} instructions, {self.count} counted, {most / self.count:.4f} x"
+
+
+def around(program: Path, compiler: str, function: str) -> int:
+    """Instructions of the board's program that are counted with a run: they call it, and what ends counting."""
+    code = [each for _, body in functions(disassembled(program, compiler).splitlines()) for each in body]
+    calls = [number for number, each in enumerate(code) if each.operands.endswith(f"<{function}>")]
+    assert len(calls) == 1, "a run is called from several places"
+    first = next(n for n in range(calls[0], 0, -1) if code[n].operands.endswith("<board_count_begin>"))
+    last = next(n for n in range(calls[0], len(code)) if code[n].operands.endswith("<board_count_end>"))
+    return last - first
+
+
+def compared(path: Path, target: str) -> Compared:
+    package, core = compile(path, Options(target=target)), api.load(target)
+    inputs = next(random_sets(load(path), 0, 1)).inputs
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        package.write(Path(scratch, "out"))
+        model = Emulated.build(Path(scratch, "out"), core, None, [*flags_of(package, core), "-g"])
+        function = f"{package.plan.prefix}_run"
+        count = model.count(inputs).run_instructions - around(model.program, core.compiler, function)
+        return Compared(bound(model.program, core.compiler, function), count)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m embedded.bounds", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--target", default="cortex-m4")
+    arguments = parser.parse_args()
+    bad = 0
+    for path in arguments.models:
+        found = compared(path, arguments.target)
+        bad += not found.ok
+        print(f"{path}: {found}", flush=True)
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

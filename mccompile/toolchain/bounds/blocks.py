@@ -1,0 +1,259 @@
+"""Machine code as functions of Python: one for each block of instructions up to a branch, a call or a place that others
+jump to. It does to registers what the block does, and gives where execution goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..disassembly import Instruction
+from . import thumb, values
+from .memory import Image, Memory
+
+FLAGS, LANES, SIZE = 15, 16, 17  # places behind the registers: flags, and elements of a vector in a loop of letp
+Registers = list[Any]
+JUMP, CALL, RETURN, UNKNOWN = range(4)  # what a block ends with
+_GOAL = re.compile(r"\b([0-9a-f]+) <")
+_LANES = {"8": 16, "16": 8, "32": 4, "64": 2}
+_NAMES: dict[str, Any] = {f"op_{name}": made for name, made in values.BINARY.items()} | {
+    "unary": values.unary,
+    "field": values.field,
+    "holds": values.holds,
+    "meet": values.meet,
+    "product": values.product,
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    at: int
+    count: int  # instructions
+    run: Callable[[Registers, Memory], Any]  # an address, or one of the above with more
+    ways: tuple[int, ...]  # where it may go on in its function, as far as the code says
+    last: int  # address of its last instruction
+
+
+class Code:
+    """The code of a program."""
+
+    def __init__(self, functions: Sequence[tuple[str, Sequence[Instruction]]], image: Image) -> None:
+        self.image = image
+        self.at: dict[int, Instruction] = {}
+        self.names: dict[int, str] = {}
+        self.starts: dict[int, range] = {}  # the function that an instruction is in
+        self.follows: dict[int, int] = {}
+        heads: set[int] = set()
+        for name, code in functions:
+            own = range(code[0].at, code[-1].at + 2)
+            self.names[own.start] = name
+            heads.add(own.start)
+            for each, after in zip(code, [*(c.at for c in code[1:]), own.stop], strict=True):
+                self.at[each.at], self.starts[each.at], self.follows[each.at] = each, own, after
+                if thumb.bare(each.name)[0] in "bcwl" and (goal := _GOAL.search(each.operands)):
+                    heads.add(int(goal[1], 16))
+        self.heads = heads
+        self._blocks: dict[int, Block] = {}
+
+    def function(self, at: int) -> str:
+        own = self.starts.get(at)
+        return self.names[own.start] if own is not None else f"{at:#x}"
+
+    def block(self, at: int) -> Block:
+        found = self._blocks.get(at)
+        if found is None:
+            found = self._blocks[at] = _Builder(self, at).block()
+        return found
+
+
+class _Builder:
+    def __init__(self, code: Code, at: int) -> None:
+        self.code = code
+        self.start = at
+        self.lines: list[str] = []
+        self.ways: tuple[int, ...] = ()
+        self.sometimes: list[str] = []  # conditions of the instructions that an `it` covers
+
+    def block(self) -> Block:
+        at, count, last = self.start, 0, self.start
+        while True:
+            each = self.code.at.get(at)
+            if each is None or each.name.startswith("."):
+                self._end(f"({UNKNOWN}, 'no instruction')")
+                break
+            count, last = count + 1, at
+            if self._ends(each, self.code.follows[at]):
+                break
+            at = self.code.follows[at]
+            if at in self.code.heads and not self.sometimes:
+                self._end(str(at), at)
+                break
+        names = [f"r{n}" for n in range(15)]
+        load = f"{', '.join(names)}, f, lanes, _ = R"
+        text = f"def run(R, m):\n    {load}\n" + "".join(f"    {line}\n" for line in self.lines)
+        space = dict(_NAMES)
+        exec(compile(text, f"block {self.start:#x}", "exec"), space)
+        return Block(self.start, count, space["run"], self.ways, last)
+
+    def _end(self, where: str, *ways: int) -> None:
+        names = ", ".join(f"r{n}" for n in range(15))
+        self.lines += [f"R[:] = {names}, f, lanes, None", f"return {where}"]
+        self.ways = ways
+
+    def _either(self, condition: str, goal: int, after: int) -> None:
+        """A branch whose condition is an expression of True, False or None."""
+        self._end(f"({JUMP}, {goal}, {after}) if (c := {condition}) is None else {goal} if c else {after}", goal, after)
+
+    def _ends(self, each: Instruction, after: int) -> bool:
+        """Translates an instruction; whether the block ends with it."""
+        name = thumb.bare(each.name)
+        parts = thumb.split(each.operands)
+        if self.sometimes:
+            condition = self.sometimes.pop(0)
+            name = _without(name, condition)
+            return self._perhaps(each, name, condition, after)
+        if re.fullmatch(r"it[te]{0,3}", name):
+            first = parts[0]
+            other = {**values.OPPOSITE, **{b: a for a, b in values.OPPOSITE.items()}}.get(first, "al")
+            self.sometimes = [first if letter == "t" else other for letter in "t" + name[2:]]
+            return False
+        goal = _GOAL.search(each.operands)
+        to = int(goal[1], 16) if goal else None
+        if name[0] == "b" and name[1:] in thumb.CONDITIONS and to is not None:
+            self._either(f'holds("{name[1:]}", f)', to, after)
+            return True
+        if name in ("cbz", "cbnz") and to is not None:
+            test = f'holds("{"eq" if name == "cbz" else "ne"}", ("sub", r{thumb.register(parts[0])}, 0))'
+            self._either(test, to, after)
+            return True
+        if self._loop(name, each, parts, to, after):
+            return True
+        return self._goes(each, name, parts, to, after)
+
+    def _loop(self, name: str, each: Instruction, parts: list[str], to: int | None, after: int) -> bool:
+        """Loops of Armv8.1-M; whether the block ends."""
+        kind, _, size = name.partition(".")
+        if kind in ("dls", "dlstp", "wls", "wlstp"):
+            if size:
+                self.lines.append(f"lanes = {_LANES[size]}")
+            source = f"r{thumb.register(parts[1])}"
+            if kind.startswith("d"):
+                self.lines.append(f"r14 = {source}")
+                return False
+            assert to is not None
+            self.lines.append(f"r14 = {source}")
+            self._either(f'holds("eq", ("sub", {source}, 0))', to, after)
+            return True
+        if kind in ("le", "letp") and len(parts) > 1 and to is not None:
+            step = "1" if kind == "le" else "lanes"
+            self.lines += [
+                f"step = {step}",
+                "c = None if r14 is None or step is None or r14 >> 32 else r14 > step",
+                "r14 = r14 - step if c else None",
+            ]
+            self._end(f"({JUMP}, {to}, {after}) if c is None else {to} if c else {after}", to, after)
+            return True
+        return False
+
+    def _goes(self, each: Instruction, name: str, parts: list[str], to: int | None, after: int) -> bool:
+        own = self.code.starts[each.at]
+        if name in ("bl", "blx"):
+            if to is not None and to in own and to != own.start:  # a far jump of Armv6-M
+                self.lines.append(f"r14 = {after | 1}")
+                self._end(str(to), to)
+                return True
+            target = str(to) if to is not None else f"r{thumb.register(parts[0])}"
+            self.lines.append(f"goal = {target}")
+            self.lines.append(f"r14 = {after | 1}")
+            self._end(f"({CALL}, goal, {after})", after)
+            return True
+        if name == "b" and to is not None:
+            self._end(str(to), to)
+            return True
+        if name == "bx":
+            source = thumb.register(parts[0])
+            self._end(f"({RETURN}, r{source}, False)")
+            return True
+        if name in ("tbb", "tbh"):
+            self._table(each, name, parts, after)
+            return True
+        made = thumb.Translated(each, name)
+        self.lines += made.lines
+        if 15 in made.writes:
+            self._end(f"({RETURN}, r15, {made.is_return})")
+            return True
+        if (parts and parts[0] == "pc") or name in ("bkpt", "udf", "svc"):
+            self._end(f"({UNKNOWN}, 'a jump to a place that is computed')")
+            return True
+        return False
+
+    def _table(self, each: Instruction, name: str, parts: list[str], after: int) -> None:
+        inner = thumb.split(parts[0].strip("[]"))
+        index = thumb.register(inner[1])
+        size = 1 if name == "tbb" else 2
+        if thumb.register(inner[0]) != 15:
+            self._end(f"({UNKNOWN}, 'a table of jumps')")
+            return
+        self.lines += [
+            f"w = None if r{index} is None or r{index} >> 32 else m.part({after} + {size} * r{index}, {size}, False)"
+        ]
+        self._end(f"({UNKNOWN}, 'a table of jumps') if w is None else {after} + 2 * w")
+
+    def _perhaps(self, each: Instruction, name: str, condition: str, after: int) -> bool:
+        """An instruction that an `it` covers."""
+        own = thumb.Translated(each, name)
+        parts = thumb.split(each.operands)
+        goal = _GOAL.search(each.operands)
+        if name == "b" and goal:
+            self._either(f'holds("{condition}", f)', int(goal[1], 16), after)
+            return True
+        if name in ("bx", "bl", "blx") or 15 in own.writes or (parts and parts[0] == "pc"):
+            back = "r14" if name == "bx" and parts[0] == "lr" else "r15" if 15 in own.writes else ""
+            if not back:
+                self._end(f"({UNKNOWN}, 'a call or jump under a condition')")
+                return True
+            by_call = own.is_return
+            self.lines.append(f'c = holds("{condition}", f)')
+            names = ", ".join(f"r{n}" for n in range(15))
+            self.lines.append(f"before = [{names}, f, lanes, None]")
+            self.lines.append("if c is not False:")
+            self.lines += [f"    {line}" for line in own.lines or ["pass"]]
+            self.lines.append(f"    back = {back}")
+            self.lines.append("    if c is None:")
+            self.lines.append(f"        after = [{names}, f, lanes, None]")
+            self.lines.append(f"        R[:] = before; return ({RETURN}, back, {by_call}, {after}, after)")
+            self.lines.append(f"    R[:] = {names}, f, lanes, None; return ({RETURN}, back, {by_call})")
+            self._end(str(after), after)
+            return True
+        if not own.lines:
+            return False
+        written = sorted(own.writes)
+        self.lines.append(f'c = holds("{condition}", f)')
+        self.lines.append("if c is not False:")
+        self.lines += [f"    o{n} = r{n}" for n in written]
+        self.lines += [f"    {_weak(line)}" for line in own.lines]
+        if any(line.startswith("f = ") for line in own.lines):
+            self.lines.append("    if c is None: f = None")
+        if written:
+            self.lines.append("    if c is None:")
+            self.lines += [f"        r{n} = meet(o{n}, r{n})" for n in written]
+        return False
+
+
+def _weak(line: str) -> str:
+    """A store that may not happen leaves nothing known."""
+    if not line.startswith("m.store("):
+        return line
+    place = line.removeprefix("m.store(").rpartition(", ")[0]
+    return f"{line} if c else m.kill({place}, 4)"
+
+
+def _without(name: str, condition: str) -> str:
+    """The name of an instruction without its condition."""
+    stem, dot, rest = name.partition(".")
+    twins = {"cs": ("cs", "hs"), "cc": ("cc", "lo"), "hs": ("cs", "hs"), "lo": ("cc", "lo")}
+    for suffix in twins.get(condition, (condition,)):
+        if stem.endswith(suffix):
+            return stem.removesuffix(suffix) + dot + rest
+    return name
