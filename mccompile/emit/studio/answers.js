@@ -110,7 +110,7 @@ function changed() {
   const same = !since.no_steps && !since.steps.length && since.figures.every(({ before, after }) => before === after);
   const lost = worse(since), gained = better(since);
   return card("What changed", {}, big(same ? "Nothing" : lost[0] || gained[0] || "No figure changed"),
-    lost.length > 0 && gained.length > 0 && el("p", { text: `Best: ${gained[0]}` }),
+    lost.length > 0 && gained.length > 0 && el("p", { text: `Largest saving: ${gained[0]}` }),
     el("p", { text: stepsChanged(since) }),
     (since.options || []).length > 0 && el("p", {}, "Options: ", el("code", { text: since.options.join("; ") })),
     soft(el("a", { href: "#changes", text: "All figures" }), ` since ${since.before}. ${unknownTime(since)}`));

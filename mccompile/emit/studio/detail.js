@@ -96,7 +96,7 @@ function bufferDetail(build, b, n) {
   function how(k) {
     const other = build.buffers[k];
     const together = Math.min(buffer.end, other.end) - Math.max(buffer.start, other.start);
-    return together <= 1 ? "in place: one step turns the one into the other" : "one is a part of the other";
+    return together <= 1 ? "in place: the step that reads one last writes the other" : "one is a part of the other";
   }
 }
 

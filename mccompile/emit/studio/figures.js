@@ -1,6 +1,6 @@
 // The head of the page, and the figures of all builds beside each other.
 const FIGURES = [
-  ["arena_bytes", "RAM: arena", bytes], ["arena_bound_bytes", "arena: least for these steps in this order", bytes],
+  ["arena_bytes", "RAM: arena", bytes], ["arena_bound_bytes", "arena: lower bound for this order of steps", bytes],
   ["arena_naive_bytes", "arena: without sharing memory", bytes], ["struct_bytes", "RAM: struct of the model", bytes],
   ["run_stack_bytes", "RAM: stack of a run", bytes], ["external_bytes", "RAM: inputs and outputs outside the arena", bytes],
   ["weights_bytes", "Flash: weights", bytes], ["code_bytes", "Flash: code", bytes],

@@ -99,7 +99,7 @@ function drawMemory() {
   const maps = builds.flatMap((build, b) => build.pools.map((pool, n) => el("figure", { style: `width: ${each}px` },
     el("figcaption", {}, builds.length > 1 && chip(b),
       el("b", { text: `${pool.name ? `Pool ${pool.name}` : "Arena"}: ${bytes(pool.bytes)}` }),
-      pool.bytes > pool.bound_bytes ? `, at least ${bytes(pool.bound_bytes)} for these steps in this order` : ", the least for these steps in this order"),
+      pool.bytes > pool.bound_bytes ? `, lower bound for this order of steps ${bytes(pool.bound_bytes)}` : ", the lower bound for this order of steps"),
     drawMap(build, b, pool, most[n], each))));
   const used = new Set(builds.flatMap(build => build.buffers.map(buffer => buffer.role)));
   const legend = [["tensor", "tensor"], ["input", "input"], ["output", "output"], ["state", "state"],
@@ -108,7 +108,7 @@ function drawMemory() {
     el("p", { class: "soft", text: "Across: steps of a run. Up: bytes of the arena. A block is a tensor, from the step that makes it to the last that reads it." }),
     el("ul", { class: "legend" }, legend.map(([role, text]) => el("li", {}, el("i", { class: role }), text)),
       el("li", {}, el("i", { class: "peak" }), "live at the peak"), el("li", {}, el("i", { class: "hatched" }), "two share bytes: in place, or one is part of the other"),
-      el("li", {}, el("i", { class: "boundline" }), "least for these steps in this order"),
+      el("li", {}, el("i", { class: "boundline" }), "lower bound for this order of steps"),
       budget <= Math.max(...most) && el("li", {}, el("i", { class: "limitline" }), `budget, ${size(budget)}`)),
     el("div", { class: "maps" }, maps), ...builds.map((build, b) => tensorTable(build, b)));
   mark();

@@ -30,8 +30,8 @@ function plansOf(build, b) {
   const notes = plan => [plan === best && (planRam(plan) <= budget ? `best trade within ${size(budget)}: ${rateOf(build)}` :
     `least RAM; more than ${size(budget)}`), plan.shown && "the plan of this page"].filter(Boolean).join("; ");
   return [
-    el("p", { class: "soft" }, builds.length > 1 && chip(b), `${how}. RAM is ${ofRam}. No plan here is worse than ` +
-      "another one in RAM, flash and time at once, but for that of this page, which is listed in any case. Click one for its command."),
+    el("p", { class: "soft" }, builds.length > 1 && chip(b), `${how}. RAM is ${ofRam}. ` +
+      "Pareto-optimal plans of RAM, flash and time, and the plan of this page. Click one for its command."),
     scatter(points, key, unit, b, best),
     el("div", { class: "plist" }, el("div", { class: "prow thead" },
       ["", "RAM", code ? "Flash" : "Weights", key === "us" ? "Time, µs" : `${unit[0].toUpperCase()}${unit.slice(1)}`, "Options"].map(text => el("span", { text }))),
