@@ -1,9 +1,11 @@
-"""non_max_suppression in portable C: the best box that is left, again and again, kept unless a kept one covers it."""
+"""non_max_suppression in portable C: boxes leave a heap, best first, and are kept unless a kept one covers them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f32, i64
@@ -23,17 +25,22 @@ class GreedyBoxes(Kernel):
         ins = (boxes, scores, TensorType(i64, ()), scalar, scalar)
         outs = (TensorType(i64, (30, 3)), TensorType(i64, (1,)))
         ranges = {2: (9.0, 9.0), 3: (1.0, 1.0), 4: (-9.0, -9.0)}
+        many = (TensorType(f32, (1, 40, 4)), TensorType(f32, (1, 2, 40)), *ins[2:])
+        of_many = (TensorType(i64, (80, 3)), TensorType(i64, (1,)))
+        ties = np.random.default_rng(0).integers(0, 9, (1, 2, 40)).astype(np.float32)
         return [
             Case("corners", NonMaxSuppression(), ins, outs, ranges=ranges),
             Case("centers", NonMaxSuppression(True, False), ins[:4], outs, ranges=ranges),
+            Case("ties", NonMaxSuppression(), many, of_many, values={1: ties}, ranges={**ranges, 2: (40.0, 40.0)}),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        return Needs(dense_outs=frozenset({0, 1}), symbols=True)
+        return Needs(dense_outs=frozenset({0, 1}), scratch=4 * upper(call.ins[1].shape[2]), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         batches, classes, boxes = (upper(dim) for dim in call.ins[1].shape)
-        return Cost(batches * classes * boxes * boxes * 2 * target.machine.element, code=700)
+        sifted = boxes * max(boxes, 2).bit_length()
+        return Cost(batches * classes * sifted * 2 * target.machine.element, code=800)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         boxes, scores = call.ins[:2]

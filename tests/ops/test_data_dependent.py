@@ -58,12 +58,12 @@ def test_unique(sorted_: int) -> None:
 
 def test_non_max_suppression() -> None:
     made = model(
-        "g (float[1,6,4] b, float[1,2,6] s, int64[1] k, float[1] o, float[1] t) => (int64[n,3] y)"
+        "g (float[1,40,4] b, float[1,2,40] s, int64[1] k, float[1] o, float[1] t) => (int64[n,3] y)"
         "{ y = NonMaxSuppression(b, s, k, o, t) }"
     )
     random = np.random.default_rng(1)
-    boxes, scores = (random.random(shape, np.float32) for shape in ((1, 6, 4), (1, 2, 6)))
-    for most, overlap, threshold in ((3, 0.2, 0.1), (9, 0.9, 0.0), (2, 0.0, 2.0)):
+    boxes, scores = (random.random(shape, np.float32) for shape in ((1, 40, 4), (1, 2, 40)))
+    for most, overlap, threshold in ((3, 0.2, 0.1), (50, 0.9, 0.0), (2, 0.0, 2.0), (7, 0.1, 0.5)):
         scalars = {"o": np.array([overlap], np.float32), "t": np.array([threshold], np.float32)}
         check(made, {"b": boxes, "s": scores, "k": np.array([most], np.int64), **scalars})
 
