@@ -74,7 +74,7 @@ def with_tokenizer(path: Path) -> bool:
         fix = near_file(path, "*.gguf") or "name a GGUF file that exists, or a folder with tokenizer.json"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), "No such file or directory", fix))
     is_gguf = path.is_file() and path.suffix == ".gguf"
-    if not path.exists():
+    if not path.exists() and path.suffix != ".onnx":
         asked = f"snapshot_download('{path}', local_dir='{path}')"
         fix = near_file(path, "*") or (
             f'pip install huggingface_hub\npython -c "from huggingface_hub import snapshot_download; {asked}"\n'

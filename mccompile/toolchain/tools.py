@@ -41,7 +41,7 @@ def compiler_failed(what: str, command: Sequence[str], said: str) -> WrongUse:
     fix = "check compiler and flags; if they are right, generated code is wrong: please report it"
     if _NO_SUCH_FLAG.search(said):
         fix = f"{command[0]} does not take the flags of the target: leave out --cc (and unset CC), the target names one"
-    return WrongUse(Problem(f"the compiler failed on {what}", shlex.join(command), said, fix))
+    return WrongUse(Problem(f"the C compiler failed on {what}", shlex.join(command), said, fix))
 
 
 def missing(commands: Iterable[str]) -> list[str]:

@@ -55,7 +55,7 @@ CONTENTS = {
         "https://github.com/a/b/raw/main/m/n.onnx",
     ),
     "safetensors": (b'\x10\0\0\0\0\0\0\0{"a": 1}', "torch.onnx.export(model, "),
-    "arrays of numpy": (zipped("x.npy"), "export it to ONNX"),
+    "arrays of numpy": (zipped("x.npy"), "name the ONNX model in its place"),
     "zip archive": (zipped("README.md", "a/net.onnx"), "unzip -p "),
     "gzip": (b"\x1f\x8b\x08", "gunzip -c "),
 }
