@@ -27,6 +27,7 @@ from ...expr.ir import Apply, Expr, Index, Operand, cast, operand, operands_used
 from ...kernels.registry import Candidate
 from ...kinds.api import WithEpilogue
 from ...kinds.conv import Conv
+from ...kinds.conv_transpose import ConvTranspose
 from ...kinds.gemm import Gemm
 from ...kinds.map import Map
 from ...kinds.normalize import Normalize
@@ -39,6 +40,7 @@ from ...program.retarget import Common, fills, repeats, through, to_shape_of
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
+from .split_phases import as_convolutions
 
 PORTABLE = "c"
 MAX_NODES = 64  # of a fused expression: enough for every activation, little enough to stay readable
@@ -128,18 +130,21 @@ class _Fuse:
     def slows(self, producer: Call, consumer: Call, fused: Call) -> bool:
         """Does what the consumer adds (a mask of truth values, a power) leave only portable code for a sum of products
         or a pool that has a faster kernel by itself, or compute the elements of a pool one by one?"""
-        if self.frugal or not self.vectors or not isinstance(producer.kind, Conv | Gemm | Pool):
+        if self.frugal or not self.vectors or not isinstance(producer.kind, Conv | ConvTranspose | Gemm | Pool):
             return False
         together = self.best(fused)
-        if together is None or (together.kernel.isa != PORTABLE and not isinstance(producer.kind, Pool)):
+        if not together or not (_any_portable(together) or isinstance(producer.kind, Pool)):
             return False
         first, second = self.best(producer), self.best(consumer)
-        if first is None or second is None or first.kernel.isa == PORTABLE:
+        if not first or not second or _any_portable(first):
             return False
-        return first.cost.time + second.cost.time < together.cost.time
+        return sum(one.cost.time for one in (*first, *second)) < sum(one.cost.time for one in together)
 
-    def best(self, call: Call) -> Candidate | None:
-        return next(iter(self.registry.choose(planar(call), self.target).candidates), None)
+    def best(self, call: Call) -> list[Candidate]:
+        """What would do the call, or the convolutions that it may become; nothing where nothing can."""
+        calls = as_convolutions(call)
+        found = [self.registry.choose(planar(each), self.target).candidates for each in calls]
+        return [each[0] for each in found] if all(found) else []
 
     def recompute(self, body: list[Item]) -> bool:
         """Gives every reader of a cheap map a map of its own, where all of them can take it in."""
@@ -175,6 +180,10 @@ class _Fuse:
             changed = True
         body[:] = result
         return changed
+
+
+def _any_portable(candidates: Iterable[Candidate]) -> bool:
+    return any(each.kernel.isa == PORTABLE for each in candidates)
 
 
 def _is_cheap(call: Call) -> bool:

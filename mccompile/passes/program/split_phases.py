@@ -92,6 +92,13 @@ def _are_few(kind: ConvTranspose) -> bool:
     return math.prod(kind.strides) <= budgets().phases
 
 
+def as_convolutions(call: Call) -> list[Call]:
+    """What a transposed convolution may become, to be judged by; else the call."""
+    if not isinstance(call.kind, ConvTranspose) or not _are_few(call.kind):
+        return [call]
+    return split(call, call.kind, Names(), joined=False, in_place=True) or [call]
+
+
 def _quickest(call: Call, kind: ConvTranspose, context: Context, names: Names) -> list[Call]:
     """The call, or those that it becomes. Where memory comes first, results are written in place whatever kernel that
     takes; elsewhere the better kernel and a copy may be quicker."""

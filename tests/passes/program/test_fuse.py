@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
 
 from mccompile.driver import Options, compile
 from mccompile.emit.package import Package
@@ -366,6 +368,17 @@ def test_what_vectors_of_a_pool_compute_one_by_one_stays_a_step(tmp_path: Path) 
     steps = {prefer: _kernels(compile(path, Options(target="x86-64-v3", prefer=prefer))) for prefer in ("time", "ram")}
     assert steps["time"] == ["pool/any_strided_lanes__vec", "map/f32_strided_loops__vec"]
     assert len(steps["ram"]) == 1
+
+
+def test_16_bit_floats_are_made_behind_a_transposed_convolution_in_vectors(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float16[1,16,12,12] x) => (float16[1,16,24,24] y) {
+        y = ConvTranspose <strides = [2, 2]> (x, w)
+    }"""
+    made = onnx.parser.parse_model(text)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((16, 16, 2, 2), np.float16), "w"))
+    kernels = _kernels(compile(save(made, tmp_path), Options(target="x86-64-v3", prefer="time")))
+    assert "conv/f32_nhwc_tile__vec" in kernels
+    assert not [kernel for kernel in kernels if kernel.endswith("__c")]
 
 
 def _kernels(package: Package) -> list[str]:
