@@ -37,6 +37,7 @@ def evidence(model: Path, output: Path, force: bool, options: Options) -> None:
     from ..driver import compile as compile_model
     from ..emit.folder import write_folder
     from ..evidence import time as times
+    from ..evidence import time_bound
     from ..evidence.folder import evidence as folder_of
     from ..evidence.stack import shown, stack_certificate
     from ..frontend.listed import listed
@@ -47,12 +48,12 @@ def evidence(model: Path, output: Path, force: bool, options: Options) -> None:
     nodes = listed(model, options.reading)
     target = options.resolved_target()
     stack = stack_certificate(package, target)
-    time = times.time_certificate(package, target)
+    time = times.time_certificate(package, target) | {"bound": time_bound.time_bound(package, target)}
     files = folder_of(package, model.name, contents(model), _command(model), nodes, stack, time, target)
     write_folder(output, files, force)
     click.echo(f"{output}: evidence for {package.plan.name} on {package.plan.target}")
     click.echo(f"stack    {shown(stack)}")
-    click.echo(f"time     {times.shown(time)}")
+    click.echo(f"time     {times.shown(time)}; {time_bound.shown(time['bound'])}")
     click.echo(f"check    python {shlex.quote(str(output / 'check.py'))}")
 
 

@@ -16,7 +16,8 @@ from .memory import RETURN as TOP
 from .values import OBJECT, meet
 
 MOST_FORKS = 100  # branches, one within the other, that depend on data
-MOST_BLOCKS = 40_000_000
+MOST_BLOCKS = 4_000_000
+FORK = 20  # blocks that take as long to follow as a fork
 BACK = -1  # where runs end that have returned
 
 
@@ -92,18 +93,14 @@ class Run:
         """Until it returns or comes to a stop; what is known at each of these."""
         ended: dict[int, State] = {}
         visits, block_of, registers = state.visits, self.code.block, state.registers
-        budget = 1 << 16
         while True:
             block = block_of(at)
             visits[at] = visits.get(at, 0) + 1
             state.cost += block.count
             goes = block.run(registers, state.memory)
-            budget -= 1
-            if not budget:
-                self.blocks += 1 << 16
-                budget = 1 << 16
-                if self.blocks > MOST_BLOCKS:
-                    raise Unbounded(at, "the run is longer than what is followed")
+            self.blocks += 1
+            if self.blocks > MOST_BLOCKS:
+                raise Unbounded(at, "the run is longer than what is followed")
             if type(goes) is not int:
                 kind = goes[0]
                 if kind == JUMP:
@@ -152,6 +149,7 @@ class Run:
         join = self._join(frame.entry, at)
         within = stops if join is None else stops | {join}
         self.depth += 1
+        self.blocks += FORK
         if self.depth > MOST_FORKS:
             return None
         found: dict[int, State] = {}

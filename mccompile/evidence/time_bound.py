@@ -1,0 +1,50 @@
+"""The bound on the instructions of a run, of the code built with the flags of its target."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import WrongUse
+from ..emit.package import Package
+from ..measure.building import flags_of
+from ..targets.api import Target
+from ..toolchain.bounds.program import bound
+from ..toolchain.emulate import Emulated, run_command
+from ..toolchain.tools import missing
+
+
+def time_bound(package: Package, target: Target) -> dict[str, Any]:
+    """The bound, or what has none."""
+    if not (target.compiler.startswith("arm-") and target.compiler.endswith("-gcc")):
+        return _none("only machine code of Cortex-M by gcc is followed")
+    tools = [
+        target.compiler,
+        *run_command(target)[:1],
+        *(target.compiler[:-3] + end for end in ("objdump", "addr2line")),
+    ]
+    if lacking := missing(tools):
+        return _none(f"{' and '.join(lacking)} is not installed")
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
+        package.write(Path(scratch, "out"))
+        try:
+            built = Emulated.build(Path(scratch, "out"), target, None, [*flags_of(package, target), "-g"])
+        except WrongUse as failed:
+            return _none(failed.problems[0].what)
+        found = bound(built.program, target.compiler, f"{package.plan.prefix}_run")
+    return {"instructions": found.instructions, "without": [*found.without]}
+
+
+def _none(why: str) -> dict[str, Any]:
+    return {"instructions": None, "without": [why]}
+
+
+def shown(found: Mapping[str, Any]) -> str:
+    """For the terminal."""
+    most, without = found["instructions"], found["without"]
+    if most is not None:
+        return f"a run takes at most {most}, without the calls by which steps are counted"
+    more = f", and {len(without) - 1} more in time.json" * (len(without) > 1)
+    return f"no bound: {without[0]}{more}"

@@ -1,0 +1,28 @@
+"""The bound on instructions, as evidence has it."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+
+from embedded.quantized_models import autoencoder_int8
+from mccompile.driver import Options
+from mccompile.evidence import time as times
+from mccompile.evidence.time_bound import shown, time_bound
+from mccompile.targets.api import load
+from tests import small_models
+from tests.evidence.test_time import SCHEMA
+
+
+def test_an_integer_network_has_a_bound_that_counts_do_not_pass() -> None:
+    package, target = small_models.compiled(autoencoder_int8(), Options(target="cortex-m4")), load("cortex-m4")
+    found = times.time_certificate(package, target) | {"bound": time_bound(package, target)}
+    jsonschema.validate(json.loads(json.dumps(found)), SCHEMA)
+    assert found["bound"]["without"] == []
+    assert found["run"]["high"] <= 1.01 * found["bound"]["instructions"], "which has no ticks in it"
+
+
+def test_other_machines_say_that_they_have_none() -> None:
+    found = time_bound(small_models.compiled(small_models.mlp()), load("generic"))
+    assert found["instructions"] is None and shown(found).startswith("no bound: only machine code of Cortex-M")
