@@ -15,7 +15,7 @@ from pathlib import Path
 from mccompile.driver import Options, compile
 from mccompile.emit.folding import WIDTH
 
-DEEPEST = 6  # braces of a function and its loops and branches
+DEEPEST = 6  # loops and branches in a function
 _SILENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _BRACKET = re.compile("[{}]")
 ONCE = "a loop that runs once"
@@ -45,7 +45,7 @@ def faults(text: str) -> Iterator[tuple[str, int]]:
                 around.pop()
         if len(whole) > WIDTH:
             yield TOO_LONG, number
-        if line.endswith("{") and sum(around) > DEEPEST:
+        if line.endswith("{") and sum(around) > DEEPEST + 1:
             yield TOO_DEEP, number
 
 

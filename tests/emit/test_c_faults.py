@@ -53,7 +53,7 @@ def test_generated_c_has_no_faults(name: str, target: str) -> None:
         ("for (mcc_index n = 0; n < 1; ++n) {", "a loop that runs once"),
         ("if (a) {\n}", "an empty block"),
         (f"y = {'x' * 120};", TOO_LONG),
-        ("if (a) {\n" * 7 + "f();" + "\n}" * 7, TOO_DEEP),
+        ("if (a) {\n" * 8 + "f();" + "\n}" * 8, TOO_DEEP),
     ],
 )
 def test_faults_are_found(line: str, fault: str) -> None:
