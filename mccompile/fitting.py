@@ -175,14 +175,15 @@ def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Att
     if fit or not frugal:
         return "; ".join(fit) or f"{allow})"
     helpful = [each for each, (_, nbytes) in zip(frugal, alone, strict=True) if nbytes < point.ram]
-    least = min(((nbytes, words) for words, nbytes in alone), default=(point.ram, ""))
+    asked = [(nbytes, words) for words, nbytes in alone]
     chosen: Sequence[tuple[str, Changes]]
     for chosen in (*(helpful[:count] for count in range(2, len(helpful) + 1)), frugal):
         nbytes, words = tried(chosen), _words(chosen)
         if nbytes <= limit:
             return f"with {words} it takes {nbytes} bytes"
-        least = min(least, (nbytes, words))
-    return f"{allow}: even with {least[1]} it takes {least[0]} bytes)"
+        asked.append((nbytes, words))
+    nbytes, words = min(reversed(asked), key=lambda each: each[0])  # of equal ones the last: with all options
+    return f"{allow}: even with {words} it takes {nbytes} bytes)"
 
 
 def _together(chosen: Sequence[tuple[str, Changes]]) -> Changes:
