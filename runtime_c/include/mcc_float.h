@@ -237,7 +237,7 @@ MCC_FLOAT_TO_INT(f64, double, )
 MCC_SOFT_CALLED int32_t mcc_soft_near(float x, int32_t zero, int32_t low, int32_t high)
 {
     const uint32_t bits = mcc_float_bits(x), power = (bits >> 23) & 255u;
-    int32_t near = 0;
+    int32_t near;
     if ((bits & 0x7fffffffu) > 0x7f800000u) return 0;
     if (power >= 144u) {
         near = 131072; /* 2^17, as well as any that is larger */
@@ -245,6 +245,8 @@ MCC_SOFT_CALLED int32_t mcc_soft_near(float x, int32_t zero, int32_t low, int32_
         const uint32_t all = (bits << 8) | 0x80000000u, shift = 158u - power; /* 15 to 32 */
         const uint32_t whole = (all >> 1) >> (shift - 1u), rest = all << (32u - shift);
         near = (int32_t)(whole + (rest > 0x80000000u - (whole & 1u) ? 1u : 0u));
+    } else {
+        near = 0;
     }
     near = ((bits >> 31) != 0 ? -near : near) + zero;
     return near < low ? low : near > high ? high : near;
