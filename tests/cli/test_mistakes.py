@@ -268,7 +268,11 @@ def test_there_are_forty() -> None:
         ("free.onnx -o out --shape x=1,5", "did you mean --shape x=1,4?"),
         ("free.onnx -o out --dim batch=a,other=1", "did you mean --dim batch=1,other=1?"),
         ("check conv.onnx --runs 1 --rtol -1", "did you mean --rtol 0?"),
-        ("check conv.onnx --runs 1 --target cortex-m4 --cc gcc", "leave out --cc"),
+        pytest.param(
+            "check conv.onnx --runs 1 --target cortex-m4 --cc gcc",
+            "leave out --cc",
+            marks=pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="asks for an emulator first"),
+        ),
         ("quantize conv.onnx --data turned.npz -o q.onnx", "a['x'] = a['x'].transpose(0, 3, 1, 2)"),
         ("quantize conv.onnx --data flat.npz -o q.onnx", "a['x'] = a['x'].reshape(-1, 2, 6, 6)"),
         ("conv.onnx -o out --budget ram=64K --budget time=9", "did you mean --budget instructions="),
