@@ -271,7 +271,10 @@ def test_there_are_forty() -> None:
         pytest.param(
             "check conv.onnx --runs 1 --target cortex-m4 --cc gcc",
             "leave out --cc",
-            marks=pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="asks for an emulator first"),
+            marks=pytest.mark.skipif(
+                shutil.which("qemu-system-arm") is None,
+                reason="without the emulator, check says how to install it first",
+            ),
         ),
         ("quantize conv.onnx --data turned.npz -o q.onnx", "a['x'] = a['x'].transpose(0, 3, 1, 2)"),
         ("quantize conv.onnx --data flat.npz -o q.onnx", "a['x'] = a['x'].reshape(-1, 2, 6, 6)"),
