@@ -1,7 +1,7 @@
-"""What the models cost on microcontrollers: embedded/costs.json, and the tables made from it in docs/embedded.md.
+"""What the models cost on microcontrollers: embedded/costs.json, and the tables of it in docs/embedded.md and zoo.md.
 
 python -m embedded.table             measure; fail where a figure has grown by more than 2 %
-python -m embedded.table --update    measure, and write both files anew
+python -m embedded.table --update    measure, and write all three anew
 ... --zoo FOLDER                     measure the models of that folder too (else their rows stay as they are)
 ... --only "cortex-m4 time"          measure only rows with this in their names
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import zoo
 from embedded import stories
 from embedded.models import NAMES, TOP, path_of
 from mccompile.base.errors import CheckFailed, MccError, Problem
@@ -145,6 +146,7 @@ def main() -> int:
     if arguments.update:
         FIGURES.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         write_page(recorded)
+        zoo.write_page(zoo.page(zoo.entries(), zoo.Recorded()))
     print("\n".join(grown) or f"{len(recorded)} rows, nothing has grown by more than 2 %")
     return 1 if grown and not arguments.update else 0
 
