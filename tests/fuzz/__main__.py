@@ -48,6 +48,10 @@ class Source:
     options: frozenset[str] = frozenset()  # fields of Options, one of which each program has; none: any program
     strays: float = strays.SHARE  # of the graphs, given values that are not finite and the like
 
+    def drawn(self, number: int) -> subject.Subject:
+        """More often over many rows where memories are asked for: these may come early."""
+        return subject.draw(self.seed, number, self.having, 0.5 if "mem" in self.options else subject.TALL)
+
 
 def main() -> int:
     os.environ[STRICT] = "1"  # a pass that fails is a crash
@@ -114,7 +118,7 @@ def fuzz(
     while workers or more():
         if time.monotonic() - told > TOLD:
             told = time.monotonic()
-            lines = figures.lines(source.seed, first, following - 1, told - start)[:4]
+            lines = figures.lines(source.seed, first, following - 1, told - start)[:5]
             print("\n".join(lines), file=sys.stderr, flush=True)
         while len(workers) < jobs and more():
             count = min(GROUP, first + subjects - following) if subjects else GROUP
@@ -143,7 +147,7 @@ def _warm(source: Source, numbers: range) -> None:
             break
         machine = source.machines[number % len(source.machines)]
         with suppress(Exception), trial.limited(trial.COMPILE_SECONDS):  # a worker says what is wrong
-            made = subject.draw(source.seed, number, source.having)
+            made = source.drawn(number)
             chosen = options.draw(np.random.default_rng(number), made, machine, source.options)
             graph = load_proto(made.model, None, chosen.dims, chosen.shapes, bounds=chosen.bounds)
             compile_graph(graph, replace(chosen, tuned=None), "warm")
@@ -239,7 +243,7 @@ def _outcome(made: Trial, folder: Path, shrinking: float) -> Outcome:
 def trials_of(source: Source, number: int) -> list[Trial]:
     """The programs of one subject."""
     seed, there = source.seed, source.machines
-    made = subject.draw(seed, number, source.having)
+    made = source.drawn(number)
     runs = made.runs([seed, number])
     wanted = oracle.wanted(made, runs)
     if not wanted.is_known:

@@ -112,8 +112,10 @@ class Nothing(Exception):
 
 
 class Builder:
-    def __init__(self, chance: np.random.Generator, opset: int, free: Mapping[str, Sequence[int]]) -> None:
-        self.chance, self.opset, self.free = chance, opset, dict(free)
+    def __init__(
+        self, chance: np.random.Generator, opset: int, free: Mapping[str, Sequence[int]], tall: bool = False
+    ) -> None:
+        self.chance, self.opset, self.free, self.tall = chance, opset, dict(free), tall
         self.from_one = [name for name, sizes in free.items() if sizes[0]]  # those that are never 0
         self.sets = max((len(sizes) for sizes in free.values()), default=1)
         self.values: list[Value] = []

@@ -96,9 +96,10 @@ def _has_floats(graph: GraphProto) -> bool:
 
 
 def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    if chance.random() > 0.2:
+    """Where pictures have many rows, some of these may come while others are computed with."""
+    if chance.random() > (0.6 if subject.tall else 0.2):
         return None
-    if chance.random() < 0.5:  # rooms.py says how much the near one holds
+    if chance.random() < (0.9 if subject.tall else 0.5):  # rooms.py says how much the near one holds
         return (Pool("dtcm", None, 0), Pool("sram", 1 << 20, 1, copied=True, rate=80))
     return (Pool("dtcm", int(chance.choice([64, 512, 4096])), 0), Pool("sram", 1 << 20, 1))
 

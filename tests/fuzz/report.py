@@ -45,10 +45,12 @@ class Figures:
 
     def lines(self, seed: int, first: int, last: int, seconds: float) -> list[str]:
         count = sum(self.verdicts.values())
+        ran = count - self.verdicts[REFUSED]
         found = [
             f"{count} programs, seed {seed}, subjects {first} to {last}, {seconds:.0f} s "
             f"({count / max(seconds, 1e-9):.1f} per second)",
             "  " + ", ".join(f"{self.verdicts[kind]} {kind}" for kind in VERDICTS),
+            f"  {self.notes['tensors early'] / max(ran, 1):.1%} had copies on their way while steps ran",
             f"  with free sizes or states {self.moving}, on vector targets {self.vectors}",
             "  targets: " + ", ".join(f"{name} {n}" for name, n in sorted(self.targets.items())),
             "  notes: " + ", ".join(f"{name} {n}" for name, n in sorted(self.notes.items())),

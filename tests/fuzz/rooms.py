@@ -1,4 +1,5 @@
-"""How large the near one of two memories is: so small that something has to be copied, where a plan does that."""
+"""How large the near one of two memories is: so small that something has to be copied, where a plan does that, and
+large enough that copies are on their way while steps run, where one does."""
 
 from __future__ import annotations
 
@@ -15,27 +16,36 @@ from mccompile.frontend.load import load_proto
 from .subject import Subject
 from .trial import COMPILE_SECONDS, limited
 
-PLANS = 5  # that are made of a subject
+PLANS = 7  # that are made of a subject
 
 
 def tight(chance: np.random.Generator, subject: Subject, options: Options) -> Options:
-    """Where a memory is `copied`: the near one gets a part of what the smallest plan takes, more where it is too small,
-    and less where nothing is copied yet."""
+    """Where a memory is `copied`: the near one gets a part of what the smallest plan takes, less where nothing is
+    copied, and more where it is too small, or where no copy is on its way while steps run."""
     if not any(pool.copied for pool in options.mem):
         return options
     plain = _compiled(subject, replace(options, mem=(), prefer="ram"))
     if plain is None:  # refused with two memories as well
         return options
     few, many = 0, plain.plan.arena_bytes
+    copying, fitting = list[Options](), list[Options]()
     room = max(16, int(many * chance.uniform(0.3, 0.95)))
     for _ in range(PLANS):
         drawn = replace(options, mem=tuple(pool if pool.copied else replace(pool, bytes=room) for pool in options.mem))
         package = _compiled(subject, drawn)
-        if package is not None and any(each["traffic_bytes"] for each in transfers(package.plan).values()):
+        moved = [] if package is None else list(transfers(package.plan).values())
+        if any(each["overlapped_bytes"] for each in moved):
             return drawn
-        few, many = (few, room) if package is not None else (room, many)
+        if any(each["traffic_bytes"] for each in moved):
+            copying.append(drawn)
+            few = room
+        elif package is not None:
+            fitting.append(drawn)
+            many = room
+        else:
+            few = room
         room = (few + many) // 2
-    return drawn
+    return [*copying, *fitting, drawn][0]
 
 
 def _compiled(subject: Subject, options: Options) -> Package | None:

@@ -16,6 +16,7 @@ from .builder import Builder, Dim, Input, Value, initializers
 from .evaluate import IR_VERSION, captured, opsets, title
 from .operators.registry import drawn, entries
 
+TALL = 0.05  # of the graphs, which are over pictures of many rows
 OPSETS = (18, 19, 20, 21, 21, 21, 22, 26)
 Arrays = dict[str, np.ndarray]
 
@@ -29,6 +30,7 @@ class Subject:
     bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     exact: frozenset[str] = frozenset()  # outputs without rounding on the way
     source: str = "graph"
+    tall: bool = False  # over pictures of many rows
 
     @property
     def operators(self) -> frozenset[str]:
@@ -57,11 +59,12 @@ def _titles(graph: GraphProto) -> set[str]:
     return found
 
 
-def draw(seed: int, number: int, having: frozenset[str] = frozenset()) -> Subject:
-    """`having`: a graph with one of these operators."""
+def draw(seed: int, number: int, having: frozenset[str] = frozenset(), tall: float = TALL) -> Subject:
+    """`having`: a graph with one of these operators. `tall`: the share of graphs over pictures of many rows."""
     chance = np.random.default_rng([seed, number])
+    is_tall = bool(np.random.default_rng([seed, number, 8]).random() < tall)
     while having:
-        found = _grown(chance, having)
+        found = _grown(chance, having, tall=is_tall)
         if found is not None and found.operators & having:
             return found
     share = chance.random()
@@ -72,7 +75,8 @@ def draw(seed: int, number: int, having: frozenset[str] = frozenset()) -> Subjec
         if found is not None:
             return found
     while True:
-        found = _grown(chance, growing=np.random.default_rng([seed, number, 7]).random() < 0.06)
+        growing = bool(np.random.default_rng([seed, number, 7]).random() < 0.06)
+        found = _grown(chance, growing=growing, tall=is_tall)
         if found is not None:
             return found
 
@@ -109,16 +113,18 @@ def _case(chance: np.random.Generator) -> Subject | None:
     return Subject(model, tuple(inputs), source="official")
 
 
-def _grown(chance: np.random.Generator, having: frozenset[str] = frozenset(), growing: bool = False) -> Subject | None:
+def _grown(
+    chance: np.random.Generator, having: frozenset[str] = frozenset(), growing: bool = False, tall: bool = False
+) -> Subject | None:
     free: dict[str, tuple[int, ...]] = {}
     if growing:
         new = int(chance.choice([1, 1, 1, 2, 3]))
         free["p"] = (0, new, 2 * new)
-    elif chance.random() < 0.3:
+    elif not tall and chance.random() < 0.3:
         for name in ("n", "t")[: int(chance.integers(1, 3))]:
             low, odd = int(chance.choice([1, 1, 1, 2])), int(chance.choice([3, 5]))
             free[name] = (low, odd, odd + int(chance.integers(1, 4)))
-    g = Builder(chance, int(chance.choice(OPSETS)), free)
+    g = Builder(chance, int(chance.choice(OPSETS)), free, tall)
     if growing:
         _put_growing(g, new)
     wanted = int(chance.choice([1, 2, 3, 4, 5, 6, 8, 10]))
@@ -173,7 +179,7 @@ def finished(g: Builder) -> Subject | None:
     model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION)
     exact = frozenset(v.name for v in outputs if v.exact)
     free = {name: sizes for name, sizes in g.free.items() if any(name in made.dims for made in kept)}
-    return Subject(model, kept, free, state, g.bounds, exact)
+    return Subject(model, kept, free, state, g.bounds, exact, tall=g.tall)
 
 
 def _state(g: Builder, made: list[Value], outputs: list[Value], used: set[str]) -> dict[str, str]:

@@ -24,6 +24,14 @@ def test_the_near_memory_is_too_small_for_all_tensors(seed: int) -> None:
     assert transfers(package.plan)["sram"]["traffic_bytes"] > 0
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_are_on_their_way_while_steps_run_where_a_room_allows_it(seed: int) -> None:
+    model = convolutions(24, [(4, 3, 1), (4, 3, 1)])
+    drawn = rooms.tight(np.random.default_rng(seed), Subject(model, ()), Options(mem=MEM))
+    package = compile_graph(load_proto(model, None), drawn, "drawn")
+    assert transfers(package.plan)["sram"]["overlapped_bytes"] > 0
+
+
 def test_other_memories_stay_as_they_are() -> None:
     options = Options(mem=(Pool("dtcm", 64, 0), Pool("sram", 4096, 1)))
     assert rooms.tight(np.random.default_rng(0), Subject(convolutions(6, [(4, 3, 1)]), ()), options) is options

@@ -21,6 +21,7 @@ from mccompile.base.errors import CheckFailed, MccError, Problem
 from mccompile.driver import Options, channels_last, compile_graph
 from mccompile.emit.package import Package, write_folder
 from mccompile.emit.several import several
+from mccompile.emit.traffic import transfers
 from mccompile.evidence.folder import checked, checked_ranges, checked_trace
 from mccompile.frontend.listed import nodes_of
 from mccompile.frontend.load import load_proto
@@ -245,7 +246,9 @@ class Trial:
 
 def _memories(plan: Plan) -> list[str]:
     """What a program really has of several memories and of an accelerator."""
+    moved = transfers(plan).values()
     notes = ["tensors copied"] if any(step.function.kernel.copies for step in plan.steps()) else []
+    notes += ["tensors early"] if any(each["overlapped_bytes"] for each in moved) else []
     notes += ["weights copied"] if copies(plan.items) else []
     return notes + (["regions"] if plan.partition and plan.partition.taken else [])
 

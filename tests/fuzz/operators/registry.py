@@ -55,6 +55,7 @@ WEIGHTS = {
     "text": 0.4,
     "chance": 0.3,
 }
+TALL = {"windows": 30.0}  # the same where pictures have many rows
 
 
 def makes(*titles: str, opset: int = 13) -> Callable[[Maker], Maker]:
@@ -78,7 +79,7 @@ def entries() -> dict[str, Entry]:
 def drawn(g: Builder) -> Entry:
     found = [entry for entry in entries().values() if entry.opset <= g.opset]
     families = sorted({entry.family for entry in found})
-    weights = [WEIGHTS.get(family, 1.0) for family in families]
+    weights = [(TALL if g.tall else WEIGHTS).get(family, WEIGHTS.get(family, 1.0)) for family in families]
     total = sum(weights)
     family = families[int(g.chance.choice(len(families), p=[weight / total for weight in weights]))]
     return g.pick([entry for entry in found if entry.family == family])

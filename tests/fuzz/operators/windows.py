@@ -9,6 +9,7 @@ import numpy as np
 from ..builder import Builder, Value
 from .registry import makes
 
+TALL = (12, 17, 24, 33)  # rows, of which a few more than are read may come early
 REAL = ("float32", "float32", "float32", "float32", "float64", "float16")
 
 
@@ -21,10 +22,12 @@ def picture(g: Builder, space: int = 0, dtypes: tuple[str, ...] = REAL, channels
         if fits:
             return g.pick(fits[-4:])
     space = space or g.pick([1, 2, 2, 2, 2, 3])
-    count = channels or g.pick([1, 2, 3, 4, 4, 6, 8, 16, 17])
+    count = channels or g.pick([1, 2, 3, 4] if g.tall else [1, 2, 3, 4, 4, 6, 8, 16, 17])
     free = list(g.free) if g.free and g.maybe(0.8) else []
     batch = g.pick(free) if free and g.maybe(0.6) else g.pick([1, 1, 1, 2])
     sides = [g.pick(free) if free and g.maybe(0.25) else g.pick([1, 2, 3, 4, 5, 6, 7, 8, 9]) for _ in range(space)]
+    if g.tall:
+        sides[0] = g.pick(TALL)
     return (
         g.leaf(g.pick(dtypes), (batch, count, *sides))
         if g.maybe(0.1)
