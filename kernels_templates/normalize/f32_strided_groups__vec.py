@@ -1,7 +1,8 @@
 """normalize in vectors of neighbouring groups: each lane goes through the elements of a group of its own.
 
 For groups whose elements do not lie side by side, but beside those of the next group: channels of a planar image,
-columns of a matrix. Results may lie in any order.
+columns of a matrix. Results may lie in any order. Short groups whose elements lie apart from those of the next one, as
+rows of a few classes do, are turned: each element is loaded once, and held until the result is made.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from mccompile.kernels.api import (
 from mccompile.kernels.work import Units
 from mccompile.kinds.normalize import MEASURES, Normalize
 
+TURNED = 32  # elements of a group that are held at most: longer ones fill vectors of their own
+
 
 class GroupLanes(Kernel):
     kind = Normalize
@@ -74,10 +77,13 @@ class GroupLanes(Kernel):
             _case("outer_axes", replace(standard, axes=(0, 1)), (3, 4, 9)),
             _case("long", standard, (1, 900, 6)),
             _case("only_group_of_lanes", first, (1, 3, 64)),
+            *(_case(f"{m}_of_rows", replace(standard, axes=(2,), measure=m), (2, 21, 7)) for m in MEASURES),
+            replace(affine, name="scaled_rows", kind=replace(affine.kind, axes=(0, 1))),
+            replace(_case("rows_turned", replace(first, axes=(0, 2)), (3, 19, 2)), permute_outs={0: (2, 0, 1)}),
         ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
-        return [softmax_of_columns]
+        return [softmax_of_columns, softmax_of_rows]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
@@ -95,7 +101,8 @@ class GroupLanes(Kernel):
             return No("groups do not lie side by side, or too few of them")
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
         lanes = best_lanes(_nests(call)[0].loops[chosen].extent, target)
-        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, vectors_at_once(lanes, target)))
+        at_once = vectors_at_once(lanes, target)
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, at_once))
 
     def cost(self, call: Call, target: Target) -> Cost:
         outer, inner = _nests(call)
@@ -126,7 +133,12 @@ class GroupLanes(Kernel):
         (y,), names = self.parameter_names(call)
         counters = [loop.counter for loop in (*outer.loops, *inner.loops)]
         steps = [static(strides[chosen]) for strides in outer.strides]
-        keeps = kind.measure == "softmax" and kind.epilogue is None and steps[0] == 1
+        loops = inner.loops or (Loop("r", 1),)
+        count = prod(loop.extent for loop in loops)
+        turned = steps[1] != 1
+        keeps = kind.measure == "softmax" and (turned or (kind.epilogue is None and steps[0] == 1))
+        sizes = [prod(loop.extent for loop in loops[number + 1 :]) for number in range(len(loops))]
+        held = index_c(sizes, [loop.counter for loop in loops])
         around = [Range(loop.counter, loop.extent) for number, loop in enumerate(outer.loops) if number != chosen]
         units = Units() if call.workers > 1 and not around else None
         if call.workers > 1 and around:
@@ -143,11 +155,13 @@ class GroupLanes(Kernel):
                 for view, name, place, step in zip(call.ins, names, places[1:], steps[1:], strict=True)
             ]
             lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
+            place = f"held_{number}[{held}]"
             return {
                 "number": number,
-                "x": loads[0],
-                "keep": chunk.store(lanes, y, places[0], "v"),
-                "kept": chunk.load(lanes, y, places[0], 1),
+                "apart": loads[0],
+                "x": place if turned else loads[0],
+                "keep": f"{place} = v;" if turned else chunk.store(lanes, y, places[0], "v"),
+                "kept": place if turned else chunk.load(lanes, y, places[0], 1),
                 "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype)],
             }
 
@@ -156,7 +170,6 @@ class GroupLanes(Kernel):
             {"header": header, "vectors": [vector(*each) for each in enumerate(parts.chunks(many, last))]}
             for header, (_, _, many, last) in zip(parts.headers(row.counter, units), parts.parts(), strict=True)
         ]
-        loops = inner.loops or (Loop("r", 1),)
         return {
             "around": around,
             "tiles": found,
@@ -164,7 +177,8 @@ class GroupLanes(Kernel):
             "levels": levels(loops, blocked=True),
             "measure": kind.measure,
             "keeps": keeps,
-            "count": literal_c(prod(loop.extent for loop in loops), f32),
+            "held": count if turned else 0,
+            "count": literal_c(count, f32),
             "epsilon": literal_c(kind.epsilon, f32),
             "vector": f"mcc_f32x{lanes}",
             "of": f"f32x{lanes}",
@@ -187,14 +201,22 @@ def _tiles(call: Call) -> Groups:
 
 
 def _lane_loop(call: Call) -> int | None:
-    """The loop over groups along which their elements lie side by side, if there is one that is long enough."""
-    outer, _ = _nests(call)
-    found = [number for number, step in enumerate(outer.strides[1]) if step == 1]
-    return next((number for number in found if outer.loops[number].extent >= SHORTEST), None)
+    """The loop over groups along which their elements lie side by side, or the longest one over short groups, if it is
+    long enough."""
+    outer, inner = _nests(call)
+    long = [number for number, loop in enumerate(outer.loops) if loop.extent >= SHORTEST]
+    beside = [number for number in long if outer.strides[1][number] == 1]
+    if beside or prod(loop.extent for loop in inner.loops) > TURNED:
+        return next(iter(beside), None)
+    return max(long, key=lambda number: outer.loops[number].extent, default=None)
 
 
 def softmax_of_columns(first: int, second: int, last: int) -> Case:
     return _case(f"{first}_{second}_{last}", Normalize((1,), "softmax", f32), (first, second, last))
+
+
+def softmax_of_rows(first: int, second: int, last: int) -> Case:
+    return _case(f"rows_{first}_{second}_{last}", Normalize((2,), "softmax", f32), (first, second, last % TURNED + 1))
 
 
 def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:

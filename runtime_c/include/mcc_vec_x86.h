@@ -41,6 +41,9 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_compare
 
+/* A masked store keeps back loads from the line behind it, such as those of the next row: lanes whose number is known are
+ * stored in plain parts. */
+
 /* ---- 4 lanes */
 #if defined(__AVX512VL__)
 MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
@@ -49,6 +52,10 @@ MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
 }
 MCC_VEC_INLINE void mcc_store_part_f32x4(float *p, int n, mcc_f32x4 v)
 {
+    if (__builtin_constant_p(n)) {
+        (void)memcpy(p, &v, (size_t)n * sizeof *p);
+        return;
+    }
     _mm_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m128)v);
 }
 #else
@@ -78,6 +85,18 @@ MCC_VEC_ONE_TO_ONE(8, ceil, _mm256_ceil_ps(x));
 MCC_VEC_ONE_TO_ONE(8, trunc, _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
 MCC_VEC_ONE_TO_ONE(8, round_even, _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 MCC_VEC_X86_FMA(8, __m256, _mm256_fmadd_ps);
+#define MCC_VEC_X86_STORE_PLAIN(N, HALF, low, high)                                                                    \
+    MCC_VEC_INLINE void mcc_store_plain_f32x##N(float *p, int n, mcc_f32x##N v)                                        \
+    {                                                                                                                  \
+        if (n < HALF) {                                                                                                \
+            mcc_store_part_f32x##HALF(p, n, (mcc_f32x##HALF)low);                                                      \
+            return;                                                                                                    \
+        }                                                                                                              \
+        mcc_store_f32x##HALF(p, (mcc_f32x##HALF)low);                                                                  \
+        if (n > HALF) mcc_store_part_f32x##HALF(p + HALF, n - HALF, (mcc_f32x##HALF)high);                             \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_store_plain
+MCC_VEC_X86_STORE_PLAIN(8, 4, _mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
 #if defined(__AVX512VL__)
 MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
 {
@@ -85,7 +104,10 @@ MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
 }
 MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
 {
-    _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m256)v);
+    if (__builtin_constant_p(n))
+        mcc_store_plain_f32x8(p, n, v);
+    else
+        _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m256)v);
 }
 #elif defined(__AVX2__)
 MCC_VEC_INLINE mcc_i32x8 mcc_first_lanes_i32x8(int n)
@@ -99,7 +121,10 @@ MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
 }
 MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
 {
-    _mm256_maskstore_ps(p, (__m256i)mcc_first_lanes_i32x8(n), (__m256)v);
+    if (__builtin_constant_p(n))
+        mcc_store_plain_f32x8(p, n, v);
+    else
+        _mm256_maskstore_ps(p, (__m256i)mcc_first_lanes_i32x8(n), (__m256)v);
 }
 #else
 MCC_VEC_PART(8);
@@ -138,9 +163,14 @@ MCC_VEC_INLINE mcc_f32x16 mcc_load_part_f32x16(const float *p, int n)
 {
     return (mcc_f32x16)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
 }
+MCC_VEC_X86_STORE_PLAIN(16, 8, _mm512_castps512_ps256((__m512)v),
+    _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1)));
 MCC_VEC_INLINE void mcc_store_part_f32x16(float *p, int n, mcc_f32x16 v)
 {
-    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+    if (__builtin_constant_p(n))
+        mcc_store_plain_f32x16(p, n, v);
+    else
+        _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
 }
 #endif
 
