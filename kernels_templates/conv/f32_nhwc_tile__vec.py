@@ -132,7 +132,8 @@ class ChannelsLastTile(Kernel):
                 _case("strided", Conv((2, 2), (1, 1), (1, 1, 1, 1), 1, f32), (1, 5, 9, 31), (17, 5, 3, 3)),
                 _case("1x1", pointwise, (1, 17, 1, 33), (33, 17, 1, 1)),
                 _case("many_inputs", plain, (1, 19, 4, 9), (35, 19, 3, 3)),
-                _turned(_case("by_inputs", plain, (1, 19, 4, 9), (35, 19, 3, 3))),
+                _turned(_case("by_inputs", plain, (2, 19, 4, 9), (70, 19, 3, 3))),
+                _case("few_points", pointwise, (1, 24, 7, 7), (80, 24, 1, 1)),
                 _case("by_weights", Conv((1, 1), (2, 2), (1, 1, 1, 1), 1, f32), (6, 3, 15, 17), (20, 3, 7, 8)),
                 _case("planar", replace(plain, epilogue=None), (1, 3, 5, 9), (4, 3, 3, 3), planar=True),
                 with_picture(
@@ -169,7 +170,9 @@ class ChannelsLastTile(Kernel):
             return No("the window is too wide to write its edges out")
         if not layout.reaches:
             return No("no window reaches the image")
-        blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged, packs)
+        one_tile = packs and not layout.points_outside(size, cut)
+        layout = VectorConv(call, layout.merged, one_tile)
+        blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged, one_tile)
         rows = frozenset({2}) if len(kind.strides) > 1 and not packs else frozenset()
         alias, needs = epilogue_alias(call, kind.fixed), needs_of_weights(packs, layout.weights(size))
         return Needs(alias=alias, numeric="ulp", blocks=blocks, rows=rows, **needs)
@@ -233,10 +236,10 @@ class ChannelsLastTile(Kernel):
         return [*again, *super().varies(call, target)]
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        *size, cut, merged, packs = call.blocks
-        layout, names = VectorConv(call, merged), self.parameter_names(call)[1]
-        packed = packing(call.ins[1], TileSize(*size)) if packs else ()
-        return {**layout.context(TileSize(*size), cut, names), "packing": packed}
+        *size, cut, merged, one_tile = call.blocks
+        layout, names = VectorConv(call, merged, bool(one_tile)), self.parameter_names(call)[1]
+        packed = packing(call.ins[1], TileSize(*size), layout.one_tile) if _packs(call) else ()
+        return {**layout.context(TileSize(*size), cut, names), "packing": packed, "one_tile": one_tile}
 
 
 def _packs(call: Call) -> bool:

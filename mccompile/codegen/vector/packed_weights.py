@@ -23,7 +23,7 @@ LINE = 16  # floats of a line of a cache
 class Packing:
     """Equal tiles of channels: loops over tiles, and over taps and inputs, and where the lanes come from and go to."""
 
-    header: str
+    header: str  # "" where the tile is the only one
     taps: list[Range]
     lanes: int  # that are packed at once, and behind them so many
     zeros: int
@@ -31,10 +31,10 @@ class Packing:
     to: str
 
 
-def packing(w: View, size: TileSize) -> tuple[Packing, ...]:
+def packing(w: View, size: TileSize, one_tile: bool = False) -> tuple[Packing, ...]:
     """Of weights [channels, inputs, taps...], those of a tap and an input of all channels of a tile side by side. Where
     taps of neighbouring inputs or channels share lines of a cache, inputs go by blocks, so that a line is read once for
-    all taps."""
+    all taps. `one_tile`: each tile lies where the one before it did, and the kernel goes over tiles."""
     shape, strides = [static(dim) for dim in w.shape], [static(stride) for stride in w.strides]
     loops = [Range(f"k{number}", extent) for number, extent in enumerate((*shape[2:], shape[1]))]
     if prod(shape[2:]) > 1 and shape[1] > LINE and any(1 < abs(stride) < LINE for stride in strides[:2]):
@@ -49,8 +49,8 @@ def packing(w: View, size: TileSize) -> tuple[Packing, ...]:
     for header, (_, _, vectors, last) in zip(groups.headers("o"), groups.parts(), strict=True):
         width, zeros = vectors * size.lanes, size.lanes - last
         steps = [width * prod(extents[number + 1 :]) for number in range(len(extents))]
-        to = index_c([prod(extents), *steps], ["o", *counters])
-        found.append(Packing(header, loops, width - zeros, zeros, at, to))
+        to = index_c([0 if one_tile else prod(extents), *steps], ["o", *counters])
+        found.append(Packing("" if one_tile else header, loops, width - zeros, zeros, at, to))
     return tuple(found)
 
 

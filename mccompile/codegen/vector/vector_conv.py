@@ -155,8 +155,6 @@ class VectorConv(ConvTaps):
                 units, before = Units(named("o_unit")), before + (end - begin) // step * each
             parts = tuple(self.part(run, size, vectors, last, names, units) for run in self.cover(size))
             found.append(Group(header, parts))
-        several = groups.padded > size.channels or self.group > 1
-        small = GROUPED_WEIGHTS if self.group > 1 else SMALL_WEIGHTS
         over_groups = Range("g", self.group).header
         if cut == BY_CHANNELS:
             over_groups = Units().loop("g", 0, 1, self.group, 1)
@@ -168,7 +166,7 @@ class VectorConv(ConvTaps):
             "over_groups": f"{over_groups}\n{of_group}" if self.group > 1 else "",
             "rows": [self.row(number, cut == BY_POSITIONS) for number in range(len(self.rows))],
             "groups": found,
-            "points_outside": several and cut != BY_TILES and self.weights(size) * 4 <= small,
+            "points_outside": self.points_outside(size, cut),
         }
 
     def scope(self, cut: int) -> dict[str, list[str]]:
@@ -183,9 +181,16 @@ class VectorConv(ConvTaps):
             "points": [f"p{len(self.rows)}", "x_at"],
         }
 
+    def points_outside(self, size: TileSize, cut: int) -> bool:
+        """Is each tile of points computed for all channels before the next, as the cache holds all weights?"""
+        several = Groups(size, self.channels).padded > size.channels or self.group > 1
+        small = GROUPED_WEIGHTS if self.group > 1 else SMALL_WEIGHTS
+        return several and not self.one_tile and cut != BY_TILES and self.weights(size) * 4 <= small
+
     def weights(self, size: TileSize) -> int:
         """How many there are, with the zeros."""
-        return self.group * Groups(size, self.channels).padded * self.depth
+        channels = size.channels if self.one_tile else Groups(size, self.channels).padded
+        return self.group * channels * self.depth
 
     def row(self, number: int, shared: bool) -> dict[str, Any]:
         axis, by_rows = self.rows[number], number == 0 and (shared or self.call.rows is not None)
@@ -260,7 +265,7 @@ class VectorConv(ConvTaps):
         at: list[str | Code] = ["0" if self.in_ring(number) else f"at{number}" for number in range(len(self.rows))]
         at.append(self.points.place(point))
         x_at = self.place(self.x, at, [axis.x for axis in every], "0", self.inputs)
-        ahead = fetched_ahead(step * self.depth, self.weights(size))
+        ahead = 0 if self.one_tile else fetched_ahead(step * self.depth, self.weights(size))
         stored = self.w.buffer.dtype
         dtype = computed_in(self.call)
         tile = Tile(lanes, count, vectors, self.step, passes, epilogue, 0, ahead, stored)

@@ -27,16 +27,17 @@ FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as m
 
 
 class ConvTaps:
-    """The sums of one call. `channels` and `inputs` are those of `merged` groups."""
+    """The sums of one call. `channels` and `inputs` are those of `merged` groups; `one_tile`: the weights are those of
+    one tile of channels."""
 
-    def __init__(self, call: Call, merged: int) -> None:
+    def __init__(self, call: Call, merged: int, one_tile: bool = False) -> None:
         self.kind, self.call = conv_of(call), call
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         window = (kernel, kind.strides, kind.dilations, kind.pads)
         *self.rows, self.points = known(any_axes(self.y, self.x, (), self.extras, *window, join=call.rows is None))
-        self.merged, self.group = merged, kind.group // merged
+        self.merged, self.group, self.one_tile = merged, kind.group // merged, one_tile
         self.channels, self.inputs = static(self.w.shape[0]) // self.group, static(self.w.shape[1]) * merged
         self.batch = static(self.x.shape[0])
 
@@ -137,8 +138,8 @@ class ConvTaps:
             for number in range(len(self.rows))
         ]
         w = self.tap_index(steps)
-        x_at, o = named("x_at"), named("o")
-        return f"{x_at} + {x}" if x != "0" else x_at, f"{o} * {self.depth}" + (f" + {w}" if w != "0" else "")
+        x_at, tile = named("x_at"), [] if self.one_tile else [f"{named('o')} * {self.depth}"]
+        return f"{x_at} + {x}" if x != "0" else x_at, " + ".join([*tile, *[w] * (w != "0")]) or "0"
 
     def own_sums(self, point: str, channels: int, edge: bool) -> OwnSums:
         """Of a tile whose first point that is."""
