@@ -3,9 +3,10 @@
 Whatever a test loads has its types compared with those that ONNX's own inference finds. What is timed is timed
 shortly. C is not optimized but where a test compiles it by a command of its own (kernels, generated C) or for another
 machine: ONNX's suite, which runs every operator, is. Where there is tcc, which takes a tenth of the time, it compiles
-what needs no flags of its own. Collecting tests makes many objects that live as long as they do: the garbage collector
-rests while they are made, and leaves them out from then on. A pass that fails is an error, not left out. Hypothesis
-draws the same in every run, and a busy machine fails nothing: what is new is for the fuzzers."""
+what needs no flags of its own; the compiler's header of vectors is read once. Collecting tests makes many objects that
+live as long as they do: the garbage collector rests while they are made, and leaves them out from then on. A pass that
+fails is an error, not left out. Hypothesis draws the same in every run, and a busy machine fails nothing: what is new
+is for the fuzzers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from mccompile.check import oracle
 from mccompile.frontend import contradictions
 from mccompile.measure import speed
 from mccompile.toolchain import build
-from tests import bare
+from tests import bare, precompiled
 
 if os.environ.get(bare.BARE):
     bare.hide()  # before modules of tests look for tools
@@ -29,6 +30,7 @@ contradictions.ALWAYS = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""
+build.PRECOMPILED = precompiled.flags_of
 with suppress(ImportError):  # importers are tested with little else installed
     from hypothesis import HealthCheck, settings
 

@@ -37,6 +37,7 @@ from mccompile.plan.ir import Function
 from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
 from mccompile.toolchain.elements import from_bytes, to_bytes
+from tests import precompiled
 from tests.emit.c_faults import ONCE, faults
 from tests.lengths import LONGEST, LONGEST_OF_HALVES, too_long
 
@@ -408,8 +409,9 @@ def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path)
     is_whole = "-static" in flags
     harness = str(_harness(tuple(compiler), tuple(flag for flag in flags if flag != "-static"), is_whole))
     made = folder / ("program" if is_whole else "cases.so")
-    sources = [str(folder / "kernels.c"), str(folder / "cases.c"), *([harness] if is_whole else ["-shared", "-fPIC"])]
-    _compile([*compiler, *flags, *include_flags(folder), *sources, "-o", str(made), "-lm"])
+    options, more = (flags, [harness]) if is_whole else ([*flags, "-shared", "-fPIC"], [])
+    options = [*options, *precompiled.flags_of(compiler, options), *include_flags(folder)]
+    _compile([*compiler, *options, str(folder / "kernels.c"), str(folder / "cases.c"), *more, "-o", str(made), "-lm"])
     return [str(made)] if is_whole else [harness, str(made)]
 
 
