@@ -1,6 +1,7 @@
 """Long functions in parts. A template marks blocks that may stand alone (`part` of base/marked.py); where a function
 has more lines than `LONGEST` or loops and branches deeper than `DEEPEST`, its parts become functions of their own,
-which compilers inline (`MCC_PART`). Equal parts that follow each other are one, as far as that is short.
+which compilers inline (`MCC_PART`). Equal parts that follow each other are one, as far as that is short. Where loops
+are still too deep, one is found that can stand alone (deep_loops.py).
 
 Invariant: a part is handed the names that it reads, and pointers to those that it writes. It declares nothing but in
 blocks of its own, so where it stays, its brackets mean nothing.
@@ -10,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..base.marked import called, opens_part, part_of, plain
+from ..base.marked import Part, called, opens_part, part_of, plain
+from .deep_loops import SHORTEST, deep_loop, depth
 from .layout import Block, shown
 from .tokens import names_read, through_pointers
 
 LONGEST = 150  # lines of a function that is not taken apart
 DEEPEST = 5  # loops and branches around a line: six braces, with those of the function
-SHORTEST = 6  # lines that are not worth a function
 _WIDTH = 110  # of a line that is surely not folded
 
 
@@ -25,8 +26,8 @@ def in_parts(top: Block, function: str, parameters: Mapping[str, str]) -> str:
     declares those of the function."""
     parts = _Parts(function, parameters)
     for item in top.inside:
-        if isinstance(item, Block) and (_depth(item) > DEEPEST or _length(item) > LONGEST):
-            parts.settle(item)
+        if isinstance(item, Block) and (depth(item) > DEEPEST or _length(item) > LONGEST):
+            parts.settle(item, parameters)
     _dissolve(top)
     return "\n".join((*parts.functions, shown(top)))
 
@@ -36,27 +37,30 @@ class _Parts:
         self.function, self.parameters = function, parameters
         self.functions: list[str] = []
 
-    def settle(self, block: Block) -> None:
-        """Parts of parts first, then those of the block, until it is short enough."""
+    def settle(self, block: Block, scope: Mapping[str, str]) -> None:
+        """Parts of parts first, then those of the block, until it is short enough, then loops that are too deep.
+        `scope`: names that stand for something in the block, with their declarations."""
         _join(block)
         places = list(_places(block, 0))
         for around, place, _ in places:
-            self.settle(_block(around, place))
-        length = _length(block) if places else 0
-        for around, place, depth in places:
             part = _block(around, place)
-            is_deep = depth + _depth(part) > DEEPEST
+            self.settle(part, {**scope, **_opened(part).scope})
+        length = _length(block) if places else 0
+        for around, place, at in places:
+            part = _block(around, place)
+            is_deep = at + depth(part) > DEEPEST
             if not is_deep and length <= LONGEST:
                 continue
             lines = _length(part)
             if is_deep or lines >= SHORTEST:
                 around.inside[place] = self.call(part)
                 length -= lines - 1
+        while depth(block) > DEEPEST and (loop := deep_loop(block, scope, DEEPEST)):
+            loop.around.inside[loop.place] = self.call(Block(loop.head, [loop.around.inside[loop.place]]))
 
     def call(self, block: Block) -> str:
         """Makes a block a function; the C that calls it."""
-        part = part_of(block.head)
-        assert part is not None
+        part = _opened(block)
         names = names_read(_text(block))
         declared = {name: line for name, line in {**self.parameters, **part.scope}.items() if name in names}
         name = f"{self.function}_{part.name}{len(self.functions) + 1}"
@@ -75,21 +79,22 @@ def _block(around: Block, place: int) -> Block:
     return block
 
 
-def _places(block: Block, depth: int) -> Iterator[tuple[Block, int, int]]:
+def _opened(block: Block) -> Part:
+    """The part that a block is."""
+    part = part_of(block.head)
+    assert part is not None
+    return part
+
+
+def _places(block: Block, at: int) -> Iterator[tuple[Block, int, int]]:
     """Where the parts of a block are and how deep, without those in other parts."""
     for place, item in enumerate(block.inside):
         if isinstance(item, Block):
             part = part_of(item.head)
             if part is not None and part.name:
-                yield block, place, depth
+                yield block, place, at
             else:
-                yield from _places(item, depth + (part is None))
-
-
-def _depth(block: Block) -> int:
-    """How deep the blocks in a block are nested, where its parts stay in it."""
-    inside = (item for item in block.inside if isinstance(item, Block))
-    return max((_depth(item) + (not opens_part(item.head)) for item in inside), default=0)
+                yield from _places(item, at + (part is None))
 
 
 def _join(block: Block) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from mccompile.driver import Options, compile
 from mccompile.emit.folding import WIDTH
 
-DEEPEST = 6  # loops and branches in a function
+DEEPEST = 6  # braces of loops and branches, and those of the function
 _SILENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _BRACKET = re.compile("[{}]")
 ONCE = "a loop that runs once"
@@ -45,7 +45,7 @@ def faults(text: str) -> Iterator[tuple[str, int]]:
                 around.pop()
         if len(whole) > WIDTH:
             yield TOO_LONG, number
-        if line.endswith("{") and sum(around) > DEEPEST + 1:
+        if line.endswith("{") and sum(around) > DEEPEST:
             yield TOO_DEEP, number
 
 
