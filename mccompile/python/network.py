@@ -109,7 +109,8 @@ class Network:
     def generate(self, prompt: str = "", most: int = 64, told: Told | None = None, **sampling: Any) -> Text:
         """Goes on with a text: of a language model with its tokenizer, a folder of Hugging Face or a GGUF file. Called
         again, the text goes on. `told` is handed pieces as they come, and ends it with False. `sampling`: temperature
-        (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, seed."""
+        (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, seed; and `keep`: where the context is full,
+        the text goes on with its first `keep` tokens and the newer half of the others."""
         return self._writes().generate(prompt, most, told, **sampling)
 
     def ask(

@@ -28,7 +28,7 @@ const char *text_status(const void *session);
 int32_t text_made(const void *session);
 int text_begin(void *session, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
 int text_restart(void *session);
-void text_sampling(void *session, const float *numbers, int32_t top_k, uint64_t seed);
+void text_sampling(void *session, const float *numbers, int32_t top_k, uint64_t seed, int32_t keep);
 int text_generate(void *session, const char *prompt, size_t bytes, int32_t most,
                   int (*told)(const char *, size_t, void *));
 int text_ask(void *session, const char *system, const char *question, int32_t most,
@@ -38,7 +38,7 @@ _SHARED = "text.so"
 _ENDS = ("stop", "most", "context", "caller")  # MCC_END_STOP and so on
 _WRONG = {
     -1: ("there is nothing to go on with", "the prompt is empty, or has characters that are no UTF-8", "give a text"),
-    -2: ("the prompt is too long", "there is room for no more tokens", "give more with dims={'past': (0, N)}"),
+    -2: ("the prompt is too long", "there is room for no more tokens", "pass dims={'past': (0, N)} or keep=4"),
     -3: ("the model gives no numbers", "no logit is a number", "check its weights"),
     -5: ("there is no place for words of the system", "a chat has begun, or its template has none", "leave them out"),
 }
@@ -137,9 +137,10 @@ class Writer:
         min_p: float = 0.0,
         repetition_penalty: float = 0.0,
         seed: int = 0,
+        keep: int | None = None,
     ) -> None:
         numbers = self._ffi.new("float[]", [temperature, top_p, min_p, repetition_penalty])
-        self._code.text_sampling(self._at(self._session), numbers, top_k, seed)
+        self._code.text_sampling(self._at(self._session), numbers, top_k, seed, -1 if keep is None else keep)
 
 
 def _problem(ended: int) -> Problem:

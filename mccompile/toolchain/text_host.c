@@ -26,7 +26,7 @@ int text_begin(void *session, void *arena, size_t arena_bytes, const void *weigh
 int text_restart(void *session) { return TEXT_NAME(restart)((TEXT_NAME(session) *)session) == MCC_OK; }
 
 /* `numbers`: temperature, top_p, min_p, repetition_penalty. */
-void text_sampling(void *session, const float *numbers, int32_t top_k, uint64_t seed)
+void text_sampling(void *session, const float *numbers, int32_t top_k, uint64_t seed, int32_t keep)
 {
     TEXT_NAME(session) *const s = (TEXT_NAME(session) *)session;
     s->sampling.temperature = numbers[0];
@@ -35,6 +35,7 @@ void text_sampling(void *session, const float *numbers, int32_t top_k, uint64_t 
     s->sampling.repetition_penalty = numbers[3];
     s->sampling.top_k = top_k;
     s->sampling.seed = seed;
+    s->keep = keep;
 }
 
 int text_generate(void *session, const char *prompt, size_t bytes, int32_t most, mcc_told told)

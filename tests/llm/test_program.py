@@ -61,10 +61,25 @@ def test_a_folder_of_a_gpt2_does_token_by_token(tmp_path: Path) -> None:
     code = built(tmp_path / "tiny", tmp_path / "out", {"past": (0, 40), "tokens": (1, 1)})
     wanted = models.continued(made.encode(_PROMPT).ids, weights, 12, groups=4, turns=False)
     assert said(code, "-n", "12", _PROMPT) == _PROMPT + shown(made, wanted)
-    room = "there is room for 41 tokens, and --dim past=0..N makes room for N + 1\n"
+    room = "there is room for 41 tokens, and --dim past=0..N makes room for N + 1"
     done = subprocess.run([code, "-n", "99", _PROMPT], capture_output=True, check=True)
-    assert done.stderr.decode() == f"the text ends: {room}"
-    assert said(code, _PROMPT * 9, status=1) == f"the prompt is too long: {room}".rstrip()
+    assert done.stderr.decode() == f"the text ends: {room}; -c 4 goes on without the oldest\n"
+    assert said(code, _PROMPT * 9, status=1) == f"the prompt is too long: {room}"
+
+
+@pytest.mark.parametrize(("family", "keep"), [("gpt2", 4), ("llama3", 0), ("llama3", 4)])
+def test_a_text_goes_on_where_the_context_is_full(family: str, keep: int, tmp_path: Path) -> None:
+    gpt = family == "gpt2"
+    made, weights = models.gpt2(tmp_path / "tiny") if gpt else models.llama(tmp_path / "tiny", family)
+    code = built(tmp_path / "tiny", tmp_path / "out", {"past": (0, 15), "tokens": (1, 4)})
+    how: dict[str, Any] = {"groups": 4, "turns": False} if gpt else {}
+    context, wanted = made.encode(_PROMPT).ids, []
+    for _ in range(40):
+        wanted += models.continued(context, weights, 1, **how)
+        if len(context) == 16:
+            del context[keep : keep + (17 - keep) // 2]
+        context.append(wanted[-1])
+    assert said(code, "-n", "40", "-c", str(keep), _PROMPT) == _PROMPT + shown(made, wanted)
 
 
 def test_a_gpt2_has_no_room_behind_its_positions(tmp_path: Path) -> None:
@@ -155,7 +170,14 @@ int main(void)
     CHECK(tiny_generate(&s, "", 0u, 1000, refused, NULL) == MCC_END_CALLER && s.made <= 3);
     CHECK(tiny_generate(&s, "", 0u, 1000, told, text[1]) == MCC_END_CONTEXT && s.count == TINY_CONTEXT);
     CHECK(tiny_generate(&s, "", 0u, 1000, told, text[1]) == MCC_END_CONTEXT && s.made == 0);
-    CHECK(tiny_generate(&s, "more", 4u, 1000, told, text[1]) == MCC_END_LONG);
+    CHECK(tiny_generate(&s, "more", 4u, 1000, told, text[1]) == MCC_END_LONG && s.count == TINY_CONTEXT);
+    s.keep = TINY_CONTEXT;
+    CHECK(tiny_generate(&s, "more", 4u, 1000, told, text[1]) == MCC_END_LONG && s.count == TINY_CONTEXT);
+    CHECK(tiny_generate(&s, "", 0u, 1000, told, text[1]) == MCC_END_CONTEXT && s.made == 0);
+    s.keep = 2;
+    length = 0u;
+    CHECK(tiny_generate(&s, "more", 4u, 100, told, text[1]) == MCC_END_MOST && s.made == 100);
+    CHECK(tiny_generate(&s, text[1], 300u, 4, told, text[1]) == MCC_END_LONG && s.count == 2);
     for (i = 0u; i < 4000u; i++) {
         length = 0u;
         (void)memcpy(other, saved, sizeof other);

@@ -41,6 +41,7 @@ def test_a_text_goes_on_and_begins_again(tmp_path: Path) -> None:
     stopped = net.generate("the time", most=12, told=lambda piece: False)
     assert (stopped.ended, stopped.tokens < 12) == ("caller", True)
     assert net.generate(most=1000).ended == "context"
+    assert net.generate(most=70, keep=2).tokens == 70
     net.reset()
     chance = net.generate("a", most=9, temperature=1.5, top_k=90, seed=3)
     net.reset()

@@ -107,9 +107,11 @@ def random_weights(sizes: Mapping[str, int], chance: np.random.Generator, gpt: b
         shapes |= {} if gpt else {f"{n}.gate": (hidden, width)}
     if gpt:
         shapes |= {f"{name}.bias": shape[:1] for name, shape in shapes.items() if name != "embed"}
-    return {name: _random(shape, chance) for name, shape in shapes.items()}
+    return {name: _random(name, shape, chance) for name, shape in shapes.items()}
 
 
-def _random(shape: tuple[int, ...], chance: np.random.Generator) -> np.ndarray:
+def _random(name: str, shape: tuple[int, ...], chance: np.random.Generator) -> np.ndarray:
     made = chance.standard_normal(shape).astype(np.float32)
-    return 1 + 0.1 * made if len(shape) == 1 else made * np.float32(1.5 / np.sqrt(shape[1]))
+    if len(shape) == 1:  # biases are around 0: one of 1 for all channels would choose the same token every time
+        return np.float32(not name.endswith(".bias")) + np.float32(0.1) * made
+    return made * np.float32(1.5 / np.sqrt(shape[1]))
