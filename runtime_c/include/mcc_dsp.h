@@ -6,6 +6,7 @@
  *                                            a patch (u8 too); n is rounded up to 4, gives where the lane goes on
  *     mcc_dsp_blank(d, lanes, n)             zeros to a lane of a patch
  *     mcc_dsp_even_i8(pair, word)            bytes 0 and 2 of a word added to a pair (u8 too; mcc_dsp_odd: 1 and 3)
+ *     mcc_dsp_larger_i8(a, b)                the larger of each two bytes of two words (u8 too)
  *     mcc_dsp_lows(first, second)            the lower halves of two words (mcc_dsp_highs: the upper ones)
  *
  * In a patch, elements lie in pairs (0, 2), (1, 3), (4, 6), (5, 7) ... of 32 bits, those of all lanes side by side.
@@ -86,6 +87,32 @@ MCC_DSP_ADD_BYTES(mcc_dsp_even_i8, int8_t, 0)
 MCC_DSP_ADD_BYTES(mcc_dsp_odd_i8, int8_t, 8)
 MCC_DSP_ADD_BYTES(mcc_dsp_even_u8, uint8_t, 0)
 MCC_DSP_ADD_BYTES(mcc_dsp_odd_u8, uint8_t, 8)
+#endif
+
+/* The larger of each two bytes: the difference says which, and the flags that it sets choose. */
+#if MCC_DSP_ASM
+#define MCC_DSP_LARGER(NAME, INSTRUCTION)                                                                              \
+    MCC_INLINE uint32_t NAME(uint32_t a, uint32_t b)                                                                   \
+    {                                                                                                                  \
+        uint32_t differences;                                                                                          \
+        __asm__(INSTRUCTION " %1, %0, %2\nsel %0, %0, %2" : "+r"(a), "=&r"(differences) : "r"(b));                     \
+        return a;                                                                                                      \
+    }
+MCC_DSP_LARGER(mcc_dsp_larger_i8, "ssub8")
+MCC_DSP_LARGER(mcc_dsp_larger_u8, "usub8")
+#else
+#define MCC_DSP_LARGER(NAME, TYPE)                                                                                     \
+    MCC_INLINE uint32_t NAME(uint32_t a, uint32_t b)                                                                   \
+    {                                                                                                                  \
+        uint32_t found = 0;                                                                                            \
+        for (int shift = 0; shift < 32; shift += 8) {                                                                  \
+            const TYPE one = (TYPE)(a >> shift & 0xffu), other = (TYPE)(b >> shift & 0xffu);                           \
+            found |= (uint32_t)(uint8_t)(one > other ? one : other) << shift;                                          \
+        }                                                                                                              \
+        return found;                                                                                                  \
+    }
+MCC_DSP_LARGER(mcc_dsp_larger_i8, int8_t)
+MCC_DSP_LARGER(mcc_dsp_larger_u8, uint8_t)
 #endif
 
 /* The lower halves of two words as one, and the upper ones. */

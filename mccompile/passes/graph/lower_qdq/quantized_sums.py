@@ -11,12 +11,14 @@ from ....base.dims import static
 from ....base.dtypes import i32
 from ....graph.ir import Value
 from ....ops.api import normal_axes
+from ....ops.binary import Mul
 from ....ops.cast import Cast
 from ....ops.fixed_point import SumPool
 from ....ops.pad import Pad
 from ....ops.pool import AveragePool
 from ....ops.reduce import ReduceMean, ReduceSum
 from ....ops.reshape import Reshape
+from ....ops.rules.window import Window
 from ....ops.transpose import Transpose
 from ...pattern import ConstantOperand, Made, Maker, Match
 from ...quantized.quantized_tensors import Scheme, rescaled
@@ -24,7 +26,8 @@ from .quantized_patterns import X, between, bounds, result, source, zero_of
 
 
 def _pool(match: Match, make: Maker) -> Value | None:
-    """Means of as many elements everywhere."""
+    """Means of the elements that a window has inside of the image. Where these are of different numbers, sums become
+    those of as many everywhere: of a common multiple."""
     x, q, node = source(match, "x"), match["x"], match.node("anchor")
     type = q.type
     if x is None or not type.is_static:
@@ -38,15 +41,33 @@ def _pool(match: Match, make: Maker) -> Value | None:
             q = make.node(Pad(), q, edges, zero_of(make, q, x))
             space = tuple(a + n + b for a, n, b in zip(before, space, after, strict=True))
             window = replace(window, pads=(0,) * len(window.pads))
-        steps = zip(window.kernel, window.strides, window.dilations, out, space, strict=True)
-        if any(window.pads) or any((static(n) - 1) * s + (k - 1) * d + 1 > size for k, s, d, n, size in steps):
+        if any(window.pads) and node.op.count_include_pad:
             return None
+        taken = [_taken(window, axis, static(count), space[axis]) for axis, count in enumerate(out)]
         pool = SumPool(window.kernel, window.strides, window.dilations, window.pads, node.op.ceil_mode)
     else:
         ones = (1,) * len(space)
+        taken = [np.array([size]) for size in space]
         pool = SumPool(space, ones, ones, (0,) * (2 * len(space)))
-    count = math.prod(pool.kernel_shape)
-    return _scaled(match, make, make.node(pool, q), x, count, count)
+    each = [int(np.lcm.reduce(counts)) for counts in taken]
+    count = math.prod(each)
+    if count == 0 or count * max(-x.low, x.high) > i32.high:
+        return None
+    total = make.node(pool, q)
+    for axis, (counts, multiple) in enumerate(zip(taken, each, strict=True)):
+        if (counts != multiple).any():
+            shape = [-1 if axis == other else 1 for other in range(len(each))]
+            times = (multiple // counts).astype(np.int32).reshape(1, 1, *shape)
+            total = make.node(Mul(), total, make.constant(times, f"{match.root.output.name}/times_{axis}"))
+    return _scaled(match, make, total, x, count, count)
+
+
+def _taken(window: Window, axis: int, positions: int, size: int) -> np.ndarray:
+    """How many of its elements the window has inside of the image, at each position along an axis."""
+    first = np.arange(positions)[:, None] * window.strides[axis] - window.pads[axis]
+    places = first + np.arange(window.kernel[axis]) * window.dilations[axis]
+    found: np.ndarray = np.count_nonzero((places >= 0) & (places < size), axis=1)
+    return found
 
 
 def _reduced(match: Match, make: Maker) -> Value | None:
