@@ -93,7 +93,8 @@ def _body(body: list[Item], context: Context, names: Names) -> bool:
 def _is_grouped(call: Call, kind: Conv) -> bool:
     w, known = call.ins[1], all(view.is_static and isinstance(view.offset, int) for view in (*call.ins, *call.outs))
     is_computed = w.buffer.role != CONSTANT or kind.w_zero or 0 in call.outs[0].shape
-    return 1 < kind.group < static(w.shape[0]) and known and not is_computed
+    is_depthwise = w.shape[1] == 1 and kind.group == w.shape[0]
+    return kind.group > 1 and not is_depthwise and known and not is_computed
 
 
 def _quickest(call: Call, kind: Conv, context: Context, names: Names) -> list[Call]:

@@ -53,7 +53,7 @@ def convolutions(program: Program) -> list[Call]:
 
 
 # Of the second ones, windows of one group would have few channels; the last one is depthwise with two results each.
-@pytest.mark.parametrize("sizes", [(2, 16, 16), (8, 2, 2), (5, 6, 4), (16, 1, 2)])
+@pytest.mark.parametrize("sizes", [(2, 16, 16), (8, 2, 2), (5, 6, 4), (8, 2, 1), (16, 1, 2)])
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
 def test_every_element_is_computed_as_before(target: str, sizes: tuple[int, int, int]) -> None:
     program = grouped(*sizes)
@@ -64,7 +64,10 @@ def test_every_element_is_computed_as_before(target: str, sizes: tuple[int, int,
     np.testing.assert_array_equal(outputs(program, inputs)["y"], before)
 
 
-@pytest.mark.parametrize(("target", "sizes", "calls"), [("cortex-m4", (2, 16, 16), 2), ("cortex-m55", (8, 2, 2), 1)])
+@pytest.mark.parametrize(
+    ("target", "sizes", "calls"),
+    [("cortex-m4", (2, 16, 16), 2), ("cortex-m55", (8, 2, 2), 1), ("cortex-m55", (8, 2, 1), 1)],
+)
 def test_no_dense_convolution_is_portable(target: str, sizes: tuple[int, int, int], calls: int) -> None:
     program, asked = grouped(*sizes), context(target)
     split_groups(program, asked)
