@@ -46,16 +46,19 @@ class Point:
         return self.package.estimate.time
 
     @property
-    def copied(self) -> tuple[int, int] | None:
-        """Of two memories, of which one is copied: bytes of the one that steps work in, and bytes that a run copies."""
-        moved = transfers(self.package.plan)
+    def copied(self) -> dict[str, int]:
+        """Of two memories, of which one is copied: bytes of the one that steps work in, bytes that a run copies, and
+        how long it takes or waits for that, where that is known."""
         near = sum(arena.bytes for arena in self.package.plan.arenas if not arena.copied)
-        return (near, sum(each["traffic_bytes"] for each in moved.values())) if moved else None
+        for each in transfers(self.package.plan).values():
+            told = ("traffic_bytes", "traffic_us", "waited_us")
+            return {"fast_bytes": near, **{name: each[name] for name in each if name in told}}
+        return {}
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "ram_bytes": self.ram,
-            **(dict(zip(("fast_bytes", "traffic_bytes"), self.copied, strict=True)) if self.copied else {}),
+            **self.copied,
             "flash_bytes": self.flash,
             "weights_bytes": self.weights,
             "estimated_time": self.time,
@@ -64,7 +67,7 @@ class Point:
 
     @property
     def figures(self) -> tuple[float, ...]:
-        return self.ram, self.flash, self.time, *(self.copied or ())
+        return self.ram, self.flash, self.time, *self.copied.values()
 
     def over(self, budget: Mapping[str, int]) -> dict[str, tuple[int, int]]:
         """What is over the budget, as far as is known before C is compiled: how much is used, and how much may be."""
@@ -111,8 +114,8 @@ def frontier(attempt: Attempt) -> list[Point]:
     preferred: list[Changes] = [{"prefer": what} for what in (Prefer.TIME, Prefer.RAM, Prefer.FLASH, Prefer.BALANCED)]
     points = [Point(changes, attempt(changes)) for changes in (*preferred, SMALLEST)]
     most, least = points[0].ram, points[-1].ram
-    points += _less_fast(attempt, min(points, key=lambda p: p.copied or (0, 0)))
-    for number in range(1, BETWEEN + 1) if points[0].copied is None else ():
+    points += _less_fast(attempt, min(points, key=lambda p: tuple(p.copied.values())))
+    for number in range(1, BETWEEN + 1) if not points[0].copied else ():
         enough = round(least * (most / max(1, least)) ** (number / (BETWEEN + 1)))
         changes = {"prefer": Prefer.RAM, "enough": enough}
         points.append(Point(changes, attempt(changes)))
@@ -125,7 +128,7 @@ def frontier(attempt: Attempt) -> list[Point]:
 
 def _less_fast(attempt: Attempt, point: Point) -> Iterator[Point]:
     """Plans that work in less and less of a fast memory, where they fit."""
-    size = point.copied[0] if point.copied is not None else 0
+    size = point.copied.get("fast_bytes", 0)
     for _ in range(BETWEEN if size else 0):
         size = size * 2 // 3
         changes = {"budget": {"fast": size}}

@@ -196,7 +196,7 @@ class OptionTable:
         MEMORY,
         (),
         common=True,
-        metavar="NAME=SIZE[,fast|,copied[,80MB/s]]",
+        metavar="NAME=SIZE[,fast|,copied[,80MB/s[,2us]]]",
         reads="pools",
     )
     rows: str = _option(

@@ -222,13 +222,16 @@ def pools(texts: tuple[str, ...]) -> tuple[Pool, ...]:
     for text in texts:
         what, *words = text.split(",")
         name, equals, size = what.partition("=")
-        nbytes, rate = _number(size), _RATE.fullmatch(words[-1]) if words else None
-        speed = ",".join(words[:-1] if rate else words)
-        wrong = not POOL_NAME.fullmatch(name) or (equals and nbytes is None)
-        if wrong or (words and speed not in ("", "fast", "copied")) or "" in words or (rate and speed != "copied"):
-            form = "NAME=SIZE, NAME=SIZE,fast or NAME=SIZE,copied[,80MB/s] with a NAME of small letters and digits"
+        nbytes, speed, timing = _number(size), words[0] if words else "", _TIMING.fullmatch(",".join(["", *words[1:]]))
+        wrong = not POOL_NAME.fullmatch(name) or (equals and nbytes is None) or timing is None
+        if wrong or (words and speed not in ("fast", "copied")) or (words[1:] and speed != "copied"):
+            form = "NAME=SIZE, NAME=SIZE,fast or NAME=SIZE,copied[,80MB/s[,2us]]"
+            form += " with a NAME of small letters and digits"
             raise ValueError(f"{text!r} is not {form}; did you mean {_likely_pools(text)}?")
-        found.append(Pool(name, nbytes, 0 if speed == "fast" else 1, speed == "copied", int(rate[1]) if rate else None))
+        assert timing is not None
+        rate, latency = (int(each) if each else 0 for each in timing.group(1, 2))
+        latency *= 1000 if timing[3] == "us" else 1
+        found.append(Pool(name, nbytes, 0 if speed == "fast" else 1, speed == "copied", rate or None, latency))
     names = [pool.name for pool in found]
     for name in names:
         if names.count(name) > 1:
@@ -241,6 +244,7 @@ def _flag_of(pool: Pool, number: int) -> str:
     size = "" if pool.bytes is None else f"={pool.bytes}"
     word = ",copied" if pool.copied else "" if pool.speed else ",fast"
     word += f",{pool.rate}MB/s" if pool.rate else ""
+    word += f",{pool.latency_ns}ns" if pool.latency_ns else ""
     return f"--mem {pool.name}{number + 1 if number else ''}{size}{word}"
 
 
@@ -265,7 +269,7 @@ def _digits(size: str) -> str:
 
 
 _LIKELY_AXIS = 3  # a larger number alone is likelier a hop
-_RATE = re.compile(r"([1-9]\d{0,5})MB/s", re.ASCII)
+_TIMING = re.compile(r"(?:,([1-9]\d{0,5})MB/s(?:,([1-9]\d{0,5})([un]s))?)?", re.ASCII)
 _UNIT = re.compile(r"(\d+)([KM]?)(I?B)?", re.IGNORECASE | re.ASCII)
 
 

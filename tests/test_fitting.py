@@ -83,8 +83,8 @@ def test_the_frontier_leads_from_the_fastest_plan_to_the_smallest(model: Path) -
 
 def test_the_frontier_of_two_memories_trades_fast_bytes_for_copies(model: Path) -> None:
     points = best_plans(model, Options(target=TARGET, budget={"fast": 2048}))
-    found = sorted(point.copied for point in points if point.copied is not None)
+    found = sorted(tuple(point.copied.values()) for point in points if point.copied)
     assert len(found) == len(points) > 1 and found[0][0] < found[-1][0]
     assert found[0][1] > found[-1][1]
-    smallest = min(points, key=lambda point: point.copied or ())
+    smallest = min(points, key=lambda point: tuple(point.copied.values()))
     assert told(smallest.changes).startswith("--budget fast=")

@@ -4,6 +4,7 @@ time as lie one after the other in both."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
@@ -47,6 +48,12 @@ class TransferRows(Kernel):
 
     def queued(self, call: Call) -> bool:
         return call.of(Transfer).queued
+
+    def moves(self, call: Call, begin: int, end: int) -> int:
+        context = self.context(call)
+        if not context["at_once"]:
+            return (end - begin) * prod(int(loop["size"]) for loop in context["loops"])
+        return 1 + sum(any(row % lines == 0 for lines in context["rings"]) for row in range(begin + 1, end))
 
     def left(self, call: Call, begin: int, end: int) -> int:
         """The last of its copies."""

@@ -138,9 +138,11 @@ def show_plans(points: Sequence[tuple[str, Point]]) -> None:
 
     first = points[0][1]
     fastest = first.time or 1.0
-    names = ["ram", *(["fast", "copied"] if first.copied else []), "flash", "time", "options"]
+    heads = {"fast_bytes": "fast", "traffic_bytes": "copied", "traffic_us": "in us", "waited_us": "waited us"}
+    names = ["ram", *(heads[name] for name in first.copied), "flash", "time", "options"]
     lines = [
-        [f"{p.ram}", *map(str, p.copied or ()), f"{p.flash}", f"{p.time / fastest:.2f}", words] for words, p in points
+        [f"{p.ram}", *map(str, p.copied.values()), f"{p.flash}", f"{p.time / fastest:.2f}", words]
+        for words, p in points
     ]
     click.echo("\n".join(table(names, lines, frozenset({len(names) - 1}))))
 

@@ -47,7 +47,7 @@ from ..passes.io.turn_io import IoLayout, Order, turn_io, turned
 from ..passes.lower import lower
 from ..passes.memory.state import declare_states
 from ..passes.planning.addressable import check_addressable
-from ..passes.planning.estimate import estimate
+from ..passes.planning.estimate import estimate, with_cycles
 from ..passes.planning.inside import FileTensor, look_inside, name_tensors
 from ..passes.planning.moves_left import moves_left
 from ..passes.planning.plan_memory import plan_memory
@@ -278,7 +278,7 @@ def packaged(
     if context.accelerated is not None:
         called = {f.call.kind.function for f in plan.functions if isinstance(f.call.kind, External)}
         plan = replace(plan, partition=context.accelerated.partition.within(called))
-    plan = replace(plan, portable=portable_steps(program, context))
+    plan = with_cycles(replace(plan, portable=portable_steps(program, context)), context)
     if context.target.prefer == Prefer.FLASH:
         plan = share_alike(plan)
     plan = look_inside(plan, options.looks, outside.tensors)

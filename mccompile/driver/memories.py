@@ -23,11 +23,12 @@ def with_fast(pools: Sequence[Pool], size: int) -> tuple[Pool, ...]:
     return tuple(smaller if pool is fast[0] else pool for pool in pools)
 
 
-def two_memories(pools: Sequence[Pool], window: int) -> tuple[bool, int | None, int | None]:
-    """Is one of them copied, and the bytes of the near and of the far one; None: as many as are wanted."""
+def two_memories(pools: Sequence[Pool], window: int) -> tuple[bool, int | None, int | None, int]:
+    """Is one of them copied, the bytes of the near and of the far one (None: as many as are wanted), and as how many
+    bytes a copy counts besides its own."""
     far = [pool for pool in pools if pool.copied]
     if not far:
-        return False, None, None
+        return False, None, None, 0
     where = f"--mem {far[0].name},copied"
     near = [pool for pool in pools if not pool.copied]
     if len(far) > 1 or len(near) != 1:
@@ -37,4 +38,4 @@ def two_memories(pools: Sequence[Pool], window: int) -> tuple[bool, int | None, 
     if window:
         why = "at most one copy is on its way at a time"
         raise WrongUse(Problem("--weights-window does not go with `copied`", where, why, "leave one of them out"))
-    return True, near[0].bytes, far[0].bytes
+    return True, near[0].bytes, far[0].bytes, far[0].latency_bytes

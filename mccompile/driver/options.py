@@ -139,6 +139,7 @@ class Options(OptionTable):
         if self.winograd is not None:
             target = replace(target, options=tuple(sorted({**dict(target.options), "winograd": self.winograd}.items())))
         prefer = self.prefer or target.prefer
+        target = replace(target, mhz=find(self.board).mhz if self.board else target.mhz)
         return replace(target, prefer=Prefer.RAM if prefer == Prefer.BALANCED else prefer)
 
     @property
@@ -163,7 +164,7 @@ class Options(OptionTable):
         prefer = self.prefer or target_api.load(self.target).prefer
         asked = self.enough or self.recompute > 1 or self.strips  # so much memory, or time, whatever that costs
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)
-        copied, near, far = two_memories(self.mem or target.separate_pools, self.weights_window)
+        copied, near, far, latency = two_memories(self.mem or target.separate_pools, self.weights_window)
         rows = rows or (blocks and copied)
         most = MOST_RECOMPUTED if copied and self.recompute == 1 else self.recompute
         recompute = most if rows and not self.strips else 1.0
@@ -180,6 +181,7 @@ class Options(OptionTable):
             copied=copied,
             near=near,
             far=far,
+            latency=latency,
             early=not self.slices,  # a run may be given up between two
             window=self.weights_window,
         )

@@ -55,7 +55,8 @@ def memories(plan: Plan) -> list[str]:
                 above = each["traffic_bytes"] - bound
                 line += f", {above} above the lower bound" if above else ", the lower bound"
             line += f", {early} of these while steps run" if (early := each["overlapped_bytes"]) else ""
-            line += f", in {each['traffic_us']} us" if "traffic_us" in each else ""
+            line += f", in {each['copies']} copies and {each['traffic_us']} us" if "traffic_us" in each else ""
+            line += f", {each['waited_us']} of them without a step at work" if "waited_us" in each else ""
         lines.append(line)
     return lines
 

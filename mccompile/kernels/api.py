@@ -200,6 +200,10 @@ class Kernel:
         """Is it handed what the copy before it has left on its way (mcc_copy.h)?"""
         return False
 
+    def moves(self, call: Call, begin: int, end: int) -> int:
+        """How many copies make rows from `begin` up to `end`."""
+        return 0
+
     def left(self, call: Call, begin: int, end: int) -> int:
         """Bytes that are on their way when it has made rows from `begin` up to `end`."""
         return 0

@@ -132,6 +132,7 @@ class Memory:
     copied: bool = False  # steps work in a near memory alone; what lies in the far one is copied
     near: int | None = None  # bytes of these; None: as many as are wanted
     far: int | None = None
+    latency: int = 0  # bytes that are copied in the time that each copy takes besides
     early: bool = False  # copies may be on their way while steps run
     worth: int = 0  # percent of time that one percent of the arena may cost; 0: any
 

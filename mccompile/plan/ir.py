@@ -135,6 +135,7 @@ class Step:
     timed: bool = False  # how long it takes is counted
     ticks: bool = False  # a function of the program is told when it ends
     made: tuple[Made, ...] = ()  # what is there as a whole once it, or its region of rows, has run; only to be dumped
+    cycles: float = 0.0  # estimated, where a memory is copied
 
     @property
     def failure(self) -> str:
@@ -302,6 +303,7 @@ class Arena:
     limit: int | None = None  # the most bytes it may have
     copied: bool = False  # no step works there but those that copy to and fro
     rate: int | None = None  # megabytes per second that these reach
+    latency_ns: int = 0  # that each of them takes besides
 
     @property
     def base(self) -> str:
@@ -324,6 +326,7 @@ class Plan:
     arena_by_calls: int  # if nothing ran row by row
     lives: tuple[Life, ...]
     assumptions: tuple[str, ...]
+    mhz: int = 0  # of the core that runs it, where that is known
     copied_bound: int | None = None  # bytes that any plan copies to and from the arena that is `copied`, where known
     given: tuple[Symbol, ...] = ()  # sizes that are given before a run
     not_negative: tuple[Dim, ...] = ()  # what those given may make too small, and then are refused
@@ -407,8 +410,7 @@ def walk(items: Iterable[Item]) -> Iterator[Step]:
     for item in items:
         match item:
             case Branch():
-                yield from walk(item.then)
-                yield from walk(item.otherwise)
+                yield from walk((*item.then, *item.otherwise))
             case Repeat():
                 yield from walk(item.items)
             case RowRegion():
@@ -423,8 +425,7 @@ def with_steps(items: Iterable[Item], change: Callable[[Step], Step]) -> tuple[I
     def changed(item: Item) -> Item:
         match item:
             case Branch():
-                then, otherwise = with_steps(item.then, change), with_steps(item.otherwise, change)
-                return replace(item, then=then, otherwise=otherwise)
+                return replace(item, then=with_steps(item.then, change), otherwise=with_steps(item.otherwise, change))
             case Repeat():
                 return replace(item, items=with_steps(item.items, change))
             case RowRegion():

@@ -67,6 +67,12 @@ class Pool:
     speed: int
     copied: bool = False  # steps never work there: what lies there is copied to and from the other memory
     rate: int | None = None  # megabytes per second that copies to and from it reach
+    latency_ns: int = 0  # that each of them takes besides
+
+    @property
+    def latency_bytes(self) -> int:
+        """How many bytes are copied in that time."""
+        return (self.rate or 0) * self.latency_ns // 1000
 
 
 def fastest_first(pools: Iterable[Pool]) -> tuple[Pool, ...]:
@@ -114,6 +120,7 @@ class Target:
     guard: str = ""  # condition of the preprocessor that holds where code is compiled for it; for several targets
     needs: str = ""  # condition that holds where flags are as the kernels need them; empty: any compiler will do
     cpu: str = ""  # C (mcc_cpu_x86.h) that is true at run time where the processor runs code for it
+    mhz: int = 0  # of the core, where that is known; --board says it too
     hosted: bool = True  # programs run under an operating system; else firmware brings what they are linked with
     options: tuple[tuple[str, int], ...] = ()  # block sizes that kernels ask for by name; merged along `inherits`
     machine: Machine = USUAL  # what things take there (machine.py); merged along `inherits`
@@ -294,19 +301,22 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _pools(value: object) -> tuple[Pool, ...]:
-    expected = "a list of tables with name, speed and, where they apply, bytes, copied and rate"
+    expected = "a list of tables with name, speed and, where they apply, bytes, copied, rate and latency_ns"
     pools = []
     for item in value if isinstance(value, list) else [None]:
-        keys = {"name", "speed", "bytes", "copied", "rate"}
+        keys = {"name", "speed", "bytes", "copied", "rate", "latency_ns"}
         if not isinstance(item, dict) or not {"name", "speed"} <= item.keys() <= keys:
             raise ValueError(expected)
         if not isinstance(item.get("copied", False), bool):
             raise ValueError(expected)
         size, rate = (_count(item[key]) if key in item else None for key in ("bytes", "rate"))
+        latency = _count(item.get("latency_ns", 0))
+        if latency and not rate:
+            raise ValueError("a list of pools, each with a rate where it has a latency")
         name = _text(item["name"])
         if not POOL_NAME.fullmatch(name):
             raise ValueError("a list of pools whose names are small letters and digits, such as dtcm")
-        pools.append(Pool(name, size, _count(item["speed"]), item.get("copied", False), rate))
+        pools.append(Pool(name, size, _count(item["speed"]), item.get("copied", False), rate, latency))
     return fastest_first(pools)
 
 
@@ -331,7 +341,7 @@ def _truth(value: object) -> bool:
     return value
 
 
-_OPTIONAL = ("options", "machine", "guard", "needs", "cpu", "hosted")
+_OPTIONAL = ("options", "machine", "guard", "needs", "cpu", "hosted", "mhz")
 _READERS: dict[str, Callable[[object], Any]] = {
     "description": _text,
     "isas": _texts,
@@ -348,6 +358,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "needs": _text,
     "cpu": _text,
     "hosted": _truth,
+    "mhz": _count,
     "options": _options,
     "machine": read_machine,
 }

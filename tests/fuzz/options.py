@@ -100,7 +100,8 @@ def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
     if chance.random() > (0.6 if subject.tall else 0.2):
         return None
     if chance.random() < (0.9 if subject.tall else 0.5):  # rooms.py says how much the near one holds
-        return (Pool("dtcm", None, 0), Pool("sram", 1 << 20, 1, copied=True, rate=80))
+        latency = int(chance.choice([0, 0, 100, 2000]))
+        return (Pool("dtcm", None, 0), Pool("sram", 1 << 20, 1, copied=True, rate=80, latency_ns=latency))
     return (Pool("dtcm", int(chance.choice([64, 512, 4096])), 0), Pool("sram", 1 << 20, 1))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...base.dims import upper
 from ...kernels.api import Cost
 from ...kernels.registry import Registry
-from ...plan.ir import Plan
+from ...plan.ir import Plan, Step, with_steps
 from ...program.ir import CONSTANT, Call, Item, Loop, Program, Rows, View, bodies
 from ...targets.api import Target
 from ..api import Context
@@ -41,6 +41,18 @@ def estimate(program: Program, plan: Plan, context: Context) -> Estimate:
     code = sum(function.kernel.cost(function.call, context.target).code for function in plan.functions)
     runs = tuple(runs_of(program.body))
     return Estimate(_sum(runs, context.registry, context.target, lambda cost: cost.time), code, runs)
+
+
+def with_cycles(plan: Plan, context: Context) -> Plan:
+    """What its steps take, where that says how much of copies is hidden behind them."""
+    if not any(arena.copied for arena in plan.arenas):
+        return plan
+
+    def told(step: Step) -> Step:
+        kernel, call = step.function.kernel, step.function.call
+        return replace(step, cycles=context.registry.cost(kernel, call, context.target).time)
+
+    return replace(plan, items=with_steps(plan.items, told), mhz=context.target.mhz)
 
 
 def total(body: Sequence[Item], context: Context, value: Callable[[Cost], float]) -> float:

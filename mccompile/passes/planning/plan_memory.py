@@ -115,7 +115,8 @@ def plan_memory(
         align = max([target.align, *(block.align for block in inside)])
         full[arena_base(pool.name)] = peak(inside).time
         bound = lower_bound(inside)
-        arenas.append(Arena(pool.name, share.placement.size, align, bound, pool.bytes, pool.copied, pool.rate))
+        speed = pool.rate, pool.latency_ns
+        arenas.append(Arena(pool.name, share.placement.size, align, bound, pool.bytes, pool.copied, *speed))
         base = arena_base(pool.name)
         at |= {index: (base, offset) for index, offset in zip(share.members, share.placement.offsets, strict=True)}
     offsets = {buffer: (at[index][0], at[index][1] + shift) for buffer, (index, shift) in owners.items()}

@@ -2,9 +2,10 @@
 the far one; their rows are copied to rings of the near memory when they are wanted, and rows of results to the far
 memory when they are made.
 
-What is copied is as little as is found (passes/staging/route.py) within the bytes of both memories. Where nothing fits,
-calls on the way get kernels with smaller workspaces, one after the other. What a plan takes is known only once its
-buffers are placed: where that is more than was expected, less is allowed, and another way found.
+What is copied is as little as is found (passes/staging/route.py) within the bytes of both memories, and in as few
+copies as there is room for where each takes a time of its own. Where nothing fits, calls on the way get kernels with
+smaller workspaces, one after the other. What a plan takes is known only once its buffers are placed: where that is more
+than was expected, less is allowed, and another way found.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .fuse_line_buffers import form_all
 
 TRIALS = 8  # paths that are tried, each with less room than the one before
 STEPS = (4, 2, 1)  # rows at a time that are tried
+FEWER = (64, 32, 16, 8, *STEPS)  # the same where each copy takes a time of its own
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,11 @@ def bring_tensors(program: Program, context: Context) -> None:
         if path is None:
             break
         draft = _draft(program, path, router.segments)
-        for step in STEPS if draft.runs else STEPS[-1:]:
+        for step in (FEWER if memory.latency else STEPS) if draft.runs else STEPS[-1:]:
             over = _over(draft, step, context)
             if over == [0, 0]:
                 draft = _early(draft, step, context)
-                program.copied_bound = router.bound(Room(memory.near, memory.far), path.copied)
+                program.copied_bound = router.bound(Room(memory.near, memory.far), router.copied(path))
                 program.body = draft.program.body
                 _join(replace(draft, program=program), step, context)
                 return

@@ -3,7 +3,8 @@ through the program.
 
 A place on a path is a position in the program and the set of tensors alive there that are far. A step is one item, or a
 run of calls row by row; it is possible where the near memory holds what lives beside it, its rings and its copies, and
-the far memory all that is far. Of paths that copy as much, the one with the fewest calls row by row is taken.
+the far memory all that is far. Of paths that copy as much, the one with the fewest calls row by row is taken. Where
+copies have a latency, each counts as what is copied in that time.
 
 A path where every step takes as little as it ever could (no workspaces, results over operands that die) copies no more
 than any plan of these steps: a lower bound, unless places were too many to follow all of them.
@@ -39,14 +40,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Path:
-    copied: int = 0
+    cost: int = 0  # bytes that are copied, and each copy as what is copied in the time that it takes besides
     joined: int = 0
     steps: tuple[Step, ...] = ()
     far: frozenset[Buffer] = frozenset()  # of all tensors
 
     @property
     def order(self) -> tuple[int, int, int]:
-        return self.copied, self.joined, len(self.far)
+        return self.cost, self.joined, len(self.far)
 
 
 @dataclass
@@ -74,14 +75,19 @@ class Router:
         self.tensors, self.segments, self.context = tensors, segments, context
         self.least = False  # steps take as little as they ever could
         self.complete = True  # were all places followed?
-        self.below = sys.maxsize  # bytes that paths copy which are looked for
+        self.below = sys.maxsize  # what paths cost which are looked for
+
+    def copied(self, path: Path) -> int:
+        """Bytes."""
+        steps = (self.segments.get(step.first, step.last, step.far, step.by_rows) for step in path.steps)
+        return sum(segment.copied for segment in steps if segment is not None)
 
     def bound(self, room: Room, found: int) -> int | None:
         """Bytes that any path copies at least, if one is known that copies so many; None where that is not known."""
         self.least, self.complete, self.below = True, True, found
         path = self.best(replace(room, short={}, far_short={}))
         self.least, self.below = False, sys.maxsize
-        least = found if path is None else path.copied
+        least = found if path is None else path.cost
         return least if self.complete else None
 
     def best(self, room: Room) -> Path | None:
@@ -101,10 +107,11 @@ class Router:
                         if segment is None:
                             continue
                         reached = True
-                        if path.copied + segment.copied >= self.below:
+                        cost = path.cost + self._cost(segment)
+                        if cost >= self.below:
                             continue
                         joined = path.joined + (last - first if step.by_rows else 0)
-                        made = Path(path.copied + segment.copied, joined, (*path.steps, step), path.far | result_far)
+                        made = Path(cost, joined, (*path.steps, step), path.far | result_far)
                         now = (far | result_far) & {*self.tensors.alive[last + 1]}
                         known = places[last + 1].get(now)
                         if known is None or made.order < known.order:
@@ -112,6 +119,9 @@ class Router:
                 if not reached and last > first and self._grown(first, last, room):
                     break
         return min(places[count].values(), key=lambda path: path.order, default=None)
+
+    def _cost(self, segment: Segment) -> int:
+        return segment.copied + (0 if self.least else segment.copies * self.context.memory.latency)
 
     def _grown(self, first: int, last: int, room: Room) -> bool:
         """Are the rings of a run alone too large? So they are for longer ones."""

@@ -33,6 +33,7 @@ class Segment:
     near: int  # bytes of rings, workspaces and copies, besides what lives longer
     rings: int  # the same without workspaces, and without what may lie over an operand
     copied: int  # bytes
+    copies: int  # as many as there are if rows come one at a time
     twins: tuple[tuple[Buffer, Buffer], ...]  # near buffers of far ones
 
     @property
@@ -126,7 +127,7 @@ class Segments:
             held += [b.max_bytes for b in touched(body) - longer if b.role not in others]
         near = sum(align_up(size, self.tensors.align) for size in held)
         before, after, made = tuple(maker.before), tuple(maker.after), tuple(maker.made)
-        return Segment(before, body, rows, after, chain, near, rings, maker.copied, made)
+        return Segment(before, body, rows, after, chain, near, rings, maker.copied, maker.copies, made)
 
 
 class _Copies:
@@ -140,7 +141,7 @@ class _Copies:
         self.whole: list[Buffer] = []  # twins that exist as a whole
         self.twins: dict[object, View] = {}
         self.made: list[tuple[Buffer, Buffer]] = []
-        self.copied = 0
+        self.copied = self.copies = 0
         self.provenance: Provenance = ()  # of the call that copies are made for
 
     def bring(self, view: View, axis: int | None) -> View:
@@ -158,13 +159,13 @@ class _Copies:
         if buffer not in self.twins:
             self.twins[buffer] = twin = self._twin(buffer, buffer.shape).whole()
             self.whole.append(twin.buffer)
-            self.before.append(self._transfer(buffer.whole(), twin, 0))
+            self.before.append(self._whole(buffer.whole(), twin))
         return replace(view, buffer=self.twins[buffer].buffer)
 
     def take_whole(self, view: View) -> View:
         near = self._alike(view)
         self.whole.append(near.buffer)
-        self.after.append(self._transfer(near, view, 0))
+        self.after.append(self._whole(near, view))
         return near
 
     def take_rows(self, view: View, maker: RowCall, final: list[RowCall]) -> View:
@@ -192,7 +193,13 @@ class _Copies:
     def _row_call(self, source: View, to: View, axis: int) -> RowCall:
         call = self._transfer(source, to, axis)
         height = static(source.shape[axis])
+        self.copies += height * self.context.registry[call.kernel].moves(call, 0, 1)
         return RowCall(call, axis, height, (Window(0),), call.kernel, (0, 1), frozenset(), 0.0)
+
+    def _whole(self, source: View, to: View) -> Call:
+        call = self._transfer(source, to, 0)
+        self.copies += self.context.registry[call.kernel].moves(call, 0, static(call.ins[0].shape[0]))
+        return call
 
     def _transfer(self, source: View, to: View, axis: int) -> Call:
         if not source.shape:

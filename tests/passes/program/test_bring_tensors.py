@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -79,7 +80,8 @@ def test_results_are_the_same_in_less_and_less_memory(name: str) -> None:
 def test_an_input_is_read_once_and_what_fits_stays() -> None:
     found = compiled("tall", 11 << 10)
     moved = {"read_bytes": INPUT, "written_bytes": 0, "traffic_bytes": INPUT, "traffic_bound_bytes": INPUT}
-    moved["overlapped_bytes"] = 29 * INPUT // 3 // 32  # of rows in three planes the last one
+    moved["copies"] = 3 * 32  # of rows in three planes
+    moved["overlapped_bytes"] = 29 * INPUT // 3 // 32  # of which the last one
     assert transfers(found.plan) == {"away": moved}
     assert sizes(found.plan)[1] == INPUT
     assert json.loads(found.files["report.json"])["pools"][1]["traffic_bytes"] == INPUT
@@ -187,7 +189,10 @@ def test_what_does_not_go_together_is_refused(memories: tuple[Pool, ...], more: 
 def test_options_as_texts() -> None:
     fast, away = pools(("psram=8M,copied,80MB/s", "tcm=16K,fast"))
     assert (fast, away) == (Pool("tcm", 16 << 10, 0), Pool("psram", 8 << 20, 1, copied=True, rate=80))
-    for wrong in ("tcm=16K,fast,80MB/s", "psram,copied,0MB/s", "psram,80MB/s"):
+    assert pools(("psram,copied,80MB/s,2us",)) == pools(("psram,copied,80MB/s,2000ns",))
+    assert pools(("psram,copied,80MB/s,2us",))[0].latency_bytes == 160
+    wrongs = ("psram,copied,2us", "psram,copied,80MB/s,2", "psram,copied,2us,80MB/s", "a,fast,80MB/s,2us", "a,copied,")
+    for wrong in ("tcm=16K,fast,80MB/s", "psram,copied,0MB/s", "psram,80MB/s", *wrongs):
         with pytest.raises(ValueError, match="did you mean"):
             pools((wrong,))
 
@@ -195,7 +200,28 @@ def test_options_as_texts() -> None:
 def test_time_of_copies_is_told_where_their_rate_is_known() -> None:
     found = package(network("tall"), mem=(Pool("near", 11 << 10, 0), replace(AWAY, rate=100)))
     assert transfers(found.plan)["away"]["traffic_us"] == 62  # 61.44, rounded up
-    assert summary(found.plan, 0).count("in 62 us") == 1
+    assert summary(found.plan, 0).count("in 96 copies and 62 us") == 1
+
+
+def test_each_copy_takes_its_latency_and_fewer_are_made_for_it() -> None:
+    made, near = network("tall"), Pool("near", 11 << 10, 0)
+    many, few = (package(made, mem=(near, replace(AWAY, rate=100, latency_ns=ns))) for ns in (1, 1000))
+    plain, found = transfers(many.plan)["away"], transfers(few.plan)["away"]
+    assert (plain["copies"], found["copies"]) == (96, 16) and found["traffic_bytes"] > plain["traffic_bytes"]
+    assert found["traffic_us"] == math.ceil(found["traffic_bytes"] / 100 + found["copies"])
+    np.testing.assert_allclose(results(few, made)["y"], results(package(made), made)["y"], rtol=1e-4, atol=1e-3)
+
+
+def test_what_steps_compute_in_is_not_waited_for() -> None:
+    """On a slow core all that is on its way is hidden, on a quick one nothing."""
+    slow, quick, unknown = (replace(waiting(), mhz=mhz) for mhz in (1, 10**9, 0))
+    moved, whole = transfers(slow)["away"], transfers(quick)["away"]
+    assert moved["waited_us"] == math.ceil((moved["traffic_bytes"] - moved["overlapped_bytes"]) / 10)
+    assert whole["waited_us"] == whole["traffic_us"] and "waited_us" not in transfers(unknown)["away"]
+
+
+def waiting() -> Plan:
+    return package(network("tall"), mem=(Pool("near", 11 << 10, 0), replace(AWAY, rate=10))).plan
 
 
 def test_a_budget_for_fast_memory_is_the_size_of_one_beside_another_that_is_copied() -> None:
