@@ -58,7 +58,7 @@ class Exhaustive(Router):
 
     def bound(self, room: Room, found: int) -> int | None:
         least = min(
-            (path.copied for path in self.ways(Path(), 0) if path.copied < found and self.fits(path)), default=found
+            (path.cost for path in self.ways(Path(), 0) if path.cost < found and self.fits(path)), default=found
         )
         Exhaustive.told = least, super().bound(room, found)
         return Exhaustive.told[1]
@@ -74,7 +74,7 @@ class Exhaustive(Router):
                     segment = self.segments.get(step.first, step.last, step.far, step.by_rows)
                     if segment is not None:
                         steps, away = (*path.steps, step), path.far | far | results
-                        yield from self.ways(Path(path.copied + segment.copied, 0, steps, away), last + 1)
+                        yield from self.ways(Path(path.cost + segment.copied, 0, steps, away), last + 1)
 
     def fits(self, path: Path) -> bool:
         memory = self.context.memory
