@@ -19,6 +19,7 @@ effort is a count of work, where one unit is one visit to one edge of the confli
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,6 +47,11 @@ def push_down_single(blocks: Sequence[Block]) -> Placement:
 
 def push_down(blocks: Sequence[Block]) -> Placement:
     """Many starts, then counted repairs. Never larger than `push_down_single`, best fit or greedy by size."""
+    return _pushed_down(tuple(blocks))
+
+
+@lru_cache(maxsize=100)  # who looks for what fits a budget asks for the same again
+def _pushed_down(blocks: tuple[Block, ...]) -> Placement:
     placing.check_fixed(blocks)
     conflicts = conflicts_of(blocks)
     bound = lower_bound(blocks)

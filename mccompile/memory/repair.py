@@ -71,6 +71,13 @@ class _Search:
         if self.height > placing.height(conflicts, start):  # with its own addresses as floors the start is reproduced
             self.floors = {i: int(start[i]) for i in self.order}
             self.offsets, self.height = start, placing.height(conflicts, start)
+        self._look()
+
+    def _look(self) -> None:
+        """What choices are made from: the place of each block in the order, and the blocks that reach the top."""
+        self.rank = {i: at for at, i in enumerate(self.order)}
+        sizes = self.conflicts.sizes
+        self.top = [i for i in self.order if self.offsets[i] + sizes[i] == self.height]
 
     def step(self) -> int:
         """Try one repair; returns the work it took."""
@@ -80,24 +87,25 @@ class _Search:
         offsets = self._start_of(move)
         work = self.conflicts.count
         concerned = set(move.moved).union(*map(self._neighbours, move.moved))  # the others lie where they lay
+        degrees, sizes, lowest = self.conflicts.degrees, self.conflicts.sizes, self.conflicts.lowest
         for i in move.order[move.first :]:
-            work += 8 + self.conflicts.degrees[i]
+            work += 8 + degrees[i]
             at = self.offsets[i]
             if i in concerned:
-                at = self.conflicts.lowest(i, offsets, move.floors.get(i, 0))
-                if at + self.conflicts.sizes[i] > self.height:
+                at = lowest(i, offsets, move.floors.get(i, 0))
+                if at + sizes[i] > self.height:
                     return work
                 if at != self.offsets[i]:
                     concerned.update(self._neighbours(i))
             offsets[i] = at
         self.order, self.floors, self.offsets = move.order, move.floors, offsets
         self.height = placing.height(self.conflicts, offsets)
+        self._look()
         return work
 
     def _choose(self) -> _Move | None:
-        order, sizes = self.order, self.conflicts.sizes
-        rank = {i: at for at, i in enumerate(order)}
-        top = self._pick([i for i in order if self.offsets[i] + sizes[i] == self.height])
+        order, rank = self.order, self.rank
+        top = self._pick(self.top)
         if top is None:
             return None
         near = self._neighbours(top)
