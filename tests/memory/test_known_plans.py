@@ -38,6 +38,7 @@ def test_push_down(make_blocks: BlockMaker) -> None:
 
 def test_push_down_of_blocks_that_are_not_listed(make_blocks: BlockMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "conflicts_of", lambda blocks: FilteredConflicts(blocks, Parts(blocks)))
+    monkeypatch.setattr(planner, "_pushed_down", planner._pushed_down.__wrapped__)
     monkeypatch.setattr(planner, "START_WORK", 400)
     monkeypatch.setattr(planner, "REPAIR_WORK", 20_000)
     assert digest(push_down(blocks).offsets for blocks in sets(make_blocks)) == 1520841116

@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ TRIES = 8
 MANY = 64  # moves that are looked at to find these
 CIRCLE = 1 << 56  # parts of a whole number
 USUAL = 1 << 24  # a multiplier that leaves biases room
+_once = lru_cache(maxsize=10_000)  # a model is compiled again for each target, and for each plan that is tried
 
 
 class Rescaling(NamedTuple):
@@ -49,6 +51,7 @@ class ShortRounding(NamedTuple):
     raised: int = 1
 
 
+@_once
 def short_rounding(wanted: Rescaling, shift: int, may_raise: bool = False) -> ShortRounding | None:
     """Numbers that do it with this shift, if there are any."""
     task = _task(wanted, shift, may_raise)
@@ -69,6 +72,7 @@ def short_rounding(wanted: Rescaling, shift: int, may_raise: bool = False) -> Sh
     return None
 
 
+@_once
 def short_number(wanted: Rescaling, shift: int, may_raise: bool) -> ShortRounding | None:
     """The same with the addend that all channels have: half of a result. Where sums may be raised, the power of `raise`
     stands in the multiplier."""
