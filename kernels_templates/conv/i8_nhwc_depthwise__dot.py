@@ -17,7 +17,7 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, i8, i32, u8
+from mccompile.base.dtypes import DType, f32, i8, i32, u8
 from mccompile.base.marked import named, read
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
@@ -38,7 +38,8 @@ from mccompile.codegen.int8.padded_rows import PaddedRows, steps
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, is_constant
 from mccompile.codegen.vector.vector_tiles import TileSize
-from mccompile.expr.ir import Apply, Cast, apply, cast, literal
+from mccompile.expr.ir import Apply, Cast, Expr, apply, cast, literal, operand
+from mccompile.expr.vector_c import math_headers
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, viewed
 from mccompile.kinds.conv import Conv
 
@@ -116,6 +117,9 @@ class DepthwiseDots(Kernel):
             _case("3d_frames", replace(solid, strides=(2, 1, 1)), (1, 17, 5, 4, 5), window=(1, 3, 3)),
             replace(_case("planar", plain, (1, 17, 5, 6)), permute={}),
             _case("bounded", plain, (1, 40, 5, 6), bounds=(-9, 90)),
+            *(_floats(f"floats_{n}", plain, (1, n, 5, 6), _logistic()) for n in (3, 19, 40, 64, 100)),
+            _floats("bytes_of_floats", plain, (1, 40, 5, 6), _quantized(_logistic())),
+            _floats("bytes_of_floats_strided", replace(plain, strides=(2, 2)), (2, 70, 5, 6), _quantized(_logistic())),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -125,8 +129,8 @@ class DepthwiseDots(Kernel):
             return No(reason)
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero:
             return No("operands are not of 8 bits, or weights have zero points")
-        if y.buffer.dtype not in (i8, u8):
-            return No("results are not of 8 bits")
+        if y.buffer.dtype not in (i8, u8, f32):
+            return No("results are neither of 8 bits nor 32-bit floats")
         if w.shape[:2] != (x.shape[1], 1) or kind.group != x.shape[1]:
             return No("channels are not each for itself")
         if len(kind.strides) > 3 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
@@ -199,7 +203,8 @@ class DepthwiseDots(Kernel):
         return f"depthwise_{window}_{'x'.join(map(str, x.shape[2:]))}x{x.shape[1]}"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset(f"mcc_dot{unit.lanes}.h" for unit in _layout(call).units())
+        headers = frozenset(f"mcc_dot{unit.lanes}.h" for unit in _layout(call).units())
+        return headers | math_headers(call.kind.expressions())
 
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * _layout(call).rows.y_space[0]
@@ -406,3 +411,31 @@ def _case(
         values={fixed + i: array for i, array in enumerate(per_channel)},
         repeated=dict.fromkeys(range(fixed, fixed + 3), (0, *range(2, len(x)))),
     )
+
+
+def _floats(name: str, kind: Conv, x: tuple[int, ...], epilogue: Expr) -> Case:
+    """Sums that become floats, with a scale and a bias per channel."""
+    case, fixed, channels = _case(name, kind, x), kind.fixed, x[1]
+    assert isinstance(case.kind, Conv)
+    chance, full, floats = np.random.default_rng(channels), case.outs[0].static_shape, replace(case.outs[0], dtype=f32)
+    tables = (chance.uniform(low, high, (1, channels, 1, 1)) for low, high in ((1e-4, 1e-3), (-1, 1)))
+    return replace(
+        case,
+        kind=replace(case.kind, epilogue=epilogue),
+        ins=(*case.ins[:fixed], floats, floats),
+        outs=(replace(case.outs[0], dtype=epilogue.dtype),),
+        constant=frozenset(range(1, fixed + 2)),
+        values={fixed + i: np.broadcast_to(np.float32(table), full) for i, table in enumerate(tables)},
+        repeated=dict.fromkeys((fixed, fixed + 1), (0, 2, 3)),
+    )
+
+
+def _logistic() -> Expr:
+    number = apply("add", apply("mul", cast(operand(0, i32), f32), operand(1, f32)), operand(2, f32))
+    one = literal(1.0, f32)
+    return apply("div", one, apply("add", one, apply("exp", apply("neg", number))))
+
+
+def _quantized(number: Expr) -> Expr:
+    rounded = apply("round_even", apply("mul", number, literal(200.0, f32)))
+    return cast(apply("max", apply("min", rounded, literal(255.0, f32)), literal(0.0, f32)), u8)

@@ -13,7 +13,7 @@ from ..base.dtypes import DType, f32, i8, i32, i64, u8
 from ..base.marked import called, plain
 from .ir import Apply, Cast, Expr, Literal, Operand, operand, rebuild, uses, walk
 from .scalar_c import literal_c
-from .vector_c import refusal, to_vector_statements, uses_math
+from .vector_c import refusal, to_vector_statements
 
 _LANES = (i8, u8, i32)
 _OF_I32 = frozenset({"add", "sub", "mul", "max", "min", "high_sum", "saturate_i8", "saturate_u8"})
@@ -28,8 +28,6 @@ def integer_refusal(expr: Expr) -> str:
         return next(filter(None, map(integer_refusal, (expr, *made))), "")
     of_floats = _of_floats(expr)
     if of_floats is not None:
-        if uses_math(of_floats):
-            return "functions of floats are not for vectors of sums"
         floats, inner = _floats(of_floats)
         return refusal(floats) or next(filter(None, map(_refusal, (n for e in inner for n in walk(e)))), "")
     if expr.dtype not in (i8, u8):

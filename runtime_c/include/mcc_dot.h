@@ -42,6 +42,7 @@
  *
  *     mcc_dot_zip_u8_i32xN(a, b, c, d)     pointers to rows -> mcc_dot_four_i32xN, in the form of mcc_dot; also i8
  *     mcc_store_four_u8_i32xN(p, f)        4 * N sums in the order of memory, with bounds; mcc_store_four_part, i8
+ *     mcc_store_four_f32_i32xN(p, f)       the same of floats, whose bits f has; mcc_store_four_part
  *     mcc_load_four_u8_i32xN(p)            and back; mcc_load_four_part, i8
  *
  * Here is what all machines share; mcc_dotN.h has the instructions of those with N lanes and brings all of it.
@@ -316,6 +317,18 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
         f.v2 = f.v2 >> 24;                                                                                             \
         f.v3 = f.v3 >> 24;                                                                                             \
         return f;                                                                                                      \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_four_part_f32_i32x##N(float *p, int n, mcc_dot_four_i32x##N f)                       \
+    {                                                                                                                  \
+        float bits[4 * N];                                                                                             \
+        int at;                                                                                                        \
+        (void)memcpy(bits, &f, sizeof bits);                                                                           \
+        for (at = 0; at < n; at += 4)                                                                                  \
+            (void)memcpy(p + at, bits + at / 4 % 4 * N + at / 16 * 4, n - at < 4 ? 4 * (size_t)(n - at) : 16);         \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_store_four_f32_i32x##N(float *p, mcc_dot_four_i32x##N f)                                   \
+    {                                                                                                                  \
+        mcc_store_four_part_f32_i32x##N(p, 4 * N, f);                                                                  \
     }                                                                                                                  \
     MCC_DOT_FOURS_OF(N, u8, uint8_t);                                                                                  \
     MCC_DOT_FOURS_OF(N, i8, int8_t);                                                                                   \

@@ -29,6 +29,7 @@ from ...base.marked import named
 from ...expr.integer_vector_c import integer_refusal, to_integer_statements
 from ...expr.ir import Apply, Expr, operand, operands_used, rebuild
 from ...expr.scalar_c import load_c, store_c, to_statements
+from ...expr.vector_c import math_headers
 from ...kernels.api import viewed
 from ...program.ir import Call, View
 from ...targets.api import Target
@@ -53,7 +54,7 @@ def dot_lanes(target: Target) -> int:
 
 def dot_headers(call: Call) -> frozenset[str]:
     """Of kernels whose first block is their number of lanes."""
-    return frozenset({f"mcc_dot{call.blocks[0]}.h"})
+    return frozenset({f"mcc_dot{call.blocks[0]}.h"}) | math_headers(call.kind.expressions())
 
 
 def dot_refusal(target: Target) -> str:
@@ -203,12 +204,10 @@ class DotEpilogue:
     def _refusal(self) -> str:
         if self.expr is None or (reason := integer_refusal(self.expr)):
             return reason if self.expr is not None else "sums are stored as they are"
-        if any(view.buffer.dtype is f32 for view in self.extras) and self.y.buffer.dtype is not f32:
-            return "some operands are float, and the result is not"
         if self.y.strides[self.axis] != 1 and self.channels != 1:
             return "channels of the result do not lie side by side"
         for view in self.extras:
-            if self.moves(view) and view.buffer.dtype not in (i8, u8, f32):
+            if self.moves(view) and view.buffer.dtype not in (i8, u8, *[f32] * (self.y.buffer.dtype is f32)):
                 return f"an operand of {view.buffer.dtype} changes from point to point"
             if not self.is_table(view) and view.strides[self.axis] not in (0, 1) and self.channels != 1:
                 return "channels of an operand do not lie side by side"
@@ -372,7 +371,7 @@ class DotEpilogue:
                     loads.append(f"{place.pointer}_four.v{vector}" if place.channel else f"{place.pointer}_all")
                 else:
                     loads.append(named(f"{place.pointer}_{0 if self.stays(place.view) else vector}"))
-            store = f"four.v{vector} = {{1}};"
+            store = f"four.v{vector} = {{1}};" if of is not f32 else f"four.v{vector} = (mcc_i32x{lanes}){{1}};"
             lines += to_integer_statements(self.expr, loads, lanes, store, local=f"t{vector}_")
         at = f"{named(y.pointer)} + {y.at(point, 0)}"
         store = f"mcc_store_four_{of}_i32x{lanes}({at}, four);"
