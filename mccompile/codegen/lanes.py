@@ -16,6 +16,7 @@ from .traffic import OPERATIONS
 
 LANES = 64  # of a loop: whole vectors of bytes on every machine
 LEAST = 16  # elements of a row
+LOOP_BYTES = 32  # of the vectors that compilers make of loops at most, where there are wider ones
 SHORTEST = 4  # of one that is computed in whole vectors nevertheless, as they may overlap
 TYPES = (bool_, u8, i8, u16, i16, u32, i32, u64, i64, f32, f64)
 LONG_FLOATS = "long_floats"  # of targets: integers of 64 bits and floats are made of each other in vectors
@@ -112,5 +113,5 @@ def lane_work(expressions: Sequence[Expr], dtypes: Sequence[DType], target: Targ
     widest = max(dtype.bits for dtype in (*dtypes, *(node.dtype for node in nodes)))
     casts = sum(isinstance(node, Cast) for node in nodes)
     functions = sum(OPERATIONS.get(node.function.removeprefix("lane_"), 1) for node in nodes if isinstance(node, Apply))
-    vectors = widest / 8 / max(target.vector_bytes, 1)
+    vectors = widest / 8 / max(min(target.vector_bytes, LOOP_BYTES), 1)
     return vectors * (2 * casts + functions + len(dtypes)) / target.machine.fmas
