@@ -21,15 +21,17 @@
 
 #define MCC_DOT_PACKED 64 /* columns at most: four vectors of sums */
 
-/* Columns side by side, four elements of each in a step: a loop over columns that compilers make vectors of. */
+/* Columns side by side, four elements of each in a step: a loop over columns that compilers make vectors of. What is
+ * zipped has four columns at a time in other places. */
 MCC_VEC_INLINE void mcc_dot_pack_beside(int8_t *bytes, int32_t *sums, const uint8_t *b, ptrdiff_t width,
-    ptrdiff_t depth, ptrdiff_t down, unsigned flip)
+    ptrdiff_t depth, ptrdiff_t down, ptrdiff_t zipped, unsigned flip)
 {
-    ptrdiff_t k;
+    int8_t in_order[4 * MCC_DOT_PACKED];
+    ptrdiff_t k, p;
     MCC_EACH_LANE(p, width) sums[p] = 0;
     for (k = 0; k < depth; k += 4) {
         const uint8_t *const from = b + k * down;
-        int8_t *const step = bytes + k * width;
+        int8_t *const step = zipped ? in_order : bytes + k * width;
         MCC_EACH_LANE(p, width) {
             const int8_t x0 = (int8_t)(from[p] ^ flip), x1 = (int8_t)(from[p + down] ^ flip);
             const int8_t x2 = (int8_t)(from[p + 2 * down] ^ flip), x3 = (int8_t)(from[p + 3 * down] ^ flip);
@@ -39,6 +41,8 @@ MCC_VEC_INLINE void mcc_dot_pack_beside(int8_t *bytes, int32_t *sums, const uint
             step[4 * p + 3] = x3;
             sums[p] += x0 + x1 + x2 + x3;
         }
+        for (p = 0; zipped && p < width; p += 4)
+            (void)memcpy(bytes + k * width + 4 * p, in_order + 4 * (p % zipped * 4 + p / zipped * 4), 16);
     }
 }
 
@@ -50,17 +54,17 @@ MCC_VEC_INLINE void mcc_dot_pack(int8_t *to, const void *b, ptrdiff_t width, ptr
     int8_t *const bytes = to + 4 * width;
     const ptrdiff_t padded = (depth + step - 1) / step * step;
     const int are_words = down == 1 && flip == 0u && padded == depth && !by_elements && !has_sums;
-    const int beside = along == 1 && step == 4 && !by_elements && !zipped && padded == depth && columns == width;
+    const int beside = along == 1 && step == 4 && !by_elements && padded == depth && columns == width;
     int32_t sums[MCC_DOT_PACKED];
     ptrdiff_t p, k;
-    if (beside) mcc_dot_pack_beside(bytes, sums, all, width, depth, down, flip);
+    if (beside) mcc_dot_pack_beside(bytes, sums, all, width, depth, down, zipped, flip);
     for (p = 0; p < width; ++p) {
         const ptrdiff_t column = zipped ? p % zipped / 4 * 16 + p / zipped * 4 + p % 4 : p;
         const int is_there = column < columns;
         const uint8_t *const from = all + (is_there ? column * along : 0);
         int32_t begin = is_there && bias != NULL ? bias[column * bias_step] : 0, sum = 0;
         if (beside) {
-            sum = sums[p];
+            sum = sums[column];
         } else if (are_words && is_there) {
             for (k = 0; k < depth; k += step) (void)memcpy(bytes + k * width + p * step, from + k, (size_t)step);
         } else {
