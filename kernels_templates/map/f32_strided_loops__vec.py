@@ -27,7 +27,7 @@ from mccompile.codegen.vector.vector_loops import (
 )
 from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
-from mccompile.expr.vector_c import NARROW, refusal, to_vector_statements
+from mccompile.expr.vector_c import NARROW, ROUNDED, refusal, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -43,8 +43,8 @@ from mccompile.kernels.api import (
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
-KNOWN = (*NARROW, *SHORT, bool_)  # types of operands besides f32
-WIDENED = 4  # operations that make floats of short integers, or the reverse
+KNOWN = (*NARROW, *SHORT, *ROUNDED, bool_)  # types of operands besides f32
+WIDENED = 4  # operations that make floats of integers, or the reverse
 
 
 class VectorLoops(Kernel):
@@ -97,6 +97,11 @@ class VectorLoops(Kernel):
             less = apply("sub", cast(operand(0, dtype), i32), cast(operand(2, dtype), i32))
             dequantized = _case(f"dequantize_{dtype}", apply("mul", cast(less, f32), y), 37, 3)
             cases += [dequantized, replace(dequantized, name=f"dequantize_{dtype}_scalar", repeated={1: (0,), 2: (0,)})]
+        for dtype in (*SHORT, *ROUNDED):
+            share = apply("mul", cast(operand(0, dtype), f32), literal(1 / dtype.high, f32))
+            total = apply("add", apply("exp", share), cast(operand(1, dtype), f32))
+            cases += [_case(f"{dtype}_to_{to}", cast(operand(0, dtype), to), 37) for to in (f32, *NARROW)]
+            cases.append(replace(_case(f"{dtype}_scalar", total, 37, 2), repeated={1: (0,)}))
         t, add = TensorType(f32, (2, 19, 3, 5)), Map(apply("add", x, y))
         last = (0, 2, 3, 1)
         masked = Map(apply("select", operand(1, bool_), x, literal(-7, f32)))
@@ -139,7 +144,7 @@ class VectorLoops(Kernel):
         assert isinstance(loops, Nest)
         row = loops.loops[-1].extent
         rows = static(call.outs[0].type.count) // row
-        integers = sum(view.buffer.dtype in SHORT for view in (*call.outs, *call.ins))
+        integers = sum(view.buffer.dtype.is_integer for view in (*call.outs, *call.ins))
         widened = -(-row // lanes) * WIDENED * integers / target.machine.fmas
         return Cost(in_vectors(call, rows, -(-row // lanes), lanes, target, widened), code=300)
 

@@ -1,7 +1,7 @@
 """Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h; mcc_vec_half.h).
 
-Only what vectors can do: floats, and truth values that comparisons make on the way; short integers become floats, and
-the value may become a short integer. Vectors of 32 bits also compute narrow floats, which are rounded after every
+Only what vectors can do: floats, and truth values that comparisons make on the way; integers become floats, and the
+value may become a short integer. Vectors of 32 bits also compute narrow floats, which are rounded after every
 operation; vectors of 16 bits compute those only. `refusal` says why something else cannot be printed, so that the
 portable kernel takes it. Invariant: every lane gets what scalar C would give, but functions of these headers may differ
 from libm's in the last places, and vectors of 16 bits compute everything in 16 bits.
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, i32
+from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, i32, i64
 from ..base.marked import between, called, plain
 from .code import Code
 from .ir import (
@@ -48,13 +48,14 @@ _OTHERS = frozenset({"div", "not", "is_nan"})
 _OF_MASKS = frozenset({*_LOGIC, "not", "equal"})  # what masks may be given to
 _EXACT = frozenset({*_BOUNDS, *_PLAIN, "neg"}) - {"sqrt"}  # give numbers that narrow floats have
 NARROW = (f16, bf16)  # what may be among floats of 32 bits
+ROUNDED = (i32, i64)  # integers that are rounded where they become floats
 _KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | _MATH | _WIDE | _OTHERS
 
 
 def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str:
     """Why vectors of such floats cannot compute the expression, with floats of these narrow types in it, or nothing.
-    Where truth values are among the types, operands may be such; they are given as masks of 32 bits. Where short
-    integers are, they are given as floats, and the result may be stored as one."""
+    Where truth values are among the types, operands may be such; they are given as masks of 32 bits. Where integers
+    are, they are given as floats, and the result may be stored as a short one."""
     if dtype is f32 and not set(narrow).isdisjoint(SHORT):
         expr = _of_floats(expr)
     expr = _in_one_type(_without_tests(expr), dtype)
@@ -63,7 +64,7 @@ def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str
         match node:
             case Operand() if node.dtype is bool_ and bool_ in narrow and dtype is f32:
                 continue
-            case Operand() if node.dtype in SHORT and node.dtype in narrow:
+            case Operand() if node.dtype in (*SHORT, *ROUNDED) and node.dtype in narrow:
                 continue  # a cast is what reads it, else that is refused
             case Operand() if node.dtype not in floats:
                 return f"vectors of {node.dtype} are not supported"
@@ -71,7 +72,7 @@ def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str
                 return "positions are not known in vectors"
             case Cast() if node.dtype in floats and node.argument.dtype in floats:
                 continue
-            case Cast() if node.dtype is f32 and node.argument.dtype in SHORT and node.argument.dtype in narrow:
+            case Cast(argument=Operand() as whole) if node.dtype in floats and whole.dtype in narrow:
                 continue
             case Apply() if node.function not in _KNOWN:
                 return f"{node.function} has no vector form"

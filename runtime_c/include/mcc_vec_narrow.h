@@ -10,6 +10,7 @@
  *     mcc_load_apart_f16_f32xN(p, step, n)  mcc_store_apart_f16_f32xN(p, step, n, v)   n <= N that lie `step` apart
  *     mcc_round_f16_f32xN(v)              what a store and a load would make of it
  *     mcc_load_T_f32xN(p)  mcc_load_part_T_f32xN(p, n)   T among i8, u8, i16, u16
+ *                                         T may be i32 or i64 too: to the nearest float
  *     mcc_store_T_f32xN(p, v)  mcc_store_part_T_f32xN(p, n, v)   cut toward zero; in range, or NaN, which becomes 0
  *
  * One instruction where the machine has it (F16C, AVX-512, NEON), else on bits; denormal numbers of f16 are numbers on
@@ -221,6 +222,23 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
     MCC_VEC_INTEGER(N, u16, uint16_t, MCC_VEC_WIDENED(N, u16, p))
 #endif
 
+#define MCC_VEC_LONG(N, T, type)                                                                                       \
+    typedef type mcc_##T##_f32x##N __attribute__((vector_size(N * sizeof(type)), aligned(sizeof(type)), may_alias));   \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_##T##_f32x##N(const type *p)                                                   \
+    {                                                                                                                  \
+        return __builtin_convertvector(*(const mcc_##T##_f32x##N *)p, mcc_f32x##N);                                    \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_##T##_f32x##N(const type *p, int n)                                       \
+    {                                                                                                                  \
+        type part[N] = {0};                                                                                            \
+        (void)memcpy(part, p, (size_t)n * sizeof(type));                                                               \
+        return mcc_load_##T##_f32x##N(part);                                                                           \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_long_##T
+#define MCC_VEC_LONGS(N)                                                                                               \
+    MCC_VEC_LONG(N, i32, int32_t);                                                                                     \
+    MCC_VEC_LONG(N, i64, int64_t)
+
 /* ---- 4 lanes */
 MCC_VEC_NARROW_TYPES(4);
 #if defined(__F16C__)
@@ -249,6 +267,7 @@ MCC_VEC_F16_BITS(4);
 MCC_VEC_NARROW(4, f16);
 MCC_VEC_NARROW(4, bf16);
 MCC_VEC_INTEGERS(4);
+MCC_VEC_LONGS(4);
 
 #if MCC_VEC_LANES >= 8
 MCC_VEC_NARROW_TYPES(8);
@@ -264,6 +283,7 @@ MCC_VEC_F16_BITS(8);
 MCC_VEC_NARROW(8, f16);
 MCC_VEC_NARROW(8, bf16);
 MCC_VEC_INTEGERS(8);
+MCC_VEC_LONGS(8);
 #endif
 
 #if MCC_VEC_LANES >= 16
@@ -283,6 +303,7 @@ MCC_VEC_F16_BITS(16);
 MCC_VEC_NARROW(16, f16);
 MCC_VEC_NARROW(16, bf16);
 MCC_VEC_INTEGERS(16);
+MCC_VEC_LONGS(16);
 #endif
 
 #endif /* MCC_VEC_NARROW_H */

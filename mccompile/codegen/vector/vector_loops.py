@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...base.dims import static
-from ...base.dtypes import SHORT, DType, bool_, f32
+from ...base.dtypes import DType, bool_, f32
 from ...base.marked import marked_name, named
 from ...kernels.work import Units
 from ...program.ir import Call, View
@@ -65,7 +65,7 @@ def narrow(stored: DType, dtype: DType = f32) -> str:
 
 def repeated(of: str, number: str, stored: DType, dtype: DType = f32) -> str:
     """C of a vector with a number in every lane."""
-    cast = f"({dtype.compute_c}){number}" if stored in SHORT else f"mcc_{stored}_to_{dtype}({number})"
+    cast = f"({dtype.compute_c}){number}" if stored.is_integer else f"mcc_{stored}_to_{dtype}({number})"
     return f"mcc_set_{of}({number if stored is dtype else cast})"
 
 

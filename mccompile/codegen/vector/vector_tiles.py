@@ -18,7 +18,7 @@ from ...base.dtypes import SHORT, DType, bool_, f16, f32, i8
 from ...base.marked import called, marked_name, named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
-from ...expr.vector_c import NARROW, math_headers, refusals
+from ...expr.vector_c import NARROW, ROUNDED, math_headers, refusals
 from ...kernels.api import Case, static_views
 from ...program.ir import Call
 from ...targets.api import Target
@@ -118,7 +118,8 @@ def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
     if dtype is f16:
         return math | {"mcc_vec_half.h"}
     dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
-    narrow = not dtypes.union(node.dtype for expr in expressions for node in walk(expr)).isdisjoint((*NARROW, *SHORT))
+    dtypes.update(node.dtype for expr in expressions for node in walk(expr))
+    narrow = not dtypes.isdisjoint((*NARROW, *SHORT, *ROUNDED))
     return math | {"mcc_vec.h", *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow}
 
 
