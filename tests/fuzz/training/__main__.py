@@ -1,7 +1,7 @@
 """The fuzzer of programs that learn: `python -m tests.fuzz.training --seed 1 --count 300`.
 
-Random networks, losses, layers and optimizers are compiled by `mccompile train`, built for this machine with sanitizers
-or for emulated ones, and called a few times. Losses and outputs are compared with the judge's in float64 at the weights
+Random networks, losses, layers and optimizers are compiled by `mccompile train`, built by tcc, with sanitizers or for
+emulated machines, and called a few times. Losses and outputs are compared with the judge's in float64 at the weights
 that the program has then, gradients with central differences, steps with optimizers in numpy. Status 1: some are wrong.
 """
 
@@ -10,14 +10,17 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -29,6 +32,8 @@ from mccompile.driver import Options
 from mccompile.driver.training import _REFUSED, train
 from mccompile.frontend.judged import judged as judge_graph
 from mccompile.judge.rules import NoWitness
+from mccompile.memory import order, push_down
+from mccompile.passes.program import bufferize
 from mccompile.toolchain.learning import Told
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz import machines, options, report, subject, trial
@@ -41,6 +46,15 @@ OK, NEAR, REFUSED, UNKNOWN, WRONG, CRASH = "ok", "near", "refused", "unknown", "
 GOOD = (OK, NEAR, REFUSED, UNKNOWN)
 PLACES = 8  # whose gradients are compared, per batch
 RTOL = 1e-4
+QUICK = 0.75  # of programs, for portable C built by tcc where that is there: a tenth of the time
+SEARCHES = (
+    (bufferize, "EFFORT"),
+    (order, "EXACT_WORK"),
+    (order, "BEAM_WORK"),
+    (push_down, "START_WORK"),
+    (push_down, "REPAIR_WORK"),
+)
+SHORTER = 100  # times: searches for small arenas find others then, and what is checked is the same
 APART = ("mem", "blob", "tuned", "threads", "io_layout", "dims", "bounds", "weights_section", "single_file")
 
 
@@ -74,16 +88,14 @@ def main() -> int:
 def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[str, str]:
     """Of one program, with what there is to say of it."""
     lesson, chance = draw(seed, number), np.random.default_rng([seed, number, 12])
-    shares = np.array([machine.weight for machine in there])
-    machine = there[int(chance.choice(len(there), p=shares / shares.sum()))]
-    chosen = _options(chance, lesson, machine)
-    build = machines.draw(machine, chance)
+    build = _build(chance, there)
+    chosen = _options(chance, lesson, build.machine)
     with tempfile.TemporaryDirectory(prefix="mccompile-") as name:
         file, folder = Path(name, "net.onnx"), Path(name, "out")
         onnx.save(lesson.model, file)
         try:
             judged = Reference(judge_graph(lesson.model), lesson.asked)
-            with trial.limited(trial.COMPILE_SECONDS):
+            with trial.limited(trial.COMPILE_SECONDS), _shorter_searches():
                 train(file, lesson.asked, chosen).write(folder)
             told = run(lesson, folder, read_report(folder), build)
             kind, detail = compared(judged, lesson.batches, told, chance)
@@ -98,6 +110,22 @@ def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[
     flags = " ".join([build.compiler, *build.flags])
     asked = f"{lesson.asked}\nbuild: {flags}\noptions: {options.shown(chosen)}"
     return kind, f"{detail}\n{asked}\n{report.as_text(lesson.model)}" if kind not in GOOD else detail
+
+
+def _build(chance: np.random.Generator, there: Sequence[machines.Machine]) -> machines.Build:
+    quick = [m for m in there if "tcc" in m.compilers] if shutil.which("tcc") and chance.random() < QUICK else []
+    if quick:
+        return machines.draw(replace(quick[0], compilers=("tcc",)), chance)
+    shares = np.array([machine.weight for machine in there])
+    return machines.draw(there[int(chance.choice(len(there), p=shares / shares.sum()))], chance)
+
+
+@contextmanager
+def _shorter_searches() -> Iterator[None]:
+    with ExitStack() as stack:
+        for module, name in SEARCHES:
+            stack.enter_context(mock.patch.object(module, name, getattr(module, name) // SHORTER))
+        yield
 
 
 def _options(chance: np.random.Generator, lesson: Drawn, machine: machines.Machine) -> Options:
