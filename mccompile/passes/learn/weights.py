@@ -123,19 +123,35 @@ def fewer(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[
     return found
 
 
-def merged(weights: Iterable[Value]) -> list[str]:
-    """What learns as one where it may be meant as several: equal elements that several layers read."""
-    found = []
+def merged(weights: Sequence[Value]) -> list[str]:
+    """What learns as one where it may be meant as several: equal elements that several layers read, and all that equal
+    layers read, as those of a layer that was copied."""
+    read: dict[Node, list[Value]] = {}
     for weight in weights:
-        content = weight.constant.array if weight.constant is not None else None
+        for node in dict.fromkeys(_readers(weight)):
+            read.setdefault(node, []).append(weight)
+    doubtful = {}
+    for weight in weights:
         readers = list(dict.fromkeys(_readers(weight)))
-        if content is not None and len(readers) > 1 and (content == content.flat[0]).all():
-            names = ", ".join(show(node.provenance) or node.output.name for node in readers)
-            found.append(
-                f"{weight.name} learns as one weight of {names}: exporters merge initializers that are equal; "
-                "docs/learning.md says how PyTorch leaves them apart"
-            )
-    return found
+        copies = all(read[node] == read[readers[0]] and node.op == readers[0].op for node in readers)
+        if len(readers) > 1 and (copies or _is_uniform(weight)):
+            doubtful[weight.name] = [show(node.provenance) or node.output.name for node in readers]
+    if not doubtful:
+        return []
+    first, readers_of = next(iter(doubtful)), _few(next(iter(doubtful.values())))
+    several = f"{_few(list(doubtful))} learn as one weight each of several layers, {first} of {readers_of}"
+    said = several if len(doubtful) > 1 else f"{first} learns as one weight of {readers_of}"
+    why = "exporters merge initializers that are equal, as those of copied layers, which the model may not share"
+    return [f"{said}: {why}; docs/learning.md says how PyTorch leaves them apart"]
+
+
+def _is_uniform(weight: Value) -> bool:
+    content = weight.constant.array if weight.constant is not None else None
+    return content is not None and bool((content == content.flat[0]).all())
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def left_out(graph: Graph, text: str, of: Value, learned: Iterable[Value]) -> list[str]:
@@ -146,8 +162,7 @@ def left_out(graph: Graph, text: str, of: Value, learned: Iterable[Value]) -> li
     rest = [value.name for value in graph.constants() if value not in learned and _is_parameter(value, leading)]
     if not rest:
         return []
-    names, more = ", ".join(rest[:3]), f" and {len(rest) - 3} more" if len(rest) > 3 else ""
-    return [f"no layer has {names}{more}, so they stay as they are; where one shall learn: --learn all,{rest[0]}"]
+    return [f"no layer has {_few(rest)}, so they stay as they are; where one shall learn: --learn all,{rest[0]}"]
 
 
 def _is_parameter(value: Value, leading: set[Node]) -> bool:

@@ -23,6 +23,20 @@ def test_equal_elements_that_several_layers_read_are_told(bias: str, said: list[
     assert [text.partition(":")[0] for text in found] == said
 
 
+@pytest.mark.parametrize(("second", "told"), [("w1, b1", True), ("w1, b2", False), ("w2, b1", False)])
+def test_layers_that_have_all_in_common_are_told(second: str, told: bool) -> None:
+    """As PyTorch's exporter leaves the copies in nn.TransformerEncoder."""
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 2] x) => (float[2, 2] y)
+        <float[2, 2] w1 = {{1, 2, 3, 4}}, float[2, 2] w2 = {{4, 3, 2, 1}},
+         float[2] b1 = {{1, 2}}, float[2] b2 = {{2, 1}}>
+        {{ h = Gemm(x, w1, b1) r = Relu(h) y = Gemm(r, {second}) }}""")
+    graph = load_proto(model)
+    found = merged(learning(graph, "all", graph.outputs[0]))
+    assert [text.partition(":")[0] for text in found] == told * [
+        "w1, b1 learn as one weight each of several layers, w1 of h, y"
+    ]
+
+
 def test_parameters_in_no_layer_are_told() -> None:
     """As the positions and the class token of a transformer."""
     model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[1, 2, 3] x) => (float[1, 3, 3] y)
