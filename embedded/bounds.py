@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mccompile.check.inputs import random_sets
 from mccompile.driver import Options, compile
+from mccompile.evidence.time_bound import aligned
 from mccompile.frontend.load import load
 from mccompile.measure.building import flags_of
 from mccompile.targets import api
@@ -57,7 +58,7 @@ def compared(path: Path, target: str) -> Compared:
         model = Emulated.build(Path(scratch, "out"), core, None, [*flags_of(package, core), "-g"])
         function = f"{package.plan.prefix}_run"
         count = model.count(inputs).run_instructions - around(model.program, core.compiler, function)
-        return Compared(bound(model.program, core.compiler, function), count)
+        return Compared(bound(model.program, core.compiler, function, aligned(package)), count)
 
 
 def main() -> int:

@@ -33,8 +33,15 @@ def time_bound(package: Package, target: Target) -> dict[str, Any]:
             built = Emulated.build(Path(scratch, "out"), target, None, [*flags_of(package, target), "-g"])
         except WrongUse as failed:
             return _none(failed.problems[0].what)
-        found = bound(built.program, target.compiler, f"{package.plan.prefix}_run")
+        found = bound(built.program, target.compiler, f"{package.plan.prefix}_run", aligned(package))
     return {"instructions": found.instructions, "without": [*found.without]}
+
+
+def aligned(package: Package) -> int:
+    """How many words at the beginning of the model's struct are addresses that init has found aligned: those of arenas
+    and weights."""
+    plan = package.plan
+    return len(plan.arenas) + (not plan.window) if all(arena.align % 8 == 0 for arena in plan.arenas) else 0
 
 
 def _none(why: str) -> dict[str, Any]:

@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..disassembly import Instruction
-from . import thumb, values
+from . import thumb, values, vectors
 from .memory import Image, Memory
 
-FLAGS, LANES, SIZE = 15, 16, 17  # places behind the registers: flags, and elements of a vector in a loop of letp
+FLAGS, LANES, CORE = 15, 16, vectors.FIRST  # flags; elements of a vector in a loop of letp; s0 to s31
 Registers = list[Any]
 JUMP, CALL, RETURN, UNKNOWN = range(4)  # what a block ends with
 _GOAL = re.compile(r"\b([0-9a-f]+) <")
 _LANES = {"8": 16, "16": 8, "32": 4, "64": 2}
 _NAMES: dict[str, Any] = {f"op_{name}": made for name, made in values.BINARY.items()} | {
     "unary": values.unary,
+    "adc": values.adc,
+    "sbc": values.sbc,
     "field": values.field,
-    "holds": values.holds,
     "meet": values.meet,
     "product": values.product,
+    "KEEP": values.KEEP,
 }
 
 
@@ -66,6 +68,17 @@ class Code:
             found = self._blocks[at] = _Builder(self, at).block()
         return found
 
+    def ways(self, entry: int) -> dict[int, tuple[int, ...]]:
+        """The blocks of a function, and where each may go on."""
+        found: dict[int, tuple[int, ...]] = {}
+        left = [entry]
+        while left:
+            at = left.pop()
+            if at not in found:
+                found[at] = self.block(at).ways
+                left += found[at]
+        return found
+
 
 class _Builder:
     def __init__(self, code: Code, at: int) -> None:
@@ -90,7 +103,7 @@ class _Builder:
                 self._end(str(at), at)
                 break
         names = [f"r{n}" for n in range(15)]
-        load = f"{', '.join(names)}, f, lanes, _ = R"
+        load = f"{', '.join(names)}, f, lanes = R[:{CORE}]"
         text = f"def run(R, m):\n    {load}\n" + "".join(f"    {line}\n" for line in self.lines)
         space = dict(_NAMES)
         exec(compile(text, f"block {self.start:#x}", "exec"), space)
@@ -98,7 +111,7 @@ class _Builder:
 
     def _end(self, where: str, *ways: int) -> None:
         names = ", ".join(f"r{n}" for n in range(15))
-        self.lines += [f"R[:] = {names}, f, lanes, None", f"return {where}"]
+        self.lines += [f"R[:{CORE}] = {names}, f, lanes", f"return {where}"]
         self.ways = ways
 
     def _either(self, condition: str, goal: int, after: int) -> None:
@@ -121,40 +134,35 @@ class _Builder:
         goal = _GOAL.search(each.operands)
         to = int(goal[1], 16) if goal else None
         if name[0] == "b" and name[1:] in thumb.CONDITIONS and to is not None:
-            self._either(f'holds("{name[1:]}", f)', to, after)
+            self._either(f'm.holds("{name[1:]}", f)', to, after)
             return True
         if name in ("cbz", "cbnz") and to is not None:
-            test = f'holds("{"eq" if name == "cbz" else "ne"}", ("sub", r{thumb.register(parts[0])}, 0))'
+            test = f'm.holds("{"eq" if name == "cbz" else "ne"}", ("sub", r{thumb.register(parts[0])}, 0))'
             self._either(test, to, after)
             return True
-        if self._loop(name, each, parts, to, after):
-            return True
+        if (ends := self._loop(name, parts, to, after)) is not None:
+            return ends
         return self._goes(each, name, parts, to, after)
 
-    def _loop(self, name: str, each: Instruction, parts: list[str], to: int | None, after: int) -> bool:
-        """Loops of Armv8.1-M; whether the block ends."""
+    def _loop(self, name: str, parts: list[str], to: int | None, after: int) -> bool | None:
+        """Loops of Armv8.1-M; whether the block ends. None: it is no such instruction."""
         kind, _, size = name.partition(".")
         if kind in ("dls", "dlstp", "wls", "wlstp"):
-            if size:
-                self.lines.append(f"lanes = {_LANES[size]}")
-            source = f"r{thumb.register(parts[1])}"
-            if kind.startswith("d"):
-                self.lines.append(f"r14 = {source}")
-                return False
-            assert to is not None
-            self.lines.append(f"r14 = {source}")
-            self._either(f'holds("eq", ("sub", {source}, 0))', to, after)
-            return True
+            self.lines.append(f"r14 = r{thumb.register(parts[1])}; lanes = {_LANES.get(size)}")
+            if kind.startswith("w"):
+                assert to is not None
+                self._either('m.holds("eq", ("sub", r14, 0))', to, after)
+            return kind.startswith("w")
         if kind in ("le", "letp") and len(parts) > 1 and to is not None:
             step = "1" if kind == "le" else "lanes"
             self.lines += [
-                f"step = {step}",
-                "c = None if r14 is None or step is None or r14 >> 32 else r14 > step",
-                "r14 = r14 - step if c else None",
+                f'step = {step}; c = m.holds("hi", ("sub", r14, step))',
+                "r14 = op_sub(r14, step) if c else None",
+                "lanes = lanes if c else None",
             ]
             self._end(f"({JUMP}, {to}, {after}) if c is None else {to} if c else {after}", to, after)
             return True
-        return False
+        return None
 
     def _goes(self, each: Instruction, name: str, parts: list[str], to: int | None, after: int) -> bool:
         own = self.code.starts[each.at]
@@ -206,7 +214,7 @@ class _Builder:
         parts = thumb.split(each.operands)
         goal = _GOAL.search(each.operands)
         if name == "b" and goal:
-            self._either(f'holds("{condition}", f)', int(goal[1], 16), after)
+            self._either(f'm.holds("{condition}", f)', int(goal[1], 16), after)
             return True
         if name in ("bx", "bl", "blx") or 15 in own.writes or (parts and parts[0] == "pc"):
             back = "r14" if name == "bx" and parts[0] == "lr" else "r15" if 15 in own.writes else ""
@@ -214,22 +222,22 @@ class _Builder:
                 self._end(f"({UNKNOWN}, 'a call or jump under a condition')")
                 return True
             by_call = own.is_return
-            self.lines.append(f'c = holds("{condition}", f)')
+            self.lines.append(f'c = m.holds("{condition}", f)')
             names = ", ".join(f"r{n}" for n in range(15))
-            self.lines.append(f"before = [{names}, f, lanes, None]")
+            self.lines.append(f"before = [{names}, f, lanes, *R[{CORE}:]]")
             self.lines.append("if c is not False:")
             self.lines += [f"    {line}" for line in own.lines or ["pass"]]
             self.lines.append(f"    back = {back}")
             self.lines.append("    if c is None:")
-            self.lines.append(f"        after = [{names}, f, lanes, None]")
+            self.lines.append(f"        after = [{names}, f, lanes, *R[{CORE}:]]")
             self.lines.append(f"        R[:] = before; return ({RETURN}, back, {by_call}, {after}, after)")
-            self.lines.append(f"    R[:] = {names}, f, lanes, None; return ({RETURN}, back, {by_call})")
+            self.lines.append(f"    R[:{CORE}] = {names}, f, lanes; return ({RETURN}, back, {by_call})")
             self._end(str(after), after)
             return True
         if not own.lines:
             return False
         written = sorted(own.writes)
-        self.lines.append(f'c = holds("{condition}", f)')
+        self.lines.append(f'c = m.holds("{condition}", f)')
         self.lines.append("if c is not False:")
         self.lines += [f"    o{n} = r{n}" for n in written]
         self.lines += [f"    {_weak(line)}" for line in own.lines]
@@ -238,6 +246,7 @@ class _Builder:
         if written:
             self.lines.append("    if c is None:")
             self.lines += [f"        r{n} = meet(o{n}, r{n})" for n in written]
+        self.lines += [f"    if c is None: R[{n}] = None" for n in own.vectors]
         return False
 
 

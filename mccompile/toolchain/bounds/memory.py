@@ -11,10 +11,8 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from .values import KEEP, OBJECT, Value
-
-STACK, MODEL, RETURN, SAVED = 1, 2, 3, 4  # objects; from SAVED on what callers want to find in registers again
-LOADED = 32
+from .loops import Trial
+from .values import ALIGNED, KEEP, LOADED, MODEL, OBJECT, SOMEWHERE, STACK, TURNS, Flags, Value, holds, meet, of
 
 
 class Image:
@@ -38,42 +36,45 @@ class Image:
 
 
 class Memory:
-    def __init__(self, image: Image, loaded: dict[int, int]) -> None:
+    def __init__(self, image: Image, loaded: dict[int, int], aligned: int = 0) -> None:
         self.image = image
+        self.aligned = aligned  # so many words at the beginning of the model's struct are addresses at multiples of 8
         self.words: dict[int, Value] = {}
         self.is_lost = False  # anything may have been written
+        self.trial: Trial | None = None  # of the turn of a loop that is tried
         self.loaded = loaded  # objects whose addresses lie in the model's struct; one table for all copies
 
     def copy(self) -> Memory:
-        made = Memory(self.image, self.loaded)
-        made.words, made.is_lost = dict(self.words), self.is_lost
+        made = Memory(self.image, self.loaded, self.aligned)
+        made.words, made.is_lost, made.trial = dict(self.words), self.is_lost, self.trial
         return made
+
+    def holds(self, condition: str, flags: Flags) -> bool | None:
+        return holds(condition, flags) if self.trial is None else self.trial.holds(condition, flags)
 
     def meet(self, other: Memory) -> None:
         """What is known on both paths."""
         self.is_lost |= other.is_lost
         ours, theirs = self.words, other.words
         for address in {*ours, *theirs}:
-            if self.load(address) != other.load(address):
-                ours[address] = None
-            elif address not in ours:
-                ours[address] = theirs[address]
+            ours[address] = meet(self.load(address), other.load(address))
 
     def load(self, address: Value) -> Value:
         """A word."""
-        if address is None or address & 3:
+        if address is None or address & 3 or _is_vague(address):
             return None
-        if not address >> OBJECT:
+        if not of(address):
             return self.image.read(address, 4)
         if address in self.words:
             return self.words[address]
-        if address >> OBJECT == MODEL and not self.is_lost:
-            return self.loaded.setdefault(address, LOADED + len(self.loaded)) << OBJECT
+        if of(address) == MODEL and not self.is_lost:
+            first = ALIGNED if address < MODEL + 4 * self.aligned else LOADED
+            return self.loaded.setdefault(address, first + len(self.loaded)) << OBJECT
         return None
 
     def part(self, address: Value, nbytes: int, with_sign: bool) -> Value:
         """Less than a word."""
-        if address is None or address >> OBJECT:
+        if address is None or address >> 32:
             return None
         found = self.image.read(address, nbytes)
         if found is not None and with_sign and found >> (8 * nbytes - 1):
@@ -83,22 +84,35 @@ class Memory:
     def store(self, address: Value, value: Value) -> None:
         if address is None:
             self.lose()
-        elif address >> OBJECT in (STACK, MODEL):
-            if address & 3:
+        elif of(address) in (STACK, MODEL):
+            if address & 3 or _is_vague(address):
                 self.kill(address, 4)
             else:
                 self.words[address] = value
 
     def kill(self, address: Value, nbytes: int) -> None:
+        """Nothing is known of these bytes."""
         if address is None:
             self.lose()
-        elif address >> OBJECT in (STACK, MODEL):
+        elif of(address) not in (STACK, MODEL):
+            return
+        elif _is_vague(address):
+            start = of(address)  # where the frame begins: what lies above may be written as well
+            for at in [start, *(each for each in self.words if of(each) == start)]:
+                self.words[at] = None
+            self.is_lost |= start == MODEL
+        else:
             for at in range(address & ~3, address + nbytes, 4):
                 self.words[at & KEEP] = None
 
     def lose(self) -> None:
-        self.words = {address: None for address in self.words if address >> OBJECT == MODEL}
+        self.words = {address: None for address in self.words if of(address) == MODEL}
         self.is_lost = True
 
     def many(self, address: Value, count: int) -> Sequence[Value]:
         return [None if address is None else self.load((address + 4 * n) & KEEP) for n in range(count)]
+
+
+def _is_vague(address: int) -> bool:
+    """Whether it is somewhere, or another one in each turn of a loop."""
+    return bool(address & SOMEWHERE) or address >> TURNS != 0

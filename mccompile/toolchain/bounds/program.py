@@ -19,11 +19,12 @@ class Bound:
     without: tuple[str, ...]  # what has none: where, and why
 
 
-def bound(program: Path, compiler: str, function: str) -> Bound:
-    """Of a function whose first argument is the model's struct."""
+def bound(program: Path, compiler: str, function: str, aligned: int = 0) -> Bound:
+    """Of a function whose first argument is the model's struct, in which so many words lie first that are addresses at
+    multiples of 8."""
     tools = compiler.removesuffix("gcc")
     code = Code([*functions(disassembled(program, compiler).splitlines())], Image(program))
-    run = Run(code)
+    run = Run(code, aligned)
     try:
         most = run.of(address(program, function)).cost
     except Unbounded as why:
@@ -33,7 +34,8 @@ def bound(program: Path, compiler: str, function: str) -> Bound:
 
 
 def disassembled(program: Path, compiler: str) -> str:
-    command = [compiler.removesuffix("gcc") + "objdump", "-d", "--no-show-raw-insn", str(program)]
+    machine = "-marmv8.1-m.main"  # which knows vectors, and has all that older ones have
+    command = [compiler.removesuffix("gcc") + "objdump", "-d", "--no-show-raw-insn", machine, str(program)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from .blocks import CALL, FLAGS, JUMP, LANES, RETURN, UNKNOWN, Code, Registers
-from .memory import MODEL, SAVED, STACK, Memory
-from .memory import RETURN as TOP
-from .values import OBJECT, meet
+from . import runtime
+from .blocks import CALL, CORE, FLAGS, JUMP, LANES, RETURN, UNKNOWN, Code, Registers
+from .known import State
+from .memory import Memory
+from .shape import Shape
+from .turns import Turns
+from .values import MODEL, OBJECT, SAVED, STACK, of
+from .values import RETURN as TOP
 
 MOST_FORKS = 100  # branches, one within the other, that depend on data
+MOST_EXITS = 1000  # of a loop, by such a branch
 MOST_BLOCKS = 4_000_000
 FORK = 20  # blocks that take as long to follow as a fork
+_SCRATCH = range(CORE, CORE + 16)  # registers of floats that a call may change
 BACK = -1  # where runs end that have returned
 
 
@@ -28,33 +35,6 @@ class Unbounded(Exception):
         super().__init__(why)
         self.at = at
         self.why = why
-
-
-@dataclass
-class State:
-    registers: Registers
-    memory: Memory
-    cost: int
-    visits: dict[object, int]  # how often each block is entered, and each call of what is known already
-
-    def copy(self) -> State:
-        return State([*self.registers], self.memory.copy(), 0, {})
-
-    def meet(self, other: State) -> None:
-        self.registers = [
-            (a if a == b else None) if place in (FLAGS, LANES) else meet(a, b)
-            for place, (a, b) in enumerate(zip(self.registers, other.registers, strict=True))
-        ]
-        self.memory.meet(other.memory)
-        self.cost = max(self.cost, other.cost)
-        for key, times in other.visits.items():
-            self.visits[key] = max(times, self.visits.get(key, 0))
-
-    def behind(self, before: State) -> None:
-        """As it is when `before` has come first."""
-        self.cost += before.cost
-        for key, times in before.visits.items():
-            self.visits[key] = self.visits.get(key, 0) + times
 
 
 @dataclass(frozen=True)
@@ -74,84 +54,106 @@ class Frame:
 
 
 class Run:
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, aligned: int) -> None:
         self.code = code
+        self.aligned = aligned
         self.known: dict[tuple[object, ...], _Known | None] = {}
-        self.joins: dict[int, dict[int, int]] = {}
+        self.shapes: dict[int, Shape] = {}
         self.blocks = 0
         self.without: dict[int, Unbounded] = {}  # calls of the function that is asked for which have no bound
         self.depth = 0
 
     def of(self, entry: int) -> State:
-        registers: Registers = [None] * 18
-        registers[0], registers[13], registers[14] = MODEL << OBJECT, STACK << OBJECT, TOP << OBJECT
-        state = State(registers, Memory(self.code.image, {}), 0, {})
-        ended = self._follow(entry, state, frozenset(), Frame(entry, TOP << OBJECT, True))
+        registers: Registers = [None] * (CORE + 32)
+        registers[0], registers[13], registers[14] = MODEL, STACK, TOP
+        state = State(registers, Memory(self.code.image, {}, self.aligned), 0, {})
+        ended = self._follow(entry, state, frozenset(), Frame(entry, TOP, True))
         return ended[BACK]
 
     def _follow(self, at: int, state: State, stops: frozenset[int], frame: Frame) -> dict[int, State]:
         """Until it returns or comes to a stop; what is known at each of these."""
         ended: dict[int, State] = {}
-        visits, block_of, registers = state.visits, self.code.block, state.registers
+        pending: dict[int, State] = {}  # where other ways go on
+        turns = Turns(lambda head, side: self._turn(head, side, stops, frame))
+        left: dict[int, int] = {}  # how often a branch that depends on data might have ended a loop
         while True:
-            block = block_of(at)
-            visits[at] = visits.get(at, 0) + 1
+            block = self.code.block(at)
+            state.visits[at] = state.visits.get(at, 0) + 1
             state.cost += block.count
-            goes = block.run(registers, state.memory)
+            goes = block.run(state.registers, state.memory)
             self.blocks += 1
             if self.blocks > MOST_BLOCKS:
                 raise Unbounded(at, "the run is longer than what is followed")
             if type(goes) is not int:
                 kind = goes[0]
                 if kind == JUMP:
-                    found = self._fork(block.last, goes[1:], state, stops, frame)
-                    if found is None:
+                    left[at] = left.get(at, 0) + (block.last in self._shape(frame.entry).leaves)
+                    if left[at] > MOST_EXITS:
                         raise Unbounded(block.last, "a loop ends by data")
-                    join, each = found
-                    for where, other in each.items():
-                        _into(ended, where, other)
-                    if join is None:
-                        return ended
-                    state, goes = ended.pop(join), join
-                    visits, registers = state.visits, state.registers
+                    for where, other in self._fork(block.last, goes[1:], state, stops, frame).items():
+                        _into(ended if where in stops or where == BACK else pending, where, other)
+                    goes = None
                 elif kind == CALL:
                     goes = self._call(block.last, goes[1], goes[2], state, frame)
-                    registers = state.registers
                 elif kind == RETURN:
-                    _, value, by_call, *rest = goes
-                    if rest:  # or it goes on
-                        left = state.copy()
-                        left.registers = rest[1]
-                        left.behind(state)
-                        _into(ended, BACK, left)
-                        goes = rest[0]
-                    elif value is None or value & ~1 == frame.back & ~1:
-                        if value is None and not by_call:
-                            raise Unbounded(block.last, "a jump to a place that is computed")
-                        _into(ended, BACK, state)
-                        return ended
-                    elif value >> 32:
-                        raise Unbounded(block.last, "a jump to a place that is computed")
-                    else:
-                        goes = value & ~1
+                    goes = self._return(block.last, goes, state, frame, ended)
                 else:
                     assert kind == UNKNOWN
                     raise Unbounded(block.last, goes[1])
             if goes in stops:
                 _into(ended, goes, state)
-                return ended
+                goes = None
+            if goes is None:
+                if not pending:
+                    return ended
+                goes = min(pending)  # the head of a loop comes before what is behind the loop
+                state = pending.pop(goes)
+            elif goes in pending:
+                state.meet(pending.pop(goes))
+            if goes <= at:
+                turns.come(goes, state)
             at = goes
+
+    def _return(
+        self, at: int, goes: tuple[Any, ...], state: State, frame: Frame, ended: dict[int, State]
+    ) -> int | None:
+        """Where execution goes on in the function."""
+        _, value, by_call, *rest = goes
+        if rest:  # or it goes on
+            left = state.copy()
+            left.registers = rest[1]
+            left.behind(state)
+            _into(ended, BACK, left)
+            after: int = rest[0]
+            return after
+        if value is None or value & ~1 == frame.back & ~1:
+            if value is None and not by_call:
+                raise Unbounded(at, "a jump to a place that is computed")
+            _into(ended, BACK, state)
+            return None
+        if value >> 32:
+            raise Unbounded(at, "a jump to a place that is computed")
+        return int(value & ~1)
+
+    def _turn(self, head: int, side: State, stops: frozenset[int], frame: Frame) -> State | None:
+        """A turn of a loop, if nothing leaves the loop in it."""
+        depth = self.depth
+        try:
+            ended = self._follow(head, side, stops | {head}, frame)
+        except Unbounded:
+            self.depth = depth
+            return None
+        return ended[head] if [*ended] == [head] else None
 
     def _fork(
         self, at: int, goals: tuple[int, ...], state: State, stops: frozenset[int], frame: Frame
-    ) -> tuple[int | None, dict[int, State]] | None:
-        """Both ways of a branch. Where they meet, if there, and where they end."""
-        join = self._join(frame.entry, at)
-        within = stops if join is None else stops | {join}
+    ) -> dict[int, State]:
+        """Both ways of a branch, to where they meet or to the head of a loop around them."""
         self.depth += 1
         self.blocks += FORK
         if self.depth > MOST_FORKS:
-            return None
+            raise Unbounded(at, "branches that depend on data are too many, one within the other")
+        within = stops | self._shape(frame.entry).stops.get(at, frozenset())
         found: dict[int, State] = {}
         for goal in goals:
             side = state.copy()
@@ -161,7 +163,7 @@ class Run:
         self.depth -= 1
         for other in found.values():
             other.behind(state)
-        return (join if join in found and join not in stops else None), found
+        return found
 
     def _call(self, site: int, goal: int | None, after: int, state: State, frame: Frame) -> int:
         """The call of a function, up to its return; where execution goes on."""
@@ -171,13 +173,15 @@ class Run:
         before, kept = state.cost, state.copy() if frame.is_top else state
         depth = self.depth
         try:
-            if not self._from_known(goal, state):
+            if self.code.function(goal) in runtime.TURNS:
+                self._of_runtime(goal, state)
+            elif not self._from_known(goal, state):
                 ends = self._follow(goal, state, frozenset(), Frame(goal, after))
                 ended = ends[BACK]
                 state.registers, state.memory = ended.registers, ended.memory
                 state.cost, state.visits = ended.cost, ended.visits
         except Unbounded as why:
-            if not frame.is_top:
+            if not frame.is_top or state.memory.trial is not None:
                 raise
             self.without.setdefault(site, why)
             self.depth = depth
@@ -187,12 +191,27 @@ class Run:
             state.visits["call", site] = state.visits.get(("call", site), 0) + state.cost - before
         return after
 
+    def _of_runtime(self, goal: int, state: State) -> None:
+        """A function whose loops end by data, after so many turns at most."""
+        memory = state.memory
+        memory.kill(memory.load(state.registers[13]), 8)
+        for at, times in runtime.most_visits(self.code, goal).items():
+            block = self.code.block(at)
+            side = state.copy()
+            side.registers = [each if n > 3 else None for n, each in enumerate(state.registers)]
+            goes = block.run(side.registers, side.memory)
+            if type(goes) is tuple and goes[0] == CALL:
+                side.registers = [*[None] * 4, *state.registers[4:]]
+                self._call(block.last, goes[1], goes[2], side, Frame(goal, goes[2]))
+            state.cost += times * (block.count + side.cost)
+        self._forget(state)
+
     def _forget(self, state: State) -> None:
         """What a call changes that has not been followed."""
         registers = state.registers
-        if any(each is not None and each >> OBJECT == STACK for each in registers[:4]):
+        if any(each is not None and of(each) == STACK for each in registers[:4]):
             state.memory.lose()
-        for number in (0, 1, 2, 3, 12, 14, FLAGS, LANES):
+        for number in (0, 1, 2, 3, 12, 14, FLAGS, LANES, *_SCRATCH):
             registers[number] = None
 
     def _from_known(self, goal: int, state: State) -> bool:
@@ -207,16 +226,16 @@ class Run:
         if found is None:
             return False
         registers[:4] = found.results
-        for number in (12, 14, FLAGS, LANES):
+        for number in (12, 14, FLAGS, LANES, *_SCRATCH):
             registers[number] = None
         state.cost += found.cost
         state.visits[key] = state.visits.get(key, 0) + 1
         return True
 
     def _learnt(self, goal: int, arguments: Registers) -> _Known | None:
-        saved = [SAVED + number << OBJECT for number in range(8)]
-        back = TOP << OBJECT
-        registers = [*arguments, *saved, None, STACK << OBJECT, back, None, None, None]
+        saved = [SAVED + (number << OBJECT) for number in range(24)]
+        back = TOP
+        registers = [*arguments, *saved[:8], None, STACK, back, None, None, *[None] * 16, *saved[8:]]
         state = State(registers, Memory(self.code.image, {}), 0, {})
         depth = self.depth
         try:
@@ -226,18 +245,17 @@ class Run:
             return None
         state = ended[BACK]
         after = state.registers
-        above = any(at >> OBJECT == STACK and at & 1 << 31 == 0 for at in state.memory.words)
-        kept = after[4:12] == saved and after[13] == STACK << OBJECT
+        above = any(of(at) == STACK and at & 1 << 31 == 0 for at in state.memory.words)
+        kept = after[4:12] + after[CORE + 16 :] == saved and after[13] == STACK
         if not kept or above or state.memory.is_lost:
             return None
         results = tuple(None if each is None or each >> 32 else each for each in after[:4])
         return _Known(results, state.cost, state.visits)
 
-    def _join(self, entry: int, at: int) -> int | None:
-        """The first block that all ways from a branch come to."""
-        if entry not in self.joins:
-            self.joins[entry] = joins(self.code, entry)
-        return self.joins[entry].get(at)
+    def _shape(self, entry: int) -> Shape:
+        if entry not in self.shapes:
+            self.shapes[entry] = Shape.of(self.code, entry)
+        return self.shapes[entry]
 
 
 def _into(ended: dict[int, State], where: int, state: State) -> None:
@@ -245,37 +263,3 @@ def _into(ended: dict[int, State], where: int, state: State) -> None:
         ended[where].meet(state)
     else:
         ended[where] = state
-
-
-def joins(code: Code, entry: int) -> dict[int, int]:
-    """Immediate post-dominators of the blocks of a function, by the address of their last instruction."""
-    ways: dict[int, tuple[int, ...]] = {}
-    left = [entry]
-    while left:
-        at = left.pop()
-        if at not in ways:
-            ways[at] = code.block(at).ways
-            left += ways[at]
-    order = [*ways]
-    bit = {at: 1 << number for number, at in enumerate(order)}
-    every = (1 << len(order)) - 1
-    after = {at: every if ways[at] else bit[at] for at in order}
-    changed = True
-    while changed:
-        changed = False
-        for at in reversed(order):
-            if ways[at]:
-                common = every
-                for way in ways[at]:
-                    common &= after[way]
-                common |= bit[at]
-                if common != after[at]:
-                    after[at], changed = common, True
-    found = {}
-    for at in order:
-        later = after[at] & ~bit[at]
-        for each in order:  # the one that all others of them are behind
-            if later & bit[each] and after[each] == later:
-                found[code.block(at).last] = each
-                break
-    return found

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from ..disassembly import Instruction
-from .memory import LOADED
-from .values import BINARY, KEEP, UNARY
+from . import vectors
+from .values import BINARY, UNARY
 
 CONDITIONS = ("eq", "ne", "cs", "cc", "hs", "lo", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le")
 REGISTERS = {f"r{number}": number for number in range(16)} | {"sb": 9, "sl": 10, "fp": 11, "ip": 12, "sp": 13}
@@ -28,7 +28,6 @@ _ONE_RESULT = re.compile(
     r"|adc|sbc|rrx|mrs|cs(el|inc|inv|neg|et)|c(inc|inv|neg)|usada?8|add|sub|mov|mul|mla|mls|[us]qr?sh|[us]rshr)"
 )
 _FROM_STACK = re.compile(r"\bsp!|\[sp\], #")
-_LARGEST = 64  # bytes that an instruction of vectors stores
 
 
 def split(operands: str) -> list[str]:
@@ -71,6 +70,7 @@ class Translated:
     def __init__(self, code: Instruction, name: str) -> None:
         self.lines: list[str] = []
         self.writes: set[int] = set()
+        self.vectors: set[int] = set()  # places of words of vector registers
         self.at = code.at
         self.is_return = name.startswith("pop") or _FROM_STACK.search(code.operands) is not None  # if it sets pc
         parts = split(code.operands)
@@ -118,6 +118,9 @@ class Translated:
                 made = f"op_{operation}({first}, {second})"
             else:
                 made = self._sum(operation, first, second) if first and second else None
+        elif operation in ("adc", "sbc") and len(rest) <= 2:
+            first, second = value(rest[-2] if len(rest) == 2 else parts[0]), value(rest[-1])
+            made = f'{operation}({first}, {second}, m.holds("cs", f))' if first and second else None
         elif operation in ("ubfx", "sbfx"):
             low, width = (int(each.strip("#"), 0) for each in rest[1:3])
             made = f"field({value(rest[0])}, {low}, {width}, {operation == 'sbfx'})"
@@ -134,15 +137,19 @@ class Translated:
             made = f"op_orr(op_and(r{target}, 65535), {int(rest[0].strip('#'), 0) << 16})"
         else:
             return False
-        if first is None and operation in ("mov", *UNARY, *BINARY):
+        if first is None and operation in ("mov", "adc", "sbc", *UNARY, *BINARY):
             return False
         if made is None:
             return False
+        if flags and operation == "neg":
+            self.lines.append(f'f = ("sub", 0, {first})')
         if flags and operation in ("sub", "rsb", "add"):
             pair = (second, first) if operation == "rsb" else (first, second)
             self.lines.append(f'f = ("{"add" if operation == "add" else "sub"}", {pair[0]}, {pair[1]})')
         self.set(target, made)
-        if flags and operation not in ("sub", "rsb", "add"):
+        if operation in ("adc", "sbc"):
+            self.lines += ["f = None"] if flags else []
+        elif flags and operation not in ("sub", "rsb", "add", "neg"):
             self.lines.append(f'f = ("is", {f"r{target}"}, None)')
         return True
 
@@ -150,7 +157,7 @@ class Translated:
         """Sums with numbers are what loops mostly do: in place."""
         if operation in ("add", "sub") and second.isdigit() and not first.isdigit():
             number = int(second) if operation == "add" else -int(second) & 0xFFFFFFFF
-            return f"None if {first} is None else ({first} + {number}) & {KEEP}"
+            return f"None if {first} is None else ({first} + {number}) & KEEP"
         return f"op_{operation}({first}, {second})"
 
     def _compare(self, name: str, parts: list[str]) -> bool:
@@ -199,14 +206,12 @@ class Translated:
         if base is None:
             return False
         offset = value(*inner[1:3]) if len(inner) > 1 else "0"
-        self.lines.append(f"a = {self._sum('add', f'r{base}', offset) if offset else 'None'}")
-        if offset is None or not offset.isdigit():
-            self.lines.append(f"if a is None and r{base} is not None and r{base} >> 72 >= {LOADED}: a = r{base}")
+        self.lines.append(f"a = {self._sum('add', f'r{base}', offset or 'None')}")
         if text.endswith("!"):
             self.set(base, "a")
         elif behind:
             step = value(*behind[:2])
-            self.set(base, f"op_add(r{base}, {step})" if step else "None")
+            self.set(base, f"op_add(r{base}, {step})")
         return True
 
     def _access(self, name: str, parts: list[str]) -> bool:
@@ -249,19 +254,21 @@ class Translated:
                 return False
             is_store = name.startswith("vst")
             if any(each[0] == "q" for each in base_text):  # an address for each lane
+                if not is_store:
+                    self._forget_vectors(parts[:1])
                 if base is None:
                     self.lines += ["m.lose()"] if is_store else []
                     return True
-                where = f"None if r{base} is None or r{base} >> 72 == 1 else r{base}"
-                self.lines += [f"m.kill({where}, 4)"] if is_store else []
+                self.lines += [f"m.kill(op_add(r{base}, None), 4)"] if is_store else []
                 return True
-            behind = parts[parts.index(memory[0]) + 1 :]
-            if not self._place(memory[0], behind):
-                return False
-            if is_store:
-                place = next(n for n, line in enumerate(self.lines) if line.startswith("a = ")) + 1
-                self.lines.insert(place, f"m.kill(a, {_LARGEST})")
+            return self._vector_access(name, parts, memory[0])
+        core = [register(part) for part in parts]
+        if (lines := vectors.moved(name, parts, core)) is not None:
+            self.lines += lines
+            self.vectors.update(vectors.places(", ".join(parts)))
+            self.writes.update(number for number in core if number is not None)
             return True
+        self._forget_vectors(parts)
         leading = len(parts)
         for number, part in enumerate(parts):
             if (found := register(part)) is None:
@@ -272,16 +279,48 @@ class Translated:
             self.lines.append("f = None")
         return True
 
+    def _forget_vectors(self, parts: list[str]) -> None:
+        for place in vectors.places(", ".join(parts)):
+            self.lines.append(f"R[{place}] = None")
+            self.vectors.add(place)
+
+    def _vector_access(self, name: str, parts: list[str], memory: str) -> bool:
+        """One register, or several that lie interleaved."""
+        if not self._place(memory, parts[parts.index(memory) + 1 :]):
+            return False
+        places = vectors.places(parts[0])
+        whole = name in ("vldr", "vstr") or (name in ("vldrw.u32", "vldrw.s32", "vstrw.32") and len(places) == 4)
+        if name.startswith("vst"):
+            access = [f"m.store(op_add(a, {4 * n}), R[{each}])" for n, each in enumerate(places)]
+            killed = f"m.kill(a, {vectors.stored_bytes(name, parts)})"
+            if whole and name != "vstr":  # of which lanes may be off
+                access = [f"({', '.join(access)}) if lanes is None else {killed}"]
+            access = access if whole else [killed]
+        else:
+            self.vectors.update(places)
+            access = [f"R[{each}] = None" for each in places]
+            if whole:
+                on = "" if name == "vldr" else " if lanes is None else None"
+                access = [f"R[{each}] = m.load(op_add(a, {4 * n})){on}" for n, each in enumerate(places)]
+        at = next(n for n, line in enumerate(self.lines) if line.startswith("a = ")) + 1
+        self.lines[at:at] = access
+        return True
+
     def _vectors_on_stack(self, name: str, parts: list[str]) -> bool:
         on_stack = name in ("vpush", "vpop")
         base = 13 if on_stack else register(parts[0].strip("!"))
-        if base is None:
+        places = vectors.places(parts[-1])
+        if base is None or re.search(r"d(1[6-9]|[23]\d)", parts[-1]):
             return False
-        nbytes = sum(_bytes_of(part) for part in parts[-1].strip("{}").split(","))
+        nbytes = 4 * len(places)
         down = name == "vpush" or "db" in name
         self.lines.append(f"a = op_sub(r{base}, {nbytes})" if down else f"a = r{base}")
-        if name in ("vpush",) or name.startswith("vstm"):
-            self.lines.append(f"m.kill(a, {nbytes})")
+        for number, place in enumerate(places):
+            if name == "vpush" or name.startswith("vstm"):
+                self.lines.append(f"m.store(op_add(a, {4 * number}), R[{place}])")
+            else:
+                self.lines.append(f"R[{place}] = m.load(op_add(a, {4 * number}))")
+                self.vectors.add(place)
         if on_stack or parts[0].endswith("!"):
             self.set(base, "a" if down else f"op_add(a, {nbytes})")
         return True
@@ -289,6 +328,7 @@ class Translated:
     def _unknown(self, name: str, parts: list[str]) -> None:
         self.lines.clear()
         self.writes.clear()
+        self._forget_vectors(parts)
         if name.startswith(("st", "vst")):
             self.lines.append("m.lose()")
         most = 2 if name.startswith((*_TWO_RESULTS, *_TWO_SHIFTED)) else 1 if _ONE_RESULT.match(name) else len(parts)
@@ -296,12 +336,6 @@ class Translated:
             self.set(number, "None")
         if name.endswith("s") or name == "msr":
             self.lines.append("f = None")
-
-
-def _bytes_of(text: str) -> int:
-    first, _, last = text.strip().partition("-")
-    width = {"d": 8, "s": 4, "q": 16}[first[0]]
-    return width * (int(last[1:]) - int(first[1:]) + 1 if last else 1)
 
 
 def _named(parts: list[str]) -> Iterator[int]:
