@@ -14,6 +14,7 @@ from ..base.provenance import Provenance
 from ..passes.api import Explanation
 from ..plan.ir import Argument, Branch, Item, Plan, Repeat, RowRegion, Step, is_arena
 from .package import Package
+from .timeline import timeline
 
 _OF_FILES = ("files", "seal")  # report.json says it of the output folder
 
@@ -42,10 +43,12 @@ def analysis_of(package: Package, measured: Mapping[str, Any] | None = None, **m
                 "after": sources[number],
                 "moment": when[step.number],
                 "touches": [_touch(a, buffers) for a in step.arguments if is_arena(a.address.base)],
+                **({"estimated_cycles": step.cycles} if step.function.kernel.copies else {}),
                 **_choice(choices, step.provenance, step.function.kernel.id),
             }
             for number, (step, said) in enumerate(zip(steps, report["steps"], strict=True))
         ],
+        **({"timeline": told} if (told := timeline(package.plan)) else {}),
         **({"measured": dict(measured)} if measured else {}),
         **{key: value for key, value in more.items() if value is not None},
     }

@@ -4,6 +4,7 @@ function drawAll() {
   drawAnswers();
   drawFigures();
   drawMemory();
+  drawTimeline();
   drawLayers();
   drawPlans();
   drawChanges();
@@ -17,6 +18,7 @@ window.addEventListener("resize", () => {
   drawnFor = window.innerWidth;
   hideDetail();
   drawMemory();
+  drawTimeline();
   drawLayers();
   drawPlans();
 });

@@ -10,7 +10,17 @@ from typing import Any
 from ..render import render_html
 
 _FOLDER = Path(__file__).parent
-SCRIPTS = ("base.js", "figures.js", "memory.js", "layers.js", "plans.js", "detail.js", "answers.js", "main.js")
+SCRIPTS = (
+    "base.js",
+    "figures.js",
+    "memory.js",
+    "timeline.js",
+    "layers.js",
+    "plans.js",
+    "detail.js",
+    "answers.js",
+    "main.js",
+)
 
 
 def studio_page(builds: Sequence[Mapping[str, Any]], more: Mapping[str, Any] | None = None) -> str:

@@ -60,6 +60,7 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
         "moments": max([b["end"] for b in analysis["buffers"]], default=1),
         "buffers": buffers,
         "steps": _steps(analysis, buffers),
+        "timeline": analysis.get("timeline"),
         "lines": _shown(lines),
         "frontier": [dict(plan) | _external(analysis) for plan in analysis.get("frontier", [])],
         "smallest": analysis.get("smallest"),

@@ -18,6 +18,9 @@ from mccompile.emit.studio.view import view
 from mccompile.targets.api import Pool, Prefer
 from tests import small_models
 from tests.emit.studio.browser import shown
+from tests.emit.test_timeline import CHAIN
+from tests.passes.graph.tile_columns.test_tile_columns import package as tiled
+from tests.passes.graph.tile_columns.test_tile_columns import with_weights
 from tests.small_models import compiled, model, node
 
 PLANS = [
@@ -187,6 +190,25 @@ def test_a_step_leads_to_its_lines_of_c(page: str, package: Any, tmp_path: Path)
             written = package.files[title.split(",")[0]].decode().split("\n")
             assert all(text.strip() == written[number - 1].strip() for number, text in lines)
         assert any(step.function.name in text for _, lines in pieces for _, text in lines)
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_copies_lie_under_the_steps_that_run_meanwhile(width: int, tmp_path: Path) -> None:
+    made = with_weights(CHAIN, 4)
+    package = tiled(made, mem=(Pool("near", 32 << 10, 0), Pool("away", None, 1, copied=True)))
+    analysis = analysis_of(package)
+    script = """
+      const at = bar => [bar.x.baseVal.value, bar.width.baseVal.value];
+      const bars = kind => [...document.querySelectorAll(kind)].map(at);
+      return { copies: bars("#timeline svg .copy"), steps: bars("#timeline svg .span"),
+        early: bars("#timeline svg .early").length, overlaps: overlaps().found };"""
+    found, told = shown(studio_page([view(analysis)]), script, tmp_path, width), analysis["timeline"]
+    assert len(found["steps"]) == len(told["calls"]) and found["overlaps"] == []
+    assert found["early"] == sum(copy["last"] > copy["first"] for copy in told["copies"]) > 0
+    for (x, wide), copy in zip(found["copies"], told["copies"], strict=True):
+        last = found["steps"][copy["last"]]
+        assert x == pytest.approx(found["steps"][copy["first"]][0])
+        assert x + wide == pytest.approx(sum(last), abs=1)
 
 
 def test_columns_sort_and_budgets_answer(page: str, analysis: dict[str, Any], tmp_path: Path) -> None:
