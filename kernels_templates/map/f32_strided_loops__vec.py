@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import SHORT, DType, bool_, f16, f32, i32
+from mccompile.base.dtypes import SHORT, DType, bool_, f16, f32, i32, i64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.tiles import Range
-from mccompile.codegen.traffic import in_vectors
+from mccompile.codegen.traffic import has_traffic, in_vectors
 from mccompile.codegen.vector.vector_loops import (
     BLOCK,
     Chunk,
@@ -146,6 +146,8 @@ class VectorLoops(Kernel):
         rows = static(call.outs[0].type.count) // row
         integers = sum(view.buffer.dtype.is_integer for view in (*call.outs, *call.ins))
         widened = -(-row // lanes) * WIDENED * integers / target.machine.fmas
+        if not has_traffic(target):  # functions make floats of these, one by one
+            widened += row * 2 * target.machine.element * sum(view.buffer.dtype is i64 for view in call.ins)
         return Cost(in_vectors(call, rows, -(-row // lanes), lanes, target, widened), code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
