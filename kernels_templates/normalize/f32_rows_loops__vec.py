@@ -11,15 +11,15 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import SHORT, f32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.traffic import normalized
 from mccompile.codegen.vector.vector_groups import Groups, joins, vectors_at_once
-from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, stored_refusal
 from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_headers, vector_refusal
-from mccompile.expr.ir import apply, cast, operand
+from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
@@ -55,6 +55,10 @@ class RowLoops(Kernel):
             cases.append(replace(scaled_narrow, repeated={1: (0,), 2: (0,)}))
             named = replace(scaled_narrow, name=f"{dtype}_apart")
             cases.append(replace(named, permute={1: (1, 0)}, permute_outs={0: (1, 0)}))
+        rounded = apply("round_even", apply("mul", operand(0, f32), literal(-9.0, f32)))
+        quantized = cast(apply("max", apply("min", rounded, literal(255.0, f32)), literal(0.0, f32)), u8)
+        logs = replace(last, measure="log_softmax", epilogue=quantized)
+        cases += [_case(f"quantized_{n}", logs, (3, n)) for n in (7, 16, 37)]
         return [
             *cases,
             replace(case, ins=case.ins * 3, repeated={1: (0, 1), 2: (0, 1)}),
@@ -79,13 +83,11 @@ class RowLoops(Kernel):
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
         reason = vector_refusal(target) or static_views(call)
-        reason = reason or refusals(kind.expressions(), narrow=NARROW)
+        reason = reason or refusals(kind.expressions(), narrow=(*NARROW, *SHORT))
         if reason:
             return No(reason)
         if kind.element is not None:
             return No("what is normalized has to be computed first")
-        if any(view.buffer.dtype not in (f32, *NARROW) for view in (*call.ins, *call.outs)):
-            return No("only for floats of at most 32 bits")
         if any(dim == 0 for dim in call.outs[0].shape):
             return No("there is nothing to compute")
         _, inner = _nests(call)
@@ -93,6 +95,9 @@ class RowLoops(Kernel):
             return No("groups are no rows, or these are too short or too long for vectors")
         if inner.strides[1][-1] != 1:
             return No("elements of a group do not lie side by side")
+        reason = stored_refusal((*call.outs, *call.ins), [strides[-1] for strides in inner.strides])
+        if reason:
+            return No(reason)
         alias = epilogue_alias(call, 0)
         lanes = best_lanes(inner.loops[-1].extent, target)
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, vectors_at_once(lanes, target)))
@@ -188,5 +193,5 @@ def softmax(first: int, second: int, last: int) -> Case:
 
 
 def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:
-    t = TensorType(f32, shape)
-    return Case(name, kind, (t,), (t,))
+    dtype = f32 if kind.epilogue is None else kind.epilogue.dtype
+    return Case(name, kind, (TensorType(f32, shape),), (TensorType(dtype, shape),))

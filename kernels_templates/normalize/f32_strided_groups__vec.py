@@ -13,16 +13,16 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import f32
+from mccompile.base.dtypes import SHORT, f32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Loop, Nest, index_c
 from mccompile.codegen.sums import grouped, levels
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import normalized
 from mccompile.codegen.vector.vector_groups import Groups, vectors_at_once
-from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, stored_refusal
 from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_headers, vector_refusal
-from mccompile.expr.ir import apply, cast, operand
+from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
 from mccompile.kernels.api import (
@@ -64,6 +64,9 @@ class GroupLanes(Kernel):
             cases.append(
                 Case(f"{dtype}_rms", replace(halves, measure="rms", epsilon=1e-3), (t,), (t,), permute_outs=turned)
             )
+        rounded = apply("round_even", apply("mul", operand(0, f32), literal(-9.0, f32)))
+        quantized = cast(apply("max", apply("min", rounded, literal(255.0, f32)), literal(0.0, f32)), u8)
+        logs = replace(first, measure="log_softmax", epilogue=quantized)
         return [
             *cases,
             affine,
@@ -77,6 +80,7 @@ class GroupLanes(Kernel):
             _case("outer_axes", replace(standard, axes=(0, 1)), (3, 4, 9)),
             _case("long", standard, (1, 900, 6)),
             _case("only_group_of_lanes", first, (1, 3, 64)),
+            *(_case(f"quantized_{n}", logs, (2, 5, n)) for n in (7, 33)),
             *(_case(f"{m}_of_rows", replace(standard, axes=(2,), measure=m), (2, 21, 7)) for m in MEASURES),
             replace(affine, name="scaled_rows", kind=replace(affine.kind, axes=(0, 1))),
             replace(_case("rows_turned", replace(first, axes=(0, 2)), (3, 19, 2)), permute_outs={0: (2, 0, 1)}),
@@ -87,18 +91,19 @@ class GroupLanes(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions(), narrow=NARROW)
+        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions(), narrow=(*NARROW, *SHORT))
         if reason:
             return No(reason)
         if kind.element is not None:
             return No("what is normalized has to be computed first")
-        if any(view.buffer.dtype not in (f32, *NARROW) for view in (*call.ins, *call.outs)):
-            return No("only for floats of at most 32 bits")
         if any(dim == 0 for dim in call.outs[0].shape):
             return No("there is nothing to compute")
         chosen = _lane_loop(call)
         if chosen is None:
             return No("groups do not lie side by side, or too few of them")
+        reason = stored_refusal((*call.outs, *call.ins), [strides[chosen] for strides in _nests(call)[0].strides])
+        if reason:
+            return No(reason)
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
         lanes = best_lanes(_nests(call)[0].loops[chosen].extent, target)
         at_once = vectors_at_once(lanes, target)
@@ -220,5 +225,5 @@ def softmax_of_rows(first: int, second: int, last: int) -> Case:
 
 
 def _case(name: str, kind: Normalize, shape: tuple[int, ...]) -> Case:
-    t = TensorType(f32, shape)
-    return Case(name, kind, (t,), (t,))
+    dtype = f32 if kind.epilogue is None else kind.epilogue.dtype
+    return Case(name, kind, (TensorType(f32, shape),), (TensorType(dtype, shape),))

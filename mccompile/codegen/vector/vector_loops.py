@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...base.dims import static
-from ...base.dtypes import DType, bool_, f32
+from ...base.dims import Dim, static
+from ...base.dtypes import SHORT, DType, bool_, f32
 from ...base.marked import marked_name, named
+from ...expr.vector_c import NARROW
 from ...kernels.work import Units
 from ...program.ir import Call, View
 from ...targets.machine import Machine
@@ -67,6 +68,16 @@ def repeated(of: str, number: str, stored: DType, dtype: DType = f32) -> str:
     """C of a vector with a number in every lane."""
     cast = f"({dtype.compute_c}){number}" if stored.is_integer else f"mcc_{stored}_to_{dtype}({number})"
     return f"mcc_set_{of}({number if stored is dtype else cast})"
+
+
+def stored_refusal(views: Sequence[View], steps: Sequence[Dim]) -> str:
+    """Why vectors of floats cannot be loaded and stored as what views have, so far apart along a row, or nothing."""
+    for view, step in zip(views, steps, strict=True):
+        if view.buffer.dtype in SHORT and step not in (0, 1):
+            return f"{view.buffer.dtype} does not lie side by side"
+        if view.buffer.dtype not in (f32, *NARROW, *SHORT):
+            return "only for floats of at most 32 bits, and integers of at most 16"
+    return ""
 
 
 def ordered_nest(views: Sequence[View], prefix: str = "i") -> Nest:
