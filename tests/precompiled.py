@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -17,19 +18,23 @@ _KINDS = ("cc", "gcc")
 
 
 def flags_of(command: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """What to add to the flags of a program that is compiled for vectors of x86."""
-    kept = tuple(flag for flag in flags if flag not in ("-shared", "-static"))
-    is_for_x86 = any(flag.startswith(_FOR_X86) for flag in flags) and not any(flag.startswith("-D") for flag in flags)
-    return _made(command[0], kept) if is_for_x86 and len(command) == 1 and command[0] in _KINDS else []
+    """What to add to the flags of a program for vectors of x86, from the second one with these flags on."""
+    key = (*command, *(flag for flag in flags if flag not in ("-shared", "-static")))
+    if command[0] not in _KINDS or len(command) > 1 or not any(flag.startswith(_FOR_X86) for flag in flags):
+        return []
+    _asked[key] += 1
+    return _made(key) if _asked[key] > 1 else []
+
+
+_asked: Counter[tuple[str, ...]] = Counter()
 
 
 @cache
-def _made(compiler: str, flags: tuple[str, ...]) -> list[str]:
-    folder = Path(tempfile.mkdtemp(dir=_folder().name))
-    header = folder / "vectors.h"
+def _made(command: tuple[str, ...]) -> list[str]:
+    header = Path(tempfile.mkdtemp(dir=_folder().name), "vectors.h")
     header.write_text(HEADER, encoding="utf-8")
-    command = [compiler, *flags, "-x", "c-header", str(header), "-o", f"{header}.gch"]
-    made = subprocess.run(command, capture_output=True, check=False)
+    make = [*command, "-x", "c-header", str(header), "-o", f"{header}.gch"]
+    made = subprocess.run(make, capture_output=True, check=False)
     return ["-include", str(header)] if made.returncode == 0 else []
 
 

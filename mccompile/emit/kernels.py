@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 from ..base.dtypes import DType
@@ -62,16 +63,46 @@ class Printed:
 
 
 def printed(function: Function) -> Printed:
-    text = function.body or marked(function)
+    kernel, call = function.kernel, function.call
+    declared = parameters(function) | {name: f"mcc_index {name}" for name in (*kernel.sizes(call), *function.constants)}
+    text, headers = _tidied(
+        function.body or marked(function),
+        function.name,
+        tuple(_operands(function)),
+        tuple(function.sizes),
+        tuple(declared.items()),
+    )
+    return Printed(text.replace(SIGNATURE, signature(function)), kernel.headers(call) | headers)
+
+
+@lru_cache(maxsize=1000)  # a model is compiled again for each plan that is tried
+def _tidied(
+    text: str,
+    name: str,
+    operands: tuple[tuple[str, bool], ...],
+    sizes: tuple[str, ...],
+    declared: tuple[tuple[str, str], ...],
+) -> tuple[str, frozenset[str]]:
+    """The function without what is not needed, in parts that are short enough, and the headers that its marks ask
+    for."""
     top = blocks(names_alone(text))
     simplify(top)
     names = without_dead_constants(top)
+    # Parameters that the function does not read, or may not: operands without elements or of which what is read turned
+    # out not to matter, and sizes.
+    unread = dict.fromkeys(operand for operand, is_empty in operands if is_empty or operand not in names)
+    unused = [*unread, *(size for size in sizes if size not in names)]
     body = next(place for place, item in enumerate(top.inside) if SIGNATURE in str(item)) + 1
-    cast(Block, top.inside[body]).inside[:0] = [f"(void){name};" for name in _unused(function, names)]
-    sizes = {name: f"mcc_index {name}" for name in (*function.kernel.sizes(function.call), *function.constants)}
-    whole = in_parts(top, function.name, {**parameters(function), **sizes})
-    done = read(whole).text.replace(SIGNATURE, signature(function))
-    return Printed(done, function.kernel.headers(function.call) | read(text).headers)
+    cast(Block, top.inside[body]).inside[:0] = [f"(void){each};" for each in unused]
+    return read(in_parts(top, name, dict(declared))).text, frozenset(read(text).headers)
+
+
+def _operands(function: Function) -> Iterator[tuple[str, bool]]:
+    """Those that are passed, by name, and whether they are without elements."""
+    outs, ins = function.kernel.parameter_names(function.call)
+    for name, view in zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True):
+        if name not in function.unpassed:
+            yield name, view.type.count == 0
 
 
 def marked(function: Function) -> str:
@@ -88,16 +119,6 @@ def with_first(text: str, lines: Sequence[str]) -> str:
 
 def function_text(function: Function) -> str:
     return plain(printed(function).text)
-
-
-def _unused(function: Function, names: Set[str]) -> list[str]:
-    """Parameters that the function does not read, or may not: operands without elements or of which what is read turned
-    out not to matter, and sizes."""
-    outs, ins = function.kernel.parameter_names(function.call)
-    views = zip((*outs, *ins), (*function.call.outs, *function.call.ins), strict=True)
-    passed = ((name, view) for name, view in views if name not in function.unpassed)
-    operands = [name for name, view in passed if view.type.count == 0 or name not in names]
-    return [*dict.fromkeys(operands), *(name for name in function.sizes if name not in names)]
 
 
 def _constants(function: Function) -> list[str]:

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from mccompile.driver import Options, compile
-from mccompile.emit import parts
+from mccompile.emit import kernels, parts
 from mccompile.measure.correctness import check
 from tests.emit.test_generated_c import COMPILERS
 from tests.small_models import floats, model, node, save
@@ -52,6 +52,7 @@ def test_each_step_brings_the_numbers_of_its_own(tmp_path: Path) -> None:
 def test_a_long_function_of_several_is_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which read the numbers too."""
     monkeypatch.setattr(parts, "LONGEST", 10)
+    monkeypatch.setattr(kernels, "_tidied", kernels._tidied.__wrapped__)
     weights, products, form = [], [], "K = 32, bits = 4, block_size = 32"
     for columns in (32, 48):
         packed, scales = (", ".join(str(n * 37 % 256) for n in range(columns * many)) for many in (16, 1))
