@@ -16,6 +16,8 @@ from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, elementwise_alias, supports_types
 from mccompile.kinds.map import Map
 
+COPIED = 0.5  # what an element takes that is only loaded and stored
+
 
 class StridedLoops(Kernel):
     kind = Map
@@ -61,7 +63,8 @@ class StridedLoops(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         if has_traffic(target):
             return Cost(one_by_one(call, target), code=100)
-        return Cost(upper(call.outs[0].type.count) * (1 + len(call.ins)) * target.machine.element, code=100)
+        each = COPIED if isinstance(call.kind.expressions()[0], Operand) else 1 + len(call.ins)
+        return Cost(upper(call.outs[0].type.count) * each * target.machine.element, code=100)
 
     def order(self, call: Call) -> tuple[int, ...]:
         """The axes as its loops go over them; rows, where it runs by them, are the outermost."""

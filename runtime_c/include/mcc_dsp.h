@@ -4,6 +4,7 @@
  *     mcc_dsp_zero(z)                        a zero point in the form in which it is subtracted
  *     mcc_dsp_widen_i8(d, lanes, x, n, z)    n elements of x, made 16 bits wide, less their zero point, to one lane of
  *                                            a patch (u8 too); n is rounded up to 4, gives where the lane goes on
+ *     mcc_dsp_widen_taps_i8(d, lanes, x, n, taps, step, z)    the same of each of some taps, as far from each other
  *     mcc_dsp_blank(d, lanes, n)             zeros to a lane of a patch
  *     mcc_dsp_even_i8(pair, word)            bytes 0 and 2 of a word added to a pair (u8 too; mcc_dsp_odd: 1 and 3)
  *     mcc_dsp_larger_i8(a, b)                the larger of each two bytes of two words (u8 too)
@@ -192,6 +193,25 @@ MCC_INLINE void mcc_dsp_add_pairs(int32_t *totals, uint32_t even, uint32_t odd)
             MCC_DSP_WORD(T, 0)                                                                                         \
             d += 2 * lanes;                                                                                            \
             x += 4;                                                                                                    \
+        }                                                                                                              \
+        return d;                                                                                                      \
+    }                                                                                                                  \
+    /* As many elements of each of some taps, which lie so far from each other. */                                     \
+    MCC_DSP_CALLED uint32_t *mcc_dsp_widen_taps_##T(uint32_t *d, mcc_index lanes, const C *x, mcc_index n,             \
+                                                    mcc_index taps, mcc_index step, uint32_t zero)                     \
+    {                                                                                                                  \
+        uint32_t word;                                                                                                 \
+        for (; taps > 0; --taps, x += step) {                                                                          \
+            if (n > 8) {                                                                                               \
+                d = mcc_dsp_widen_##T(d, lanes, x, n, zero);                                                           \
+                continue;                                                                                              \
+            }                                                                                                          \
+            MCC_DSP_WORD(T, 0)                                                                                         \
+            if (n > 4) {                                                                                               \
+                MCC_DSP_WORD(T, 1)                                                                                     \
+                d += 2 * lanes;                                                                                        \
+            }                                                                                                          \
+            d += 2 * lanes;                                                                                            \
         }                                                                                                              \
         return d;                                                                                                      \
     }                                                                                                                  \

@@ -37,6 +37,7 @@ class PatchConv(Patch):
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
         strided, pointwise = replace(plain, strides=(2, 2)), replace(plain, pads=(0,) * 4, x_zero=False)
+        apart = replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2))
         return [
             rescaled_case("3x3", plain, (1, 8, 5, 7), (6, 8, 3, 3)),
             rescaled_case("3x3_u8", plain, (1, 8, 5, 7), (6, 8, 3, 3), u8, shift=1),
@@ -55,7 +56,9 @@ class PatchConv(Patch):
             residual_case("residual_one_by_one", plain, (1, 8, 5, 3), (5, 8, 3, 3)),
             residual_case("residual_one_column", pointwise, (1, 8, 5, 1), (5, 8, 1, 1)),
             residual_case("residual_one_row", pointwise, (1, 8, 1, 5), (5, 8, 1, 1)),
-            rescaled_case("dilated", replace(plain, dilations=(2, 2), pads=(2, 2, 2, 2)), (1, 4, 6, 6), (4, 4, 3, 3)),
+            rescaled_case("dilated", apart, (1, 4, 6, 6), (4, 4, 3, 3)),
+            rescaled_case("dilated_odd", apart, (1, 6, 7, 6), (4, 6, 3, 3)),
+            rescaled_case("dilated_wide", apart, (1, 9, 6, 7), (4, 9, 3, 3)),
             *(self.raised_cases(plain) if self.raises else ()),
         ]
 

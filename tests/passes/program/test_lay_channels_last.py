@@ -31,7 +31,7 @@ from tests.small_models import model, node
 PICTURE, SIGNAL = (1, 3, 12, 10), (1, 6, 40)
 
 
-def network(shape: tuple[int, ...], convolutions: int = 1, flat: bool = False) -> ModelProto:
+def network(shape: tuple[int, ...], convolutions: int = 1, flat: bool = False, group: int = 1) -> ModelProto:
     """Floats, quantized as they come, and convolutions over them; `flat`: the results follow each other as one row."""
     spatial, chance = shape[2:], np.random.default_rng(1)
     weights = {"s": np.array(0.03, np.float32), "t": np.array(0.002, np.float32)}
@@ -40,10 +40,10 @@ def network(shape: tuple[int, ...], convolutions: int = 1, flat: bool = False) -
     outs: list[tuple[str, tuple[int, ...]]] = []
     for number in range(convolutions):
         w, y = f"w{number}", f"y{number}"
-        weights[w] = chance.integers(-90, 90, (8, shape[1], *(3 for _ in spatial))).astype(np.int8)
+        weights[w] = chance.integers(-90, 90, (8, shape[1] // group, *(3 for _ in spatial))).astype(np.int8)
         nodes += [
             node("DequantizeLinear", f"{w} t n", f"{w}d"),
-            node("Conv", f"d {w}d", f"{y}c", pads=[1] * 2 * len(spatial)),
+            node("Conv", f"d {w}d", f"{y}c", pads=[1] * 2 * len(spatial), group=group),
             node("QuantizeLinear", f"{y}c s z", f"{y}q"),
             node("DequantizeLinear", f"{y}q s z", f"{y}f" if flat else y),
         ]
@@ -66,6 +66,12 @@ def kernels(found: Plan) -> list[str]:
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55", "x86-64-v3"])
 def test_no_convolution_is_portable(target: str, shape: tuple[int, ...], flat: bool) -> None:
     assert "conv/any_strided_direct__c" not in kernels(plan(network(shape, flat=flat), target, Prefer.TIME))
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
+def test_depthwise_convolutions_are_worth_their_copies(target: str) -> None:
+    found = kernels(plan(network((1, 8, 12, 10), group=8), target, Prefer.TIME))
+    assert "conv/any_strided_direct__c" not in found
 
 
 def test_readers_share_a_copy() -> None:
