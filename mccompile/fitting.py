@@ -186,7 +186,10 @@ def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Att
             return f"with {words} it takes {nbytes} bytes"
         asked.append((nbytes, words))
     nbytes, words = min(reversed(asked), key=lambda each: each[0])  # of equal ones the last: with all options
-    return f"{allow}: even with {words} it takes {nbytes} bytes)"
+    if nbytes == point.ram:
+        return f"{allow}: even with {words} it takes {nbytes} bytes)"
+    _, few = min(asked, key=lambda each: each[0])
+    return f"the least that options reach is {nbytes} bytes, with {few} --budget ram={nbytes}; {allow})"
 
 
 def _together(chosen: Sequence[tuple[str, Changes]]) -> Changes:

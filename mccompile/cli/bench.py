@@ -55,7 +55,7 @@ def bench(
     if results is not None or data is not None:
         _fill_results(jobs, as_json, port, results, data, seconds, seed)
         return
-    show_each("bench", jobs, as_json, lambda file, own: figures_of(file, own, cc, seed, port), hold=True)
+    show_each("bench", jobs, as_json, lambda file, own: figures_of(file, own, cc, seed, port, as_json), hold=True)
 
 
 def _fill_results(

@@ -107,7 +107,7 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
             return in_near_memory(once)(changes)
         if asked.recompute == 1 or asked.strips:
             return once(changes)
-        return in_strips(once, asked.recompute, asked.enough if options.recompute == 1 else 0)(changes)
+        return in_strips(once, asked.recompute)(changes)
 
     searched = options.recompute > 1 and not options.strips
     if searched and not options.budget and not options.memory(options.resolved_target()).rows:
@@ -164,7 +164,7 @@ def _read(model: Path, options: Options) -> tuple[Graph, Quality | None]:
         return graph, None
     refuse_functions(options.functions, "--quantize")
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
-        check_floats(graph, options.recipe)
+        check_floats(graph, options.recipe, str(model))
         samples = read_samples(options.quantize, graph)
         made = quantized(graph, samples, options.recipe, Path(scratch), options.dims)
         return load(made.file, made.dims, None, options.bounds), quality(made, samples)

@@ -44,16 +44,14 @@ class _Path:
         return self.macs, len(self.strips)
 
 
-def in_strips(attempt: Attempt, most: float, within: int = 0) -> Attempt:
-    """Attempts with the strips that lead to the smallest arena with at most `most` times the multiply-accumulates.
-    `within`: strips that are expected to need more bytes are not tried."""
+def in_strips(attempt: Attempt, most: float) -> Attempt:
+    """Attempts with the strips that lead to the smallest arena with at most `most` times the multiply-accumulates."""
 
     def best(changes: Changes) -> Package:
         plain = found = attempt({**changes, "recompute": most})
         paths = _Paths(plain, int(plain.macs * (most - 1)))
         for _ in range(PLANS):
-            least = found.plan.arena_bytes
-            strips = paths.smallest(min(least, within + 1) if within else least)
+            strips = paths.smallest(found.plan.arena_bytes)
             if strips is None:
                 break
             made = attempt({**changes, "recompute": 1.0, "strips": strips})

@@ -60,9 +60,7 @@ def _measured(measured: Mapping[str, Any], number: int, function: str) -> dict[s
     made = {key: measured[of][function] for key, of in found.items() if function in measured.get(of, {})}
     if isinstance(measured.get("steps"), list):
         took = measured["steps"][number]
-        made |= {f"measured_{unit}": took[unit] for unit in ("us", "ticks") if unit in took}
-    if "step_instructions" in measured:
-        made["measured_instructions"] = measured["step_instructions"][number]
+        made |= {f"measured_{unit}": took[unit] for unit in ("us", "ticks", "instructions") if unit in took}
     return made
 
 

@@ -18,6 +18,7 @@ from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
 from ..emit.summary import memories
 from ..emit.traffic import transfers
+from ..plan.ir import Step
 from ..toolchain.emulate import Emulated, Inputs
 from ..toolchain.image import function_bytes
 from ..toolchain.stack import Bound, CallGraph
@@ -62,6 +63,8 @@ class Cost:
         return sum(step.macs for step in self.package.plan.steps())
 
     def as_dict(self) -> dict[str, Any]:
+        steps = list(self.package.plan.steps())
+        counted = [self._step(*each) for each in zip(steps, self.by_step, strict=True)] if self.by_step else len(steps)
         return {
             "model": self.package.plan.name,
             "target": self.package.plan.target,
@@ -83,8 +86,16 @@ class Cost:
             "run_stack_bound_without": list(self.stack_bound.unseen),
             "function_stack_bytes": dict(self.stacks),
             "function_code_bytes": dict(self.functions),
-            "steps": sum(1 for _ in self.package.plan.steps()),
-            **({"step_instructions": list(self.by_step)} if self.by_step else {}),
+            "steps": counted,
+        }
+
+    def _step(self, step: Step, instructions: int) -> dict[str, Any]:
+        return {
+            "name": " + ".join(step.provenance),
+            "kernel": step.function.kernel.id,
+            "function": step.function.name,
+            "macs": step.macs,
+            "instructions": instructions,
         }
 
     def show(self) -> str:

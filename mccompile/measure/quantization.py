@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from .correctness import build
 from .noise import noise
 
 _WORST = 8  # tensors that are shown
+_NAMED = 3  # nodes that stay float for one reason
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,16 @@ class Report:
             lines.append(f"rounded   weights of {self.made.adapted} layers by what samples make of them")
         for name, gain in self.made.gains:
             lines.append(f"layer     {name}: {gain:+.1f} dB in float{', left there' if name in self.made.left else ''}")
-        lines += [f"float     {item['node']}: {item['why']}" for item in self.left_in_float]
+        lines += list(_in_float(self.left_in_float))
         return "\n".join(lines)
+
+
+def _in_float(left: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """What stayed float, a line for each reason."""
+    why = {each["why"]: [other["node"] for other in left if other["why"] == each["why"]] for each in left}
+    for reason, nodes in why.items():
+        more = len(nodes) - _NAMED
+        yield f"float     {', '.join(nodes[:_NAMED])}{f' and {more} more' if more > 0 else ''}: {reason}"
 
 
 def _finite(number: float) -> float | None:
@@ -134,7 +143,7 @@ def quantize(
         raise WrongUse(Problem("the model is quantized already by this call", "quantize", "samples are data", fix))
     refuse_functions(options.functions, "quantize")
     graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
-    check_floats(graph, recipe)
+    check_floats(graph, recipe, str(model))
     samples = read_samples(data, graph) if data else None
     heard = read_samples(test, graph) if test else samples
     if test and samples and heard:

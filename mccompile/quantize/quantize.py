@@ -74,19 +74,19 @@ class Quantized:
     left: tuple[str, ...] = ()  # layers in float
 
 
-def check_floats(graph: Graph, recipe: Recipe) -> None:
+def check_floats(graph: Graph, recipe: Recipe, file: str) -> None:
     """Raises where a network has integers already; before samples are read, which would not fit it."""
     integers = next((node for node in graph.nodes if node.op.name in _QUANTIZED), None)
     if integers is not None and not recipe.weights_only:
         why = f"it is quantized already: {integers.op.name} stands at {' '.join(integers.provenance)}"
         fix = "compile it as it is, or quantize the network of floats that it was made of"
-        raise WrongUse(Problem("the model is not quantized again", graph.name, why, fix))
+        raise WrongUse(Problem("the model is not quantized again", file, why, fix))
 
 
 def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Path, dims: DimRanges) -> Quantized:
     """Writes the files into `folder`, and changes the graph; `dims` are those it was loaded with. Raises MccError."""
     recipe.check()
-    check_floats(graph, recipe)
+    check_floats(graph, recipe, graph.name)
     dims = {c_identifier(name): (low, high) for name, (low, high) in dims.items() if low < high}
     if graph.interface is not None:
         why = "its inputs and outputs are not only tensors"

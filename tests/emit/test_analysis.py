@@ -62,7 +62,10 @@ def test_measurements_stand_at_their_steps() -> None:
     package = compiled(small_models.conv())
     functions = [function.name for function in package.plan.functions]
     count = len(list(package.plan.steps()))
-    measured = {"function_code_bytes": dict.fromkeys(functions, 40), "step_instructions": [*range(count)]}
+    measured = {
+        "function_code_bytes": dict.fromkeys(functions, 40),
+        "steps": [{"instructions": n} for n in range(count)],
+    }
     steps = analysis_of(package, measured)["steps"]
     assert [step["measured_instructions"] for step in steps] == [*range(count)]
     assert all(step["code_bytes"] == 40 and "measured_us" not in step for step in steps)

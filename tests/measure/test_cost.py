@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,5 +31,8 @@ def test_code_is_all_flash_but_the_weights() -> None:
     assert (figures.code_bytes, figures.own_code_bytes) == (134, 130)
     assert figures.as_dict()["macs"] == figures.macs > 0
     assert figures.as_dict()["function_stack_bytes"] == {"conv": 28}
+    assert figures.as_dict()["steps"] == 2
+    counted = replace(figures, by_step=(7, 9)).as_dict()["steps"]
+    assert [step["instructions"] for step in counted] == [7, 9] and counted[0]["name"]
     assert "stack 40 bytes" in figures.show()
     assert "stack    static bound 36 bytes, plus expf (unknown)" in figures.show()

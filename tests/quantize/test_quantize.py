@@ -304,3 +304,6 @@ def test_what_is_quantized_is_not_quantized_again(tmp_path: Path) -> None:
     made = quantized(load(dense(tmp_path)), None, Recipe(dynamic=True), tmp_path, {})
     with pytest.raises(WrongUse, match=r"not quantized again[\s\S]*DynamicQuantizeLinear stands at"):
         quantized(load(made.file), None, Recipe(dynamic=True), tmp_path, {})
+    with pytest.raises(WrongUse) as caught:
+        quantize(made.file, tmp_path / "again.onnx", None, Options(), Recipe(dynamic=True))
+    assert caught.value.problems[0].where == str(made.file)
