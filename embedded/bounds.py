@@ -1,4 +1,5 @@
-"""An upper bound on the instructions of a run, from the machine code, beside the exact count under emulation.
+"""An upper bound on the instructions of a run and of each function, from the machine code, beside exact counts under
+emulation.
 
 python -m embedded.bounds model.onnx ... --target cortex-m4
 
@@ -10,11 +11,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mccompile.check.inputs import random_sets
 from mccompile.driver import Options, compile
+from mccompile.evidence.time import counted
 from mccompile.evidence.time_bound import aligned
 from mccompile.frontend.load import load
 from mccompile.measure.building import flags_of
@@ -28,6 +31,7 @@ from mccompile.toolchain.emulate import Emulated
 class Compared:
     bound: Bound
     count: int
+    functions: Mapping[str, int]  # counts of all steps that call a function, with what their callers do for each call
 
     @property
     def ok(self) -> bool:
@@ -37,7 +41,10 @@ class Compared:
         most = self.bound.instructions
         if most is None:
             return "\n".join([f"no bound, {self.count} counted", *(f"  {each}" for each in self.bound.without)])
-        return f"at most {most} instructions, {self.count} counted, {most / self.count:.4f} x"
+        lines = [f"at most {most} instructions, {self.count} counted, {most / self.count:.4f} x"]
+        for name, count in self.functions.items():
+            lines.append(f"  {name}: at most {self.bound.functions.get(name, 0)}, {count} with its calls")
+        return "\n".join(lines)
 
 
 def around(program: Path, compiler: str, function: str) -> int:
@@ -58,7 +65,11 @@ def compared(path: Path, target: str) -> Compared:
         model = Emulated.build(Path(scratch, "out"), core, None, [*flags_of(package, core), "-g"])
         function = f"{package.plan.prefix}_run"
         count = model.count(inputs).run_instructions - around(model.program, core.compiler, function)
-        return Compared(bound(model.program, core.compiler, function, aligned(package)), count)
+        found = bound(model.program, core.compiler, function, aligned(package))
+    functions: dict[str, int] = {}
+    for step in counted(package, core, 1).steps if found.instructions is not None else ():
+        functions[step.function] = functions.get(step.function, 0) + step.low
+    return Compared(found, count, functions)
 
 
 def main() -> int:

@@ -26,6 +26,7 @@ from .memory import memory_certificate
 from .page import page
 from .ranges import ranges_certificate
 from .sbom import sbom
+from .time_bound import flow_facts
 from .trace import trace
 
 PARTS = ("calls", "memory", "owners", "ranges", "stack", "trace")
@@ -73,6 +74,7 @@ def evidence(
         **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack))}),
         **({} if isinstance(driver, str) else {"eva.c": driver[0], "run_eva.py": _own("run_eva.py")}),
         "time.json": _json(time),
+        **({"time.ff": flow_facts(time["bound"])} if _is_bounded(time) else {}),
         "sbom.spdx.json": _json(bill),
         "evidence.json": _json(about),
         **{f"schemas/{name}": _own(f"schemas/{name}") for name in SCHEMAS},

@@ -11,7 +11,7 @@ from ..base.errors import WrongUse
 from ..emit.package import Package
 from ..measure.building import flags_of
 from ..targets.api import Target
-from ..toolchain.bounds.program import bound
+from ..toolchain.bounds.program import Bound, bound
 from ..toolchain.emulate import Emulated, run_command
 from ..toolchain.tools import missing
 
@@ -34,7 +34,35 @@ def time_bound(package: Package, target: Target) -> dict[str, Any]:
         except WrongUse as failed:
             return _none(failed.problems[0].what)
         found = bound(built.program, target.compiler, f"{package.plan.prefix}_run", aligned(package))
-    return {"instructions": found.instructions, "without": [*found.without]}
+    return _told(package, found)
+
+
+def _told(package: Package, found: Bound) -> dict[str, Any]:
+    steps: dict[str, list[int]] = {}
+    for step in package.plan.steps():
+        steps.setdefault(step.function.name, []).append(step.number)
+    return {
+        "instructions": found.instructions,
+        "without": [*found.without],
+        "functions": [
+            {"function": name, "steps": numbers, "instructions": found.functions[name]}
+            for name, numbers in steps.items()
+            if name in found.functions
+        ],
+        "loops": [
+            {"function": loop.function, "offset": loop.offset, "line": loop.line, "turns": loop.turns}
+            for loop in found.loops
+        ],
+    }
+
+
+def flow_facts(found: Mapping[str, Any]) -> str:
+    """Bounds of loops as OTAWA reads them (F4), by the address of the first instruction."""
+    lines = ["// The most turns of each loop whenever it is entered. Places are those of a build with these flags."]
+    for loop in found["loops"]:
+        place = f'"{loop["function"]}" + {loop["offset"]:#x}' if loop["offset"] else f'"{loop["function"]}"'
+        lines.append(f"loop {place} {loop['turns']}; // {loop['line']}")
+    return "\n".join(lines) + "\n"
 
 
 def aligned(package: Package) -> int:
@@ -45,7 +73,7 @@ def aligned(package: Package) -> int:
 
 
 def _none(why: str) -> dict[str, Any]:
-    return {"instructions": None, "without": [why]}
+    return {"instructions": None, "without": [why], "functions": [], "loops": []}
 
 
 def shown(found: Mapping[str, Any]) -> str:

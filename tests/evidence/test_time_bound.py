@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema
 
 from embedded.quantized_models import autoencoder_int8
 from mccompile.driver import Options
 from mccompile.evidence import time as times
-from mccompile.evidence.time_bound import shown, time_bound
+from mccompile.evidence.time_bound import flow_facts, shown, time_bound
 from mccompile.targets.api import load
 from tests import small_models
 from tests.evidence.test_time import SCHEMA
@@ -20,6 +21,10 @@ def test_an_integer_network_has_a_bound_that_counts_do_not_pass() -> None:
     found = times.time_certificate(package, target) | {"bound": time_bound(package, target)}
     jsonschema.validate(json.loads(json.dumps(found)), SCHEMA)
     assert found["bound"]["without"] == []
+    parts, facts = found["bound"]["functions"], flow_facts(found["bound"])
+    assert sum(part["instructions"] for part in parts) <= found["bound"]["instructions"]
+    assert sorted(n for part in parts for n in part["steps"]) == [step.number for step in package.plan.steps()]
+    assert re.search(r'^loop "\w+" \+ 0x[0-9a-f]+ \d+; // \w+\.[ch]:\d+$', facts, re.MULTILINE), facts
     assert found["run"]["high"] <= 1.01 * found["bound"]["instructions"], "which has no ticks in it"
 
 

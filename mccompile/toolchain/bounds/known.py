@@ -14,7 +14,7 @@ class State:
     registers: Registers
     memory: Memory
     cost: int
-    visits: dict[object, int]  # how often each block is entered, and each call of what is known already
+    calls: dict[int, int]  # instructions of all calls of each function, with what it calls
 
     def copy(self) -> State:
         return State([*self.registers], self.memory.copy(), 0, {})
@@ -26,11 +26,11 @@ class State:
         ]
         self.memory.meet(other.memory)
         self.cost = max(self.cost, other.cost)
-        for key, times in other.visits.items():
-            self.visits[key] = max(times, self.visits.get(key, 0))
+        for function, instructions in other.calls.items():
+            self.calls[function] = max(instructions, self.calls.get(function, 0))
 
     def behind(self, before: State) -> None:
         """As it is when `before` has come first."""
         self.cost += before.cost
-        for key, times in before.visits.items():
-            self.visits[key] = self.visits.get(key, 0) + times
+        for function, instructions in before.calls.items():
+            self.calls[function] = self.calls.get(function, 0) + instructions

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..disassembly import functions
@@ -14,9 +15,19 @@ from .running import Run, Unbounded
 
 
 @dataclass(frozen=True)
+class Loop:
+    function: str
+    offset: int  # of its first instruction
+    line: str  # of the source
+    turns: int  # each time it is entered
+
+
+@dataclass(frozen=True)
 class Bound:
     instructions: int | None  # of a run; None: something has no bound
     without: tuple[str, ...]  # what has none: where, and why
+    functions: Mapping[str, int] = field(default_factory=dict)  # instructions of all calls in a run, by name
+    loops: Sequence[Loop] = ()  # of functions that a run calls
 
 
 def bound(program: Path, compiler: str, function: str, aligned: int = 0) -> Bound:
@@ -26,11 +37,20 @@ def bound(program: Path, compiler: str, function: str, aligned: int = 0) -> Boun
     code = Code([*functions(disassembled(program, compiler).splitlines())], Image(program))
     run = Run(code, aligned)
     try:
-        most = run.of(address(program, function)).cost
+        ended = run.of(address(program, function))
     except Unbounded as why:
         return Bound(None, (_told(program, tools, code, why.at, why),))
     told = [_told(program, tools, code, site, why) for site, why in sorted(run.without.items())]
-    return Bound(None if told else most, tuple(told))
+    if told:
+        return Bound(None, tuple(told))
+    calls = {code.function(at): instructions for at, instructions in ended.calls.items()}
+    heads = sorted(run.turns)
+    lines = _lines(program, tools, heads)
+    loops = [
+        Loop(code.function(at), at - code.starts[at].start, line, run.turns[at])
+        for at, line in zip(heads, lines, strict=True)
+    ]
+    return Bound(ended.cost, (), dict(sorted(calls.items())), tuple(loops))
 
 
 def disassembled(program: Path, compiler: str) -> str:
@@ -41,7 +61,14 @@ def disassembled(program: Path, compiler: str) -> str:
 
 def _told(program: Path, tools: str, code: Code, site: int, why: Unbounded) -> str:
     """With the line of the call, where it is another one."""
-    command = [f"{tools}addr2line", "-s", "-e", str(program), hex(site), hex(why.at)]
-    call, line = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[:2]
-    called = f", called at {call.split(' ')[0]}" if site != why.at else ""
-    return f"{code.function(why.at)} at {why.at:#x} ({line.split(' ')[0]}{called}): {why.why}"
+    call, line = _lines(program, tools, [site, why.at])
+    called = f", called at {call}" if site != why.at else ""
+    return f"{code.function(why.at)} at {why.at:#x} ({line}{called}): {why.why}"
+
+
+def _lines(program: Path, tools: str, places: Sequence[int]) -> list[str]:
+    """Of the source."""
+    command = [f"{tools}addr2line", "-s", "-e", str(program)]
+    asked = "".join(f"{at:#x}\n" for at in places)
+    found = subprocess.run(command, input=asked, capture_output=True, text=True, check=True).stdout
+    return [line.split(" ")[0] for line in found.splitlines()]

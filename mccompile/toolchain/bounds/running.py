@@ -43,7 +43,7 @@ class _Known:
 
     results: tuple[object, ...]
     cost: int
-    visits: Mapping[object, int]
+    calls: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Run:
         self.aligned = aligned
         self.known: dict[tuple[object, ...], _Known | None] = {}
         self.shapes: dict[int, Shape] = {}
+        self.turns: dict[int, int] = {}  # the most of a loop each time it is entered, by its head
         self.blocks = 0
         self.without: dict[int, Unbounded] = {}  # calls of the function that is asked for which have no bound
         self.depth = 0
@@ -74,11 +75,10 @@ class Run:
         """Until it returns or comes to a stop; what is known at each of these."""
         ended: dict[int, State] = {}
         pending: dict[int, State] = {}  # where other ways go on
-        turns = Turns(lambda head, side: self._turn(head, side, stops, frame))
+        turns = Turns(lambda head, side: self._turn(head, side, stops, frame), self.turns)
         left: dict[int, int] = {}  # how often a branch that depends on data might have ended a loop
         while True:
             block = self.code.block(at)
-            state.visits[at] = state.visits.get(at, 0) + 1
             state.cost += block.count
             goes = block.run(state.registers, state.memory)
             self.blocks += 1
@@ -112,6 +112,8 @@ class Run:
                 state.meet(pending.pop(goes))
             if goes <= at:
                 turns.come(goes, state)
+            else:
+                turns.enter(goes)
             at = goes
 
     def _return(
@@ -179,7 +181,7 @@ class Run:
                 ends = self._follow(goal, state, frozenset(), Frame(goal, after))
                 ended = ends[BACK]
                 state.registers, state.memory = ended.registers, ended.memory
-                state.cost, state.visits = ended.cost, ended.visits
+                state.cost, state.calls = ended.cost, ended.calls
         except Unbounded as why:
             if not frame.is_top or state.memory.trial is not None:
                 raise
@@ -187,8 +189,7 @@ class Run:
             self.depth = depth
             state.registers, state.memory, state.cost = kept.registers, kept.memory, before
             self._forget(state)
-        if frame.is_top:
-            state.visits["call", site] = state.visits.get(("call", site), 0) + state.cost - before
+        state.calls[goal] = state.calls.get(goal, 0) + state.cost - before
         return after
 
     def _of_runtime(self, goal: int, state: State) -> None:
@@ -204,6 +205,7 @@ class Run:
                 side.registers = [*[None] * 4, *state.registers[4:]]
                 self._call(block.last, goes[1], goes[2], side, Frame(goal, goes[2]))
             state.cost += times * (block.count + side.cost)
+            self.turns |= {way: runtime.TURNS[self.code.function(goal)] for way in block.ways if way <= at}
         self._forget(state)
 
     def _forget(self, state: State) -> None:
@@ -229,7 +231,8 @@ class Run:
         for number in (12, 14, FLAGS, LANES, *_SCRATCH):
             registers[number] = None
         state.cost += found.cost
-        state.visits[key] = state.visits.get(key, 0) + 1
+        for function, instructions in found.calls.items():
+            state.calls[function] = state.calls.get(function, 0) + instructions
         return True
 
     def _learnt(self, goal: int, arguments: Registers) -> _Known | None:
@@ -250,7 +253,7 @@ class Run:
         if not kept or above or state.memory.is_lost:
             return None
         results = tuple(None if each is None or each >> 32 else each for each in after[:4])
-        return _Known(results, state.cost, state.visits)
+        return _Known(results, state.cost, state.calls)
 
     def _shape(self, entry: int) -> Shape:
         if entry not in self.shapes:

@@ -15,35 +15,50 @@ _TRIES = 3  # of one turn; in each fewer places are known
 class Turns:
     """Of the loops of a function, while it is followed."""
 
-    def __init__(self, follow: Callable[[int, State], State | None]) -> None:
+    def __init__(self, follow: Callable[[int, State], State | None], most: dict[int, int]) -> None:
         self.follow = follow
+        self.most = most  # turns of each loop, each time it is entered
+        self.taken: dict[int, int] = {}  # since it was entered
         self.came: dict[int, int] = {}  # how often, by the head of a loop
         self.before: dict[int, State] = {}
 
+    def enter(self, head: int) -> None:
+        """A loop, if one begins here."""
+        if head in self.taken:
+            for known in (self.taken, self.came, self.before):
+                known.pop(head, None)
+
     def come(self, head: int, state: State) -> None:
         """To the first instruction of a loop, again."""
+        self._count(head, 1)
         count = self.came[head] = self.came.get(head, 0) + 1
         before = self.before.pop(head, None)
         is_kept = count & (count - 1) == 0
         if before is None and not is_kept:
             return
         _forget_below(state)
-        if before is not None and self._skipped(head, before, state, count > 2):
+        if before is not None and (turns := self._skipped(head, before, state, count > 2)):
+            self._count(head, turns)
             self.came[head] = 0
         elif is_kept:
             kept = state.copy()
             kept.cost = state.cost
             self.before[head] = kept
 
-    def _skipped(self, head: int, before: State, state: State, may_forget: bool) -> bool:
+    def _count(self, head: int, turns: int) -> None:
+        taken = self.taken[head] = self.taken.get(head, 0) + turns
+        self.most[head] = max(self.most.get(head, 0), taken + 1)
+
+    def _skipped(self, head: int, before: State, state: State, may_forget: bool) -> int:
+        """How many turns it has skipped."""
         trial = Trial(state.memory.trial)
         steps = dict(_steps(before, state)) if trial.is_possible else {}
         if not steps:
-            return False
+            return 0
         unknown = {FLAGS, *(place for place, step in steps.items() if step is None)}
         for _ in range(_TRIES):
             if len(unknown) > 1 and not may_forget:
-                return False
+                return 0
             trial = Trial(state.memory.trial)
             side = state.copy()
             side.memory.trial = trial
@@ -55,15 +70,15 @@ class Turns:
             begun = side.copy()
             after = self.follow(head, side)
             if after is None or after.memory.is_lost != state.memory.is_lost or after.cost != state.cost - before.cost:
-                return False
+                return 0
             _forget_below(after)
             wrong = _wrong(begun, after, steps)
             if not wrong:
                 return _skip(state, after, steps, unknown, trial.turns())
             if not wrong <= steps.keys():
-                return False
+                return 0
             unknown |= wrong
-        return False
+        return 0
 
 
 def _steps(before: State, state: State) -> Iterator[tuple[int, int | None]]:
@@ -88,18 +103,18 @@ def _wrong(begun: State, after: State, steps: Mapping[int, int | None]) -> set[i
     return found
 
 
-def _skip(state: State, after: State, steps: Mapping[int, int | None], unknown: set[int], turns: int) -> bool:
+def _skip(state: State, after: State, steps: Mapping[int, int | None], unknown: set[int], turns: int) -> int:
     if not 0 < turns < 1 << 32:
-        return False
+        return 0
     for place, step in steps.items():
         if step is not None:
             _set(state, place, add(_number(state, place), turns * step & WORD))
     for place in unknown:
         _set(state, place, None)
     state.cost += turns * after.cost
-    for key, times in after.visits.items():
-        state.visits[key] = state.visits.get(key, 0) + turns * times
-    return True
+    for function, instructions in after.calls.items():
+        state.calls[function] = state.calls.get(function, 0) + turns * instructions
+    return turns
 
 
 def _known(state: State) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mccompile.toolchain.bounds.blocks import Code
+from mccompile.toolchain.bounds.known import State
 from mccompile.toolchain.bounds.loops import _same
 from mccompile.toolchain.bounds.running import Run, Unbounded
 from mccompile.toolchain.bounds.values import holds
@@ -28,7 +29,12 @@ class Image:
 
 
 def most(text: str, words: dict[int, int] | None = None, aligned: int = 0) -> int:
-    """The bound of f. Instructions are two bytes each; `name:` is a label, `.f:` the begin of a function."""
+    """The bound of f."""
+    return followed(text, words, aligned)[1].cost
+
+
+def followed(text: str, words: dict[int, int] | None = None, aligned: int = 0) -> tuple[Run, State]:
+    """f, to its return. Instructions are two bytes each; `name:` is a label, `.f:` the begin of a function."""
     places: dict[str, int] = {}
     at, lines = FIRST, []
     for line in (part.strip() for part in text.strip().splitlines()):
@@ -42,10 +48,10 @@ def most(text: str, words: dict[int, int] | None = None, aligned: int = 0) -> in
     heads = [line for line in lines if line[0] != " "]
     rows = sorted([*heads, *printed], key=lambda row: (int(row.split()[0].strip(":"), 16), row[0] == " "))
     run = Run(Code([*functions(rows)], Image(words or {})), aligned)  # type: ignore[arg-type]
-    cost = run.of(FIRST).cost
+    ended = run.of(FIRST)
     for why in run.without.values():
         raise why
-    return cost
+    return run, ended
 
 
 LOOPS = {
@@ -189,3 +195,14 @@ def test_turns_are_skipped_only_while_all_is_decided_as_in_the_first() -> None:
             now = (kind, a + turn * by & 0xFFFFFFFF, b + turn * other & 0xFFFFFFFF)
             assert holds(condition, now) == first, (condition, kind, hex(a), hex(b), by, other, turn)
     assert skipped > 1_000
+
+
+def test_turns_of_loops_and_instructions_of_functions_are_told() -> None:
+    run, ended = followed(LOOPS["saved"][0])
+    assert sorted(run.turns.values()) == [7, 9]
+    assert [*ended.calls.values()] == [9 * 17]
+
+
+def test_a_loop_that_is_entered_again_has_its_most_turns() -> None:
+    run, _ = followed(LOOPS["triangle"][0])
+    assert [*run.turns.values()] == [20, 20]
