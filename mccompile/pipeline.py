@@ -42,6 +42,7 @@ from .passes.program.fuse_attention import fuse_attention
 from .passes.program.fuse_bottlenecks import fuse_bottlenecks
 from .passes.program.fuse_line_buffers import fuse_line_buffers
 from .passes.program.fuse_recurrent_inputs import fuse_recurrent_inputs
+from .passes.program.global_pool_to_reduce import global_pool_to_reduce
 from .passes.program.keep_int8_weights import keep_int8_weights
 from .passes.program.known_numbers import known_numbers
 from .passes.program.lay_channels_last import lay_channels_last
@@ -54,7 +55,6 @@ from .passes.program.place_outside import place_outside
 from .passes.program.planar_windows import planar_windows
 from .passes.program.recast_convolutions import recast_convolutions
 from .passes.program.recompute_activations import recompute_activations
-from .passes.program.reduce_whole_windows import reduce_whole_windows
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_tables import share_tables
 from .passes.program.share_work import share_work
@@ -113,7 +113,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("recast_convolutions", recast_convolutions),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
-    ProgramPass("reduce_whole_windows", reduce_whole_windows),
+    ProgramPass("global_pool_to_reduce", global_pool_to_reduce),
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("split_groups", split_groups),
     ProgramPass("split_weights", split_weights),

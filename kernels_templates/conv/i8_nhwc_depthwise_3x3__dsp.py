@@ -20,7 +20,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i4, i8
 from mccompile.codegen.int8.depthwise import Depthwise3x3, depthwise_case
 from mccompile.codegen.int8.dot import DSP_SHIFTS, dsp_table, indices_of, moved_by_eight, numbers, rescaling_of
-from mccompile.codegen.int8.dsp_patch import is_indexed
+from mccompile.codegen.int8.dsp_im2col import is_indexed
 from mccompile.codegen.int8.patch_conv import conv_of, in_nibbles, in_palette
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, elementwise_alias, viewed
 

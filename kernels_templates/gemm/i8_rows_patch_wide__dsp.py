@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from mccompile.base.dtypes import i8
-from mccompile.codegen.int8.dsp_patch import FASTER_WIDE
+from mccompile.codegen.int8.dsp_im2col import FASTER_WIDE
 from mccompile.codegen.int8.dsp_rows import DspRows
 
 

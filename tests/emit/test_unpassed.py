@@ -35,7 +35,7 @@ def test_what_no_line_reads_is_no_parameter() -> None:
 
 
 def test_a_zero_point_is_passed_where_windows_reach_beyond_the_image() -> None:
-    kernel, target = Registry.load()["conv/i8_nhwc_patch__scalar"], targets.load("cortex-m0")
+    kernel, target = Registry.load()["conv/i8_nhwc_im2col__scalar"], targets.load("cortex-m0")
     found = [trial.function for trial in trials(kernel, target)]
     functions = [function for function in found if "x_zero" in kernel.parameter_names(function.call)[1]]
     texts = [plain(printed(function).text) for function in functions]

@@ -17,7 +17,7 @@ from ...base.dtypes import DType, i4, i8
 from ...kernels.api import Call, Case, Cost, Needs, No, Target
 from ...targets.api import Prefer
 from .dot import DSP_SHIFTS, dsp_table, numbers, rescaling_of
-from .dsp_patch import (
+from .dsp_im2col import (
     MOST_NIBBLES,
     block_of,
     cost_of_indices,

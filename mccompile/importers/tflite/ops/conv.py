@@ -28,6 +28,24 @@ def _depthwise(site: Site) -> None:
     _convolve(site, options, (3, 0, 1, 2), channels)
 
 
+@converts("CONV_3D")
+def _conv_3d(site: Site) -> None:
+    options, x, w = volume(site, 0)
+    strides = tuple(options[f"Stride{axis}"] for axis in "DHW")
+    dilations = tuple(options[f"Dilation{axis}Factor"] for axis in "DHW")
+    made = site.op(
+        "Conv",
+        site.first(0),
+        site.real(1, (4, 3, 0, 1, 2)),
+        bias(site),
+        strides=strides,
+        dilations=dilations,
+        **padded(options["Padding"], x[1:4], w[:3], strides, dilations),
+        group=x[4] // w[3],
+    )
+    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+
+
 def _convolve(site: Site, options: Options, order: tuple[int, ...], group: int) -> None:
     """`order` brings the weights into ONNX's."""
     strides = (options["StrideH"], options["StrideW"])
@@ -43,6 +61,13 @@ def _convolve(site: Site, options: Options, order: tuple[int, ...], group: int) 
         group=group,
     )
     site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
+
+
+def volume(site: Site, index: int) -> tuple[Options, tuple[int, ...], tuple[int, ...]]:
+    x, w = site.shape(index), site.shape(1)
+    if len(x) != 5 or len(w) != 5 or not w[3] or x[4] % w[4 if index else 3]:
+        raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
+    return site.options("Conv3DOptions"), x, w
 
 
 def bias(site: Site, index: int = 2) -> str:

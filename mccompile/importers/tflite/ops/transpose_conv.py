@@ -1,14 +1,14 @@
-"""Transposed convolutions, and convolutions over volumes."""
+"""Transposed convolutions, over volumes too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ....graph.ir import Invalid
-from ..file import Options, SizeOpen
+from ..file import SizeOpen
 from ..site import Site, converts
-from ..windows import SAME, padded
-from .conv import bias
+from ..windows import SAME
+from .conv import bias, volume
 
 
 @converts("TRANSPOSE_CONV")
@@ -32,27 +32,9 @@ def _transpose_conv(site: Site) -> None:
     site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
 
 
-@converts("CONV_3D")
-def _conv_3d(site: Site) -> None:
-    options, x, w = _volume(site, 0)
-    strides = tuple(options[f"Stride{axis}"] for axis in "DHW")
-    dilations = tuple(options[f"Dilation{axis}Factor"] for axis in "DHW")
-    made = site.op(
-        "Conv",
-        site.first(0),
-        site.real(1, (4, 3, 0, 1, 2)),
-        bias(site),
-        strides=strides,
-        dilations=dilations,
-        **padded(options["Padding"], x[1:4], w[:3], strides, dilations),
-        group=x[4] // w[3],
-    )
-    site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
-
-
 @converts("CONV_3D_TRANSPOSE")
 def _conv_3d_transpose(site: Site) -> None:
-    options, x, w = _volume(site, 2)
+    options, x, w = volume(site, 2)
     strides = tuple(options[f"Stride{axis}"] for axis in "DHW")
     made = site.op(
         "ConvTranspose",
@@ -63,13 +45,6 @@ def _conv_3d_transpose(site: Site) -> None:
         **_window(options["Padding"], x[1:4], w[:3], strides, site.numbers(0)[1:4]),
     )
     site.give(site.activated(made, options["FusedActivationFunction"]), channels_first=True)
-
-
-def _volume(site: Site, index: int) -> tuple[Options, tuple[int, ...], tuple[int, ...]]:
-    x, w = site.shape(index), site.shape(1)
-    if len(x) != 5 or len(w) != 5 or not w[3] or x[4] % w[4 if index else 3]:
-        raise Invalid(f"weights {list(w)} do not fit the input {list(x)}")
-    return site.options("Conv3DOptions"), x, w
 
 
 def _window(

@@ -1,5 +1,5 @@
-"""conv of 8-bit integers for cores with Helium: the rows under a few results of a row are copied column by column, so
-that windows are parts of this strip, which share columns. Otherwise like HeliumWindows."""
+"""conv of 8-bit integers for cores with Helium: the rows under a few results of a row are copied into a line buffer,
+column by column, of which windows are parts that share columns. Otherwise like HeliumIm2col."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...base.dims import static
 from ...base.dtypes import i32
 from ...kernels.api import Call, Case, Needs, No, Target
 from ...kinds.conv import Conv
-from .helium_windows import HeliumWindows
+from .helium_im2col import HeliumIm2col
 from .patch_conv import conv_of, rescaled_case, residual_case
 
 
-class HeliumStrips(HeliumWindows):
+class HeliumLineBuffer(HeliumIm2col):
     at_once = 2
     order = (0, 3, 2, 1)
 
@@ -54,13 +54,13 @@ class HeliumStrips(HeliumWindows):
             return No("windows are copied as quickly as columns")
         return found
 
-    def per_strip(self, call: Call) -> int:
+    def per_buffer(self, call: Call) -> int:
         """Positions."""
         raise NotImplementedError
 
     def cells(self, call: Call) -> int:
-        """Columns of a strip."""
-        return (self.per_strip(call) - 1) * conv_of(call).strides[1] + static(call.ins[1].shape[3])
+        """Columns of a buffer."""
+        return (self.per_buffer(call) - 1) * conv_of(call).strides[1] + static(call.ins[1].shape[3])
 
     def by_rows(self, call: Call) -> bool:
         return True
@@ -77,7 +77,7 @@ class HeliumStrips(HeliumWindows):
 
     def context(self, call: Call) -> Mapping[str, Any]:
         bounds = ("0", "height") if call.rows is None else ("begin", "end")
-        return {**super().context(call), "strips": True, "bounds": bounds}
+        return {**super().context(call), "by_lines": True, "bounds": bounds}
 
     def windows(self, call: Call) -> dict[str, int]:
         unused = {"columns", "dilation_x"}
@@ -86,7 +86,7 @@ class HeliumStrips(HeliumWindows):
             **{name: size for name, size in super().windows(call).items() if name not in unused},
             "x_width": static(call.ins[0].shape[3]),
             "cells": self.cells(call),
-            "per_strip": self.per_strip(call),
+            "per_buffer": self.per_buffer(call),
         }
 
 

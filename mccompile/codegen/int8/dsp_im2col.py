@@ -1,7 +1,8 @@
-"""int8 conv for cores with DSP instructions: the windows of some positions are widened into a patch, which is
-multiplied with all channels. Four positions at once share the weights that are read; one takes a quarter of the
-workspace. Where time comes first, weights are widened ahead of time and take twice the flash. Those of few values are
-stored as indices: the weights of some channels at a time are widened in the workspace, and multiplied with all patches.
+"""int8 conv for cores with DSP instructions: the windows of some positions are widened into a patch (im2col),
+which is multiplied with all channels. Four positions at once share the weights that are read; one takes a quarter of
+the workspace. Where time comes first, weights are widened ahead of time and take twice the flash. Those of few values
+are stored as indices: the weights of some channels at a time are widened in the workspace, and multiplied with all
+patches.
 
 Where channels are a multiple of four, taps outside of the image read padding; else a window over the edge is
 put together element by element.
@@ -59,7 +60,7 @@ INDICES = Weights("wide", "4x2_indices", pack_indices, frozenset({"mcc_dsp_wide.
 PAIRS, TWO_PAIRS = Weights("dot", "4x2", pack_pairs), Weights("dot", "1x4", pack_two_pairs)
 
 
-class DspPatch(PatchConv):
+class DspIm2col(PatchConv):
     raises = True
     packs = True
     stored: ClassVar[tuple[DType, ...]] = (i8, i4)

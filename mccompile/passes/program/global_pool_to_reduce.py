@@ -1,4 +1,4 @@
-"""reduce_whole_windows: pools whose window is the whole picture are reductions where that takes less time, and
+"""global_pool_to_reduce: pools whose window is the whole picture are reductions where that takes less time, and
 reductions of integers such pools.
 
 Kernels of reductions have vectors of floats along the reduced axis. Kernels of pools have vectors of any type along
@@ -25,7 +25,7 @@ from ..api import Context
 from .fuse import PORTABLE
 
 
-def reduce_whole_windows(program: Program, context: Context) -> None:
+def global_pool_to_reduce(program: Program, context: Context) -> None:
     if has_traffic(context.target) and context.target.prefer == Prefer.TIME:
         _body(program.body, context)
 

@@ -16,7 +16,7 @@ from mccompile.driver import Options, compile
 def test_wide_weights_are_for_time(prefer: str, tmp_path: Path) -> None:
     plan = compile(path_of("separable_int8", tmp_path), Options(target="cortex-m4", prefer=prefer)).plan
     kernels = {function.kernel.id for function in plan.functions}
-    assert ("conv/i8_nhwc_patch_wide__dsp" in kernels) == (prefer == "time")
+    assert ("conv/i8_nhwc_im2col_wide__dsp" in kernels) == (prefer == "time")
 
 
 def test_wide_weights_are_the_pairs_that_sxtb16_makes() -> None:

@@ -1,4 +1,4 @@
-"""conv of 8-bit integers for cores with Helium: the windows of two positions are copied beside each other,
+"""conv of 8-bit integers for cores with Helium: the windows of two positions are copied beside each other (im2col),
 and multiplied with all channels. Two positions share the weights that are read; one takes half of the workspace.
 
 Operands and result lie channels-last. Outside of the image lie zero points, which the bias makes up for. 1x1 windows
@@ -26,7 +26,7 @@ from .partial_epilogue import vector_rest
 from .patch_conv import PatchConv, between, conv_of, is_flat, is_single, rescaled_case, residual_case
 
 
-class HeliumWindows(PatchConv):
+class HeliumIm2col(PatchConv):
     raises = True
     at_once: ClassVar[int]  # positions
     order: ClassVar[tuple[int, ...]] = (0, 2, 3, 1)  # of the elements of a window
@@ -133,7 +133,7 @@ class HeliumWindows(PatchConv):
             "inside": lanes == 2 and not small and not by_rows,  # windows inside of the image have code of their own
             "long": static(call.ins[1].shape[1]) * static(call.ins[1].shape[3]) > 16,  # rows of a window
             "in_place": _in_place(call),
-            "strips": False,
+            "by_lines": False,
             "bounds": ("begin", "end"),
             "joined": self.joined(call),
             "over": self.copied_over(call),

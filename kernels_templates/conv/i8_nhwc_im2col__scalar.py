@@ -23,7 +23,7 @@ from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target, viewed
 from mccompile.kinds.conv import Conv
 
 
-class Patch(PatchConv):
+class Im2col(PatchConv):
     slower = 1.8  # bytes of a window become words first
 
     def cases(self) -> Sequence[Case]:
