@@ -18,6 +18,7 @@ from .. import defaults, states
 from ..api import AS_IT_IS, Reading
 from .file import Model, Operator, Signature, SizeOpen, Subgraph, Tensor, read
 from .flat import Damaged
+from .onnx_nodes import OPSET, Shared, Writer
 from .refused import reason
 from .resized import Size, Sizes, asked, open_sizes
 from .scope import Scope, Whole
@@ -25,7 +26,6 @@ from .site import Site, onnx_type, registry
 from .sizes import fold
 from .types import Types
 from .variables import with_states
-from .writer import OPSET, Shared, Writer
 
 IDENTIFIER = b"TFL3"
 _SHOWN = 8

@@ -15,8 +15,8 @@ from onnx import helper
 
 from ...graph.ir import Invalid, Unsupported
 from .file import NUMPY_TYPES, Model, Subgraph, Tensor
+from .onnx_nodes import ONNX_TYPES, Shared, Writer
 from .types import Types
-from .writer import ONNX_TYPES, Shared, Writer
 
 _MOST_OPERATORS = 50_000
 

@@ -16,8 +16,8 @@ import numpy as np
 from ...base.discovery import import_package_modules
 from ...graph.ir import Invalid, Unsupported
 from .file import NUMPY_TYPES, Operator, Options, SizeOpen, Tensor
+from .onnx_nodes import ONNX_TYPES, Writer, first_order, last_order
 from .scope import Scope, Variable
-from .writer import ONNX_TYPES, Writer, first_order, last_order
 
 Convert = Callable[["Site"], None]
 _MOST_MADE = 1 << 22

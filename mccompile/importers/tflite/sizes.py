@@ -9,8 +9,8 @@ import numpy as np
 from onnx import AttributeProto, NodeProto, helper
 
 from .file import Operator
+from .onnx_nodes import OPSET, Shared
 from .scope import Scope
-from .writer import OPSET, Shared
 
 _MOST = 64  # elements of what is computed: sizes and axes are few
 _WRONG = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)

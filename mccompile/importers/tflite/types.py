@@ -13,7 +13,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TypeProto, ValueInfoProt
 
 from ...graph.ir import Invalid
 from .file import Tensor
-from .writer import OPSET, Shared
+from .onnx_nodes import OPSET, Shared
 
 _FEW = 64  # elements of constants that sizes follow from
 

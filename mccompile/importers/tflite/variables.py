@@ -8,8 +8,8 @@ import numpy as np
 from onnx import helper
 
 from .file import Tensor
+from .onnx_nodes import Writer
 from .scope import Whole
-from .writer import Writer
 
 _FLAG = Tensor("started", "BOOL", (), None, None, True)
 

@@ -6,9 +6,9 @@ from onnx import ValueInfoProto, helper
 
 from ....graph.ir import Invalid, Unsupported
 from ..file import Tensor
+from ..onnx_nodes import Writer
 from ..scope import Scope
 from ..site import Site, converts, onnx_type
-from ..writer import Writer
 
 
 @converts("VAR_HANDLE")

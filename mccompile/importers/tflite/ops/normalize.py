@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....graph.ir import Invalid
+from ..onnx_nodes import last_order
 from ..site import Site, converts
-from ..writer import last_order
 
 
 @converts("L2_NORMALIZATION")

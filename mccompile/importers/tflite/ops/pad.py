@@ -6,8 +6,8 @@ import numpy as np
 
 from ....graph.ir import Invalid
 from ..file import SizeOpen
+from ..onnx_nodes import first_order, last_order
 from ..site import Site, converts
-from ..writer import first_order, last_order
 
 
 @converts("PAD", "PADV2")

@@ -13,9 +13,9 @@ from onnx import helper
 
 from ....graph.ir import Invalid, Unsupported
 from ..file import Tensor
+from ..onnx_nodes import Writer
 from ..scope import Variable
 from ..site import Site, converts, onnx_type
-from ..writer import Writer
 
 _ACTIVATIONS = {0: "Affine", 1: "Relu", 4: "Tanh"}
 FORWARD, REVERSE = "forward", "reverse"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.ir import Invalid, Unsupported
+from ..onnx_nodes import first_order, last_order
 from ..site import Site, converts
-from ..writer import first_order, last_order
 
 
 @converts("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
