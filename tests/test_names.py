@@ -27,6 +27,8 @@ NAMED: dict[str, tuple[str, Callable[[str], bool]]] = {
 
 
 def unknown(source: str) -> Iterator[str]:
+    if not any(f"{call}(" in source for call in NAMED):  # which is quicker to see than what is called
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             entry, name = NAMED.get(ast.unparse(node.func)), node.args[0].value
