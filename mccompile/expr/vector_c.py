@@ -72,7 +72,7 @@ def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str
                 return "positions are not known in vectors"
             case Cast() if node.dtype in floats and node.argument.dtype in floats:
                 continue
-            case Cast(argument=Operand() as whole) if node.dtype in floats and whole.dtype in narrow:
+            case Cast(argument=Operand(dtype=of)) if node.dtype in floats and of in narrow and of is not bool_:
                 continue
             case Apply() if node.function not in _KNOWN:
                 return f"{node.function} has no vector form"

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mccompile.base.dtypes import SHORT, DType, f16, f32, i8, i16, i32, u8
+from mccompile.base.dtypes import SHORT, DType, bool_, f16, f32, i8, i16, i32, i64, u8
 from mccompile.base.marked import plain
 from mccompile.expr.ir import Expr, apply, cast, index, literal, operand
 from mccompile.expr.vector_c import math_headers, refusal, stages, to_vector_statements, uses_math
@@ -75,6 +75,17 @@ def test_sums_of_short_integers_are_floats() -> None:
     less = apply("sub", cast(operand(0, i16), i32), cast(operand(1, i8), i32))
     assert not refusal(cast(less, f32), f32, SHORT)
     assert c(cast(less, f32)) == "mcc_sub_f32x8(x, y)"
+
+
+@pytest.mark.parametrize("of", [*SHORT, i32, i64])
+@pytest.mark.parametrize("to", [f32, f16])
+def test_integers_become_floats_where_they_are_known(of: DType, to: DType) -> None:
+    assert not refusal(cast(operand(0, of), to), f32, (f16, of))
+    assert refusal(cast(operand(0, of), to), f32, (f16,))
+
+
+def test_masks_do_not_become_floats() -> None:
+    assert refusal(cast(operand(0, bool_), f32), f32, (bool_,))
 
 
 @pytest.mark.parametrize(
