@@ -10,8 +10,8 @@
  *                                                    low bits of `value`; a packed f4e2m1 goes through u4
  *
  * All is done on bits, so no result depends on the rounding mode or on how the machine treats subnormals; but f16 and
- * floats become each other in one instruction on Arm, where compilers know the type. NaN stays NaN, its bits may
- * change.
+ * floats become each other in one instruction on Arm, where compilers know the type, and f16 become floats so on x86
+ * with F16C. NaN stays NaN, its bits may change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,6 +19,10 @@
 #define MCC_NARROW_H
 
 #include <string.h>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
 
 #include "mcc.h"
 
@@ -110,9 +114,13 @@ MCC_INLINE mcc_f16 mcc_f32_to_f16(float x)
 #else
 MCC_INLINE float mcc_f16_to_f32(mcc_f16 h)
 {
+#if defined(__F16C__)
+    return _cvtsh_ss(h);
+#else
     const uint32_t sign = ((uint32_t)h & 0x8000u) << 16, code = (uint32_t)h & 0x7FFFu;
     if (code >= 0x7C00u) return mcc_f32_of_bits(sign | 0x7F800000u | (code & 0x3FFu) << 13);
     return mcc_f32_of_bits(sign | mcc_small_to_magnitude(code, 10, 15));
+#endif
 }
 
 MCC_INLINE mcc_f16 mcc_f32_to_f16(float x)
