@@ -89,13 +89,15 @@ class Search:
         return now, best
 
     def quality(self, factors: Mapping[str, float]) -> Agreement:
-        """Of all samples together within their ranges, of each without its own."""
-        within, without = [], []
+        """Of each sample without its own part in ranges; of all together so, where what lies outside counts as much as
+        it costs, and within their ranges."""
+        within, alone = [], []
         for feed, exact, ranges in zip(self._feeds, self._wanted, self._others, strict=True):
             within.append(self._pairs(feed, exact, self._ranges, factors))
-            alone = within[-1] if ranges == self._ranges else self._pairs(feed, exact, ranges, factors)
-            without.append(mean_decibels([[pair] for pair in alone]))
-        return Agreement(mean_decibels(list(zip(*within, strict=True))), np.array(without))
+            alone.append(within[-1] if ranges == self._ranges else self._pairs(feed, exact, ranges, factors))
+        without = Agreement.of(list(zip(*alone, strict=True)))
+        seen = mean_decibels(list(zip(*within, strict=True)))
+        return Agreement((seen + without.together) / 2, without.each)
 
     def _pairs(self, feed: Feed, exact: Feed, ranges: Ranges, factors: Mapping[str, float]) -> list[Pair]:
         scales: Feed = {}

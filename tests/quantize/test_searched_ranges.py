@@ -57,6 +57,28 @@ def test_what_does_not_matter_is_cut_off(tmp_path: Path) -> None:
     assert decibels[1] > decibels[0] + 2
 
 
+def test_the_search_begins_without_the_rarest_values(tmp_path: Path) -> None:
+    """From the extremes it would end at a third of them, at best."""
+    weights = {"w": small_models.floats(1, 8192, 10)}
+    weights["w"][LOUD] = 0
+    nodes = [node("MatMul", "x w", "h"), node("Tanh", "h", "y")]
+    path = save(small_models.model("wide", nodes, [("x", (1, 8192))], [("y", (1, 10))], weights), tmp_path)
+    rows = np.random.default_rng(0).uniform(-0.01, 0.01, (40, 1, 8192)).astype(np.float32)
+    rows[7, 0, LOUD] = 1
+    found = quantized(load(path), Samples([{"x": row} for row in rows]), Recipe(), tmp_path, {})
+    assert width(found, "x") < 0.1
+
+
+def test_one_sample_outside_counts_as_much_as_it_costs(tmp_path: Path) -> None:
+    """The largest of few samples lies outside of what the others reach: so will later ones."""
+    nodes = [node("MatMul", "x w", "y")]
+    graph = small_models.model("line", nodes, [("x", (1, 4))], [("y", (1, 3))], {"w": small_models.floats(1, 4, 3)})
+    rows = np.random.default_rng(0).uniform(-1, 1, (24, 1, 4)).astype(np.float32)
+    rows[7, 0, 0] = 1.08
+    found = quantized(load(save(graph, tmp_path)), Samples([{"x": row} for row in rows]), Recipe(), tmp_path, {})
+    assert width(found, "x") > 1.05 * float(np.ptp(rows))
+
+
 def test_few_samples_leave_ranges_as_they_are(tmp_path: Path) -> None:
     found = made(tmp_path, samples(5, 0, 20), Recipe())
     assert found.searched == 0
