@@ -25,9 +25,10 @@ function largest(build, b) {
   const all = build.buffers.map((_, n) => n).sort((p, q) => span(build.buffers[q]) - span(build.buffers[p]));
   const order = all.filter(n => build.buffers[n].role !== "workspace"), top = all[0];
   if (!order.length) return card(of(b, "Largest tensor"), {}, soft("None: nothing is in the arena."));
-  const n = order[0], buffer = build.buffers[n];
+  const n = order[0], buffer = build.buffers[n], alike = order.filter(k => span(build.buffers[k]) === span(buffer)).length;
   return card(of(b, "Largest tensor"), pick("buffer", b, n), big(bytes(span(buffer))), el("p", { class: "name", title: buffer.name, text: buffer.label }),
-    soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena; live: ${lifeText(build, buffer)}`,
+    buffer.type && soft(typeText(buffer)), soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena; live: ${lifeText(build, buffer)}`,
+      alike > 1 && `. It is one of ${alike} of that size`,
       top !== n && span(build.buffers[top]) > span(buffer) && [". A workspace is larger: ", link("buffer", b, top,
         `${build.buffers[top].label}, ${bytes(span(build.buffers[top]))}`, build.buffers[top].name)]));
 
@@ -138,13 +139,11 @@ function unknownTime(since) {
 function advised(build, b) {
   if (!build.frontier.length) return card(of(b, "Which plan"), {}, soft("Not tried: add ", flag("--plans"), ", which compiles the best plans and measures each."));
   const plan = bestPlan(build), [key, unit, how] = planClock(build), fits = planRam(plan) <= budget;
-  const fastest = build.frontier.filter(each => !fits || planRam(each) <= budget).reduce((p, q) => q[key] < p[key] ? q : p);
+  const least = leastRam(build);
   const at = each => build.frontier.indexOf(each);
   const takes = each => `${size(planRam(each))} of RAM, ${size(planFlash(each))} of ${each.code_bytes ? "flash" : "weights"}, ${brief(each[key])} ${unit}`;
   return card(of(b, "Which plan"), pick("plan", b, at(plan)), big(planName(plan)), el("p", { text: takes(plan) }),
-    !fits ? soft(`No plan fits ${size(budget)}; this one takes least.`) : plan === fastest ?
-      soft(`The fastest within ${size(budget)}. ${how}.`) :
-      [soft(`The best trade within ${size(budget)}: ${rateOf(build)}.`), el("p", {}, "The fastest within it: ",
-        link("plan", b, at(fastest), planName(fastest)), ` takes ${takes(fastest)} (${percent(1 - fastest[key] / plan[key])} less). `),
-      soft(`${how}.`)]);
+    !fits ? soft(`No plan fits ${size(budget)}; this one takes least.`) :
+      [soft(`The fastest within ${size(budget)}. ${how}.`), plan !== least && el("p", {}, "Least RAM: ",
+        link("plan", b, at(least), planName(least)), ` takes ${takes(least)} (${percent(least[key] / plan[key] - 1)} more time).`)]);
 }

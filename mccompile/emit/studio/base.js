@@ -51,6 +51,9 @@ const clockOf = build => CLOCKS.find(([key]) => build.steps.some(step => step[ke
 const flashOf = step => step.weights_bytes + (step.code_bytes || 0);
 const stepTitle = (step, number) => `step ${number}: ${step.label}`;
 
+/** What a buffer holds: of a tensor that is made line by line a few lines at a time. */
+const typeText = buffer => buffer.lines ? `ring of ${buffer.lines} ${buffer.lines > 1 ? "lines" : "line"} of ${buffer.type}` : buffer.type;
+
 /** What is picked, and what is linked to it. */
 const picked = { kind: "", build: 0, index: -1 };
 let budget = 64 * 1024;

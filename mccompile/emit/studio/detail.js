@@ -86,7 +86,7 @@ function bufferDetail(build, b, n) {
   return [el("h3", {}, builds.length > 1 && chip(b), { input: "Input", output: "Output", state: "State", workspace: "Workspace",
     tensor: "Tensor" }[buffer.role]), el("p", { class: "full" }, el("code", { text: buffer.name })),
     facts([["Size", bytes(count), el("small", { text: ` ${percent(count / build.figures.arena_bytes)} of the arena` })],
-      buffer.type && ["Type", buffer.type], ["Bytes", `${whole(buffer.low)} to ${whole(buffer.high)}`,
+      buffer.type && ["Type", typeText(buffer)], ["Bytes", `${whole(buffer.low)} to ${whole(buffer.high)}`,
         buffer.pool && el("small", { text: ` of pool ${buffer.pool}` })], ["Live", lifeText(build, buffer)],
       ["Peak", buffer.at_peak ? "live at the peak of the arena" : "not live at the peak"]]),
     el("h4", { text: "Written by" }), writers.length ? listed(writers.map(k => stepLink(b, k))) : el("p", { text: "your program" }),

@@ -6,15 +6,13 @@ const planRam = plan => plan.ram_bytes + (plan.struct_bytes || 0) + (plan.run_st
 const planName = plan => plan.options || "the plan of this page";
 const planFlash = plan => plan.weights_bytes + (plan.code_bytes || 0);
 
-/** Of the plans within the budget the best one, where RAM may cost as much time as when kernels are chosen; of none, that of least RAM. */
-function bestPlan(build) {
-  const [key] = planClock(build) || [], least = (of, plans) => plans.reduce((p, q) => of(q) < of(p) ? q : p);
-  const fits = build.frontier.filter(plan => planRam(plan) <= budget);
-  if (!fits.length) return least(planRam, build.frontier);
-  return least(plan => Math.max(1, planRam(plan)) ** build.worth * plan[key], fits);
-}
+const leastRam = build => build.frontier.reduce((p, q) => planRam(q) < planRam(p) ? q : p);
 
-const rateOf = build => build.worth ? `1% less RAM is worth ${build.worth}% more time` : "time alone counts";
+/** Of the plans within the budget the fastest; of none, that of least RAM. */
+function bestPlan(build) {
+  const [key] = planClock(build) || [], fits = build.frontier.filter(plan => planRam(plan) <= budget);
+  return fits.length ? fits.reduce((p, q) => q[key] < p[key] ? q : p) : leastRam(build);
+}
 
 function drawPlans() {
   const shown = builds.map((build, b) => [build, b]).filter(([build]) => build.frontier.length);
@@ -27,7 +25,7 @@ function plansOf(build, b) {
   const [key, unit, how] = planClock(build), points = build.frontier, best = bestPlan(build);
   const code = points.every(plan => plan.code_bytes !== undefined);
   const ofRam = points.every(plan => plan.struct_bytes !== undefined) ? "arena, struct and stack" : "the arena";
-  const notes = plan => [plan === best && (planRam(plan) <= budget ? `best trade within ${size(budget)}: ${rateOf(build)}` :
+  const notes = plan => [plan === best && (planRam(plan) <= budget ? `fastest within ${size(budget)}` :
     `least RAM; more than ${size(budget)}`), plan.shown && "the plan of this page"].filter(Boolean).join("; ");
   return [
     el("p", { class: "soft" }, builds.length > 1 && chip(b), `${how}. RAM is ${ofRam}. ` +

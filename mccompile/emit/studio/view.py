@@ -7,9 +7,10 @@ Invariant: figures are those of the analysis, under the same names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
-from ...targets.api import WORTH, Prefer
+from ...base.dtypes import DTYPES
 from .short_names import labels
 
 TEXT_BYTES = 500_000  # of C that the page shows; longer code is named by its lines
@@ -38,6 +39,7 @@ _MEASURED = (
 )
 _STEP = ("op", "kernel", "function", "macs", "result", "ram_bytes", "weights_bytes", "after", "moment")
 _STEP_MORE = ("stack_bytes", "code_bytes", "estimated_cycles", "signal_to_noise")
+_LINES = 2  # the axis that rows of a tensor go along
 _CLOCKS = ("us", "ticks", "instructions")
 Lines = Sequence[Mapping[str, Any]]  # file, first, last, text and steps of a piece of C
 
@@ -64,7 +66,6 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
         "lines": _shown(lines),
         "frontier": [dict(plan) | _external(analysis) for plan in analysis.get("frontier", [])],
         "smallest": analysis.get("smallest"),
-        "worth": _worth(analysis.get("options", {}).get("prefer")),
         "quantized": _quantized(analysis.get("quantized")),
         "passes": _passes(analysis["passes"]),
         "moves": list(analysis["moves"]),
@@ -77,11 +78,6 @@ def view(analysis: Mapping[str, Any], lines: Lines = (), title: str = "") -> dic
 def _external(analysis: Mapping[str, Any]) -> dict[str, int]:
     """Of each plan: inputs and outputs outside the arena are those of the model."""
     return {"external_bytes": count} if (count := analysis.get("external_bytes")) else {}
-
-
-def _worth(asked: str | None) -> int:
-    """Percent of time that one percent of RAM may cost, as choosing kernels has it where both count."""
-    return WORTH.get(Prefer(asked), 0) if asked else WORTH[Prefer.BALANCED]
 
 
 def _pools(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -104,10 +100,23 @@ def _buffers(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:
                 buffer["type"] = buffer["type"] or touch["type"]
                 if touch["role"] == "scratch":
                     buffer["role"] = "workspace"
+    for buffer in found:
+        if (lines := _lines(buffer)) is not None:
+            buffer["lines"] = lines
     for one, other in _sharing(found):
         found[one].setdefault("shares", []).append(other)
         found[other].setdefault("shares", []).append(one)
     return found
+
+
+def _lines(buffer: Mapping[str, Any]) -> int | None:
+    """How many lines of its tensor a ring holds; None for what is whole."""
+    name, _, sizes = buffer["type"].rstrip("]").partition("[")
+    shape = [int(size) if size.isdigit() else 0 for size in sizes.split(",")]
+    if len(shape) <= _LINES or not all(shape) or buffer["role"] == "workspace":
+        return None
+    whole, held = DTYPES[name].nbytes(prod(shape)), int(buffer["high"] - buffer["low"])
+    return max(1, held * shape[_LINES] // whole) if held < whole else None
 
 
 def _sharing(buffers: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, int]]:

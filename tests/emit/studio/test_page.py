@@ -234,16 +234,20 @@ def test_columns_sort_and_budgets_answer(page: str, analysis: dict[str, Any], tm
     assert found["time"] == sorted(numbers, key=lambda n: -steps[n]["measured_us"])
     assert found["noise"] == sorted(numbers, key=lambda n: steps[n]["signal_to_noise"]) and found[""] == [*numbers]
     assert found["tensors"] == sorted(found["tensors"], reverse=True)
-    assert any("Yes: " in text for text in found["large"]) and "--prefer ram" in found["large"][5]
-    assert "The fastest within it: --prefer time takes 900 B of RAM" in found["large"][5]
-    assert "43% less" in found["large"][5]
+    assert any("Yes: " in text for text in found["large"]) and "--prefer time" in found["large"][5]
+    assert "Least RAM: --prefer ram takes 300 B of RAM" in found["large"][5]
+    assert "75% more time" in found["large"][5]
     assert any("too much" in text for text in found["small"]) and "No plan fits" in found["small"][5]
 
 
-@pytest.mark.parametrize(("prefer", "worth"), [(None, 1), (Prefer.BALANCED, 1), (Prefer.RAM, 2), (Prefer.TIME, 0)])
-def test_ram_may_cost_as_much_time_as_where_kernels_are_chosen(prefer: Prefer | None, worth: int) -> None:
-    package = compiled(chain(2), Options(prefer=prefer))
-    assert view(analysis_of(package))["worth"] == worth
+def test_a_ring_says_how_many_lines_of_its_tensor_it_holds() -> None:
+    analysis = analysis_of(compiled(chain(2)))
+    buffer = {"name": "r", "start": 0, "end": 1, "low": 64, "high": 64 + 3 * 8 * 16 * 4, "at_peak": True}
+    touch = {"role": "y", "type": "f32[1,16,24,8]", "buffer": 0, "written": True}
+    steps = [{**analysis["steps"][0], "touches": [touch]}]
+    assert view({**analysis, "buffers": [buffer], "steps": steps})["buffers"][0]["lines"] == 3
+    whole = {**buffer, "high": 64 + 24 * 8 * 16 * 4}
+    assert "lines" not in view({**analysis, "buffers": [whole], "steps": steps})["buffers"][0]
 
 
 def test_the_title_is_there_once(page: str, tmp_path: Path) -> None:
@@ -259,7 +263,7 @@ def test_the_first_cards_answer_the_questions(page: str, analysis: dict[str, Any
     most = max(b["high"] - b["low"] for b in analysis["buffers"])
     last = len(analysis["steps"]) - 1
     assert f"{most:,} B" in largest and analysis["steps"][last]["kernel"] in slowest and f"step {last}: " in slowest
-    assert "\u22127.0 dB" in worst and "26.0 dB before it" in worst and "--since" in changed and "--prefer ram" in plan
+    assert "\u22127.0 dB" in worst and "26.0 dB before it" in worst and "--since" in changed and "--prefer time" in plan
 
 
 @pytest.mark.parametrize("width", [1400, 768, 420, 390])
