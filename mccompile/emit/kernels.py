@@ -1,23 +1,19 @@
-"""The file of kernels: each distinct instance once, and the header that declares them."""
+"""The C function of a kernel instance: what it is given, and its text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
 from ..base.dtypes import DType
 from ..base.marked import SIGNATURE, called, names_alone, plain, read
-from ..base.provenance import show
-from ..plan.ir import Function, Step
-from ..targets.api import Build
-from .addresses import passed
-from .building import missing_flags
+from ..plan.ir import Function
 from .dead_constants import without_dead_constants
 from .layout import Block, blocks
 from .parts import in_parts
-from .render import TEMPLATES, Source, comment, render, render_c
+from .render import render
 from .simplify import simplify
 
 
@@ -128,54 +124,3 @@ def _constants(function: Function) -> list[str]:
         f"const mcc_index {name} = {f'sizes[{place}]' if function.table_c else number};"
         for place, (name, number) in sizes
     ]
-
-
-def kernel_files(
-    prefix: str,
-    build: Build,
-    functions: Sequence[Function],
-    steps: Iterable[Step],
-    also: str = "",
-    users: str = "",
-) -> dict[str, Source]:
-    """`<prefix>_kernels.c` and `.h`: the functions, which the steps use. `also` is a header with further ones,
-    `users` are the files that call them."""
-    first: dict[str, Step] = {}
-    uses: dict[str, int] = {}
-    for step in steps:
-        first.setdefault(step.function.name, step)
-        uses[step.function.name] = uses.get(step.function.name, 0) + 1
-    shown, headers, own = [], set[str](), set[str]()
-    for function in functions:
-        step = first[function.name]
-        tensors = ", ".join(f"{a.role} {type}" for a, type in passed(step))
-        count = uses[function.name]
-        done = printed(function)
-        headers |= done.headers
-        own |= function.kernel.files(function.call).keys() & function.kernel.headers(function.call)
-        shown.append(
-            {
-                "text": done.text.rstrip(),
-                "signature": signature(function),
-                "kernel": function.kernel.id,
-                "tensors": comment(tensors),
-                "use": comment(show(step.provenance)) + (f" and {count - 1} more" if count > 1 else ""),
-            }
-        )
-    context = {
-        "prefix": prefix,
-        "guard": prefix.upper(),
-        "missing_flags": missing_flags(build, prefix),
-        "also": also,
-        "users": users or f"{prefix}.c",
-        "functions": shown,
-        "asks": any(function.kernel.asks for function in functions),
-        "queues": any(function.kernel.queued(function.call) for function in functions),
-        "runtime_headers": sorted(h for h in headers if h.startswith("mcc_")),
-        "own_headers": sorted(own),
-        "headers": sorted(h for h in headers - own if not h.startswith("mcc_")),
-    }
-    return {
-        f"{prefix}_kernels.h": render_c(TEMPLATES / "kernels.h.j2", context),
-        f"{prefix}_kernels.c": render_c(TEMPLATES / "kernels.c.j2", context),
-    }

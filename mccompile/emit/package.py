@@ -24,7 +24,7 @@ from .files import Files
 from .folder import with_report
 from .folder import write_folder as write_folder
 from .interface import lasting, seen
-from .kernels import kernel_files
+from .kernel_files import kernel_files
 from .model import model_files
 from .render import Source
 from .report import report

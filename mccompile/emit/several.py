@@ -18,7 +18,8 @@ from .addresses import suffix_of
 from .building import build_name, cmake_tools, make_tools
 from .files import Files
 from .folder import LIST, MARK, SEAL, with_report
-from .kernels import function_text, kernel_files
+from .kernel_files import kernel_files
+from .kernels import function_text
 from .package import Package
 from .render import TEMPLATES, render, render_c
 

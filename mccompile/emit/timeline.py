@@ -74,4 +74,3 @@ class _Timeline:
 
 def _bytes(stage: Stage, begin: int, end: int) -> int:
     return max_bytes(stage.run.function.call.ins[0].type) * (end - begin) // stage.height
-

@@ -1,0 +1,97 @@
+"""Functions that differ in sizes only: which these are, and names for the sizes that they do not share.
+
+What is compared is what stands around the sizes that printers and templates mark (base/marked.py), so every kernel that
+marks them takes part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..base.marked import named, parted, plain
+from ..base.names import Names
+from ..plan.ir import Function
+from .kernels import marked, signature
+from .tokens import names_read
+
+SHORTEST = 900  # characters of a body that is worth it
+_LINE = 400  # characters in front of a number that say what it is
+_BEFORE = (  # what stands in front of a number, and what the number is called then
+    (re.compile(r"const mcc_index (\w+) = $"), "{}_given"),
+    (re.compile(r"\b(\w+)\[[^][\n]*?\b(\w+) \* $"), "{}_{}_step"),
+    (re.compile(r"\b(\w+) \* $"), "{}_step"),
+    (re.compile(r"\b(\w+)(?: [-+] \d+)? < $"), "{}_end"),
+)
+
+Column = tuple[int, ...]  # a number, as the members have it
+
+
+@dataclass(frozen=True)
+class Member:
+    """A function with its text, what stands around its sizes, and these."""
+
+    function: Function
+    parts: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+
+def families(functions: Iterable[Function], may_share: Callable[[Function], bool]) -> list[list[Member]]:
+    """Functions that can become one, in the order of the first one of each family."""
+    found: dict[object, list[Member]] = {}
+    for function in functions:
+        whole = replace(function, body=function.body or marked(function))
+        parts, numbers = parted(whole.body)
+        alike: object = function.name
+        if not function.table_c and may_share(whole):
+            alike = function.kernel.id, signature(replace(function, name="")), *parts
+        found.setdefault(alike, []).append(Member(whole, tuple(parts), tuple(numbers)))
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Family:
+    """One text for all members: its sizes by name, as the members have them."""
+
+    text: str
+    sizes: Mapping[str, Column]
+
+
+def common(members: Sequence[Member]) -> Family:
+    """Numbers that are so much more than another one, or so many times as much, are said by it."""
+    parts = members[0].parts
+    columns = list(zip(*(member.numbers for member in members), strict=True))
+    names = Names(names_read("\n".join(parts)))
+    texts: dict[Column, str] = {}
+    sizes: dict[str, Column] = {}
+    for column in sorted(set(columns)):
+        if len(set(column)) == 1:
+            texts[column] = str(column[0])
+        elif not (text := _said_by(column, sizes)):
+            name = names.take(_name(parts[columns.index(column)]))
+            sizes[name], texts[column] = column, named(name)
+        else:
+            texts[column] = text
+    others = (f"{texts[column]}{part}" for column, part in zip(columns, parts[1:], strict=True))
+    return Family("".join((parts[0], *others)), sizes)
+
+
+def _said_by(column: Column, sizes: Mapping[str, Column]) -> str:
+    for name, known in sizes.items():
+        pairs = list(zip(column, known, strict=True))
+        more, times = {a - b for a, b in pairs}, {a / b if b else 0.0 for a, b in pairs}
+        if len(more) == 1:
+            return f"({named(name)} {more.pop():+})".replace("+", "+ ").replace("-", "- ")
+        if len(times) == 1 and (factor := times.pop()).is_integer():
+            return f"({named(name)} * {factor:.0f})"
+    return ""
+
+
+def _name(before: str) -> str:
+    """What a number may be called, by what stands in front of it."""
+    text = plain(before[-_LINE:])
+    for pattern, name in _BEFORE:
+        if match := pattern.search(text):
+            return name.format(*match.groups())
+    return "size"
