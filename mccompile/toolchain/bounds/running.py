@@ -22,6 +22,7 @@ from .values import RETURN as TOP
 
 MOST_FORKS = 100  # branches, one within the other, that depend on data
 MOST_EXITS = 1000  # of a loop, by such a branch
+MOST_EXITS_IN_TRIALS = 8  # of turns that are followed for others; without these, each is followed
 MOST_BLOCKS = 4_000_000
 FORK = 20  # blocks that take as long to follow as a fork
 _SCRATCH = range(CORE, CORE + 16)  # registers of floats that a call may change
@@ -88,7 +89,7 @@ class Run:
                 kind = goes[0]
                 if kind == JUMP:
                     left[at] = left.get(at, 0) + (block.last in self._shape(frame.entry).leaves)
-                    if left[at] > MOST_EXITS:
+                    if left[at] > (MOST_EXITS if state.memory.trial is None else MOST_EXITS_IN_TRIALS):
                         raise Unbounded(block.last, "a loop ends by data")
                     for where, other in self._fork(block.last, goes[1:], state, stops, frame).items():
                         _into(ended if where in stops or where == BACK else pending, where, other)
