@@ -187,3 +187,14 @@ def test_losses_of_other_kinds() -> None:
     for loss, value in known.items():
         assert mccompile.train(model, loss=loss, learn="w").step(x, y) == pytest.approx(value, rel=1e-5)
     assert mccompile.train(model, loss="l", learn="w").step(x) == pytest.approx(s.mean(), rel=1e-5)
+
+
+def test_a_size_that_a_loop_of_both_phases_measures_is_one_field() -> None:
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 3] x) => (float[2, 2] y)
+        <float[3, 2] w = {1, 2, 3, 4, 5, 6}, int64 two = {2}, float none = {0}> {
+        total = Loop (two, , none) <body = body (int64 i, bool go, float before) => (bool on, float after) {
+            on = Identity(go) n = NonZero(x) f = Cast <to = 1> (n) s = ReduceSum <keepdims = 0> (f)
+            after = Add(before, s) }>
+        p = MatMul(x, w) y = Add(p, total) }""")
+    net = mccompile.train(model, loss="mse:y", learn="all", optimizer="sgd,lr=0.1")
+    assert net.step(np.ones((2, 3), np.float32), np.zeros((2, 2), np.float32)) == 814.5

@@ -167,7 +167,7 @@ def plan_memory(
         not_negative=at_first,
         states=tuple(kept.values()),
         phases=_phases(program, planner_, kept),
-        measured=tuple(item.symbol for item in walk(program.body) if isinstance(item, Measure)),
+        measured=tuple(dict.fromkeys(item.symbol for item in walk(program.body) if isinstance(item, Measure))),
         streams=len(planner_.streams),
         checks=tuple(planner_.checks),
         window=window,
