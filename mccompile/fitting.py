@@ -156,7 +156,8 @@ def refused(
         if what != "ram":
             why = "so large are the weights"
         allow = elsewhere(_needs(point)) if elsewhere is not None else f"allow it: --budget {what}={used}"
-        fix = _what_fits(point, frugal, attempt, limit, allow) if what == "ram" else allow
+        grows = elsewhere is None
+        fix = _what_fits(point, frugal, attempt, limit, allow, grows) if what == "ram" else allow
         problems.append(Problem(f"{used} bytes of {what} are {used - limit} over the budget", plan.name, why, fix))
     raise_all(CheckFailed, problems)
 
@@ -165,9 +166,11 @@ def _needs(point: Point) -> dict[str, int]:
     return {"ram": point.ram, "weights": point.weights}
 
 
-def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Attempt, limit: int, allow: str) -> str:
+def _what_fits(
+    point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Attempt, limit: int, allow: str, grows: bool
+) -> str:
     """Which options would stay within a budget of RAM: found by trying each alone, then more and more of those that
-    help, then all together."""
+    help, then all together. `grows`: may the budget be a larger one?"""
 
     def tried(chosen: Sequence[tuple[str, Changes]]) -> int:
         return attempt({**point.changes, **_together(chosen)}).plan.arena_bytes
@@ -186,7 +189,7 @@ def _what_fits(point: Point, frugal: Sequence[tuple[str, Changes]], attempt: Att
             return f"with {words} it takes {nbytes} bytes"
         asked.append((nbytes, words))
     nbytes, words = min(reversed(asked), key=lambda each: each[0])  # of equal ones the last: with all options
-    if nbytes == point.ram:
+    if nbytes == point.ram or not grows:
         return f"{allow}: even with {words} it takes {nbytes} bytes)"
     _, few = min(asked, key=lambda each: each[0])
     return f"the least that options reach is {nbytes} bytes, with {few} --budget ram={nbytes}; {allow})"

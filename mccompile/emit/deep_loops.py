@@ -17,6 +17,7 @@ from .tokens import Token, closing, is_binary, names_read, tokens
 _LOOPS = ("for (", "while (")
 _LEAVES = re.compile(r"^#|\b(return|goto)\b", re.MULTILINE)
 _ASSIGNS = re.compile(r"[-+*/%&|^]?=|<<=|>>=|\+\+|--")
+_QUALIFIERS = ("", "const", "MCC_RESTRICT")
 _NO_TYPES = {"return", "goto", "else", "case", "do"}
 _POINTER = 3  # a local that is written reads as badly as so many that are read
 SHORTEST = 6  # lines that are not worth a function
@@ -115,15 +116,17 @@ def declared(line: str) -> dict[str, str]:
     if not base or base[0] in _NO_TYPES:
         return {}
     declarations = {}
+    unknown = {token.name: "" for token in found[end:] if token.name not in _QUALIFIERS}
     for declarator in _declarators(found[end:]):
-        start = next((at for at, token in enumerate(declarator) if token.name not in ("", "const")), len(declarator))
-        if start == len(declarator) or any(token.text not in ("*", "const") for token in declarator[:start]):
-            return {}
+        start = next((at for at, token in enumerate(declarator) if token.name not in _QUALIFIERS), len(declarator))
+        if start == len(declarator) or any(token.text not in ("*", *_QUALIFIERS) for token in declarator[:start]):
+            return unknown
         name, rest = declarator[start].name, [token.text for token in declarator[start + 1 :]]
         if rest and rest[0] not in ("=", "["):
-            return {}
+            return unknown
         is_array = rest[:1] == ["["]
         stars = "*" * (sum(token.text == "*" for token in declarator[:start]) + is_array)
+        stars += "MCC_RESTRICT " * any(token.name == "MCC_RESTRICT" for token in declarator[:start])
         table = is_array and closing(declarator, start + 1) + 1 < len(declarator)
         beyond = declarator[closing(declarator, start + 1) + 1].text if table else ""
         kind = " ".join(base if stars else [word for word in base if word != "const"])

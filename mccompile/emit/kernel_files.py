@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..targets.api import Build
+from . import kernels
 from .addresses import passed
 from .building import missing_flags
-from .kernels import printed, signature
+from .kernels import signature
 from .render import TEMPLATES, Source, comment, render_c
 from .shared_bodies import with_shared_bodies
 
@@ -34,7 +35,7 @@ def kernel_files(
         step = first[function.name]
         tensors = ", ".join(f"{a.role} {type}" for a, type in passed(step))
         count = uses[function.name]
-        done = printed(function)
+        done = kernels.printed(function)
         headers |= done.headers
         own |= function.kernel.files(function.call).keys() & function.kernel.headers(function.call)
         shown.append(

@@ -88,19 +88,31 @@ def _lines(path: str, trace: dict[str, Any], contents: bytes) -> Iterator[str]:
     if not segments or segments[-1]["lines"][1] != count or any(s["lines"][0] > s["lines"][1] for s in segments):
         yield f"{path}: the segments do not end with the file"
     lines = contents.decode("utf-8", "replace").split("\n") if not path.endswith(".mcb") else []
-    for s in segments:
-        text = "\n".join(lines[s["lines"][0] - 1 : s["lines"][1]])
+    written = ["\n".join(lines[s["lines"][0] - 1 : s["lines"][1]]) for s in segments]
+    texts = {s["name"]: text for s, text in zip(segments, written, strict=True) if s["what"] == "function"}
+    for s, text in zip(segments, written, strict=True):
         where = f"{path}:{s['lines'][0]}"
         names, called = {functions[step] for step in s["steps"]}, {*re.findall(r"\b(\w+)\(", text)}
         if s["what"] not in SEGMENTS or (s["what"] in ("function", "step") and not s["steps"]):
             yield f"{where} is not traced"
         if s["what"] == "step" and not names <= called:
             yield f"{where} does not call {', '.join(sorted(names))}"
-        if s["what"] == "function" and (s["name"] not in text or not all(map(s["name"].startswith, names))):
+        is_own = (s["name"].startswith(n) or s["name"] in _reached(n, texts) for n in names)
+        if s["what"] == "function" and (s["name"] not in text or not all(is_own)):
             yield f"{where} is not the function {s['name']}"
         others = (called & {*functions.values()}) - names
         if others and s["what"] not in ("runtime", "blob", "around"):
             yield f"{where} names {sorted(others)[0]}, which is not said"
+
+
+def _reached(name: str, texts: dict[str, str]) -> set[str]:
+    """What a function calls, and what that calls, of those of the file."""
+    found: set[str] = set()
+    new = {name}
+    while new:
+        found |= new
+        new = {*re.findall(r"\b(\w+)\(", "\n".join(texts.get(each, "") for each in new))} & texts.keys() - found
+    return found
 
 
 def _blob(trace: dict[str, Any], calls: dict[int, dict[str, Any]], contents: bytes) -> Iterator[str]:

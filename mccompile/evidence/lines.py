@@ -48,6 +48,7 @@ def _c(lines: Sequence[str], package: Package, calls: Sequence[tuple[int, int, i
     steps: dict[str, list[int]] = {}
     for step in plan.steps():
         steps.setdefault(step.function.name, []).append(step.number)
+    steps |= _shared(lines, steps, plan.prefix)
     at, begin = 0, 0
     while at < len(lines):
         end = _end(lines, at)
@@ -58,6 +59,18 @@ def _c(lines: Sequence[str], package: Package, calls: Sequence[tuple[int, int, i
         at = end + 1
     if begin < len(lines):
         yield {"lines": [begin + 1, len(lines)], "what": "frame", "steps": []}
+
+
+def _shared(lines: Sequence[str], steps: Mapping[str, Sequence[int]], prefix: str) -> dict[str, list[int]]:
+    """Bodies that functions share, and the steps of these functions."""
+    found: dict[str, list[int]] = {}
+    name = ""
+    for line in lines:
+        if line[:1].isalpha() and (opened := re.search(r"(\w+)\(", line)):
+            name = opened[1]
+        for body in re.findall(rf"^ .*?\b({prefix}_\w+_of_sizes(?:_\d+)?)\(", line):
+            found.setdefault(body, []).extend(steps.get(name, ()))
+    return {body: sorted(set(numbers)) for body, numbers in found.items()}
 
 
 def _end(lines: Sequence[str], at: int) -> int:

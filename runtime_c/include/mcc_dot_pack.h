@@ -27,7 +27,7 @@ MCC_VEC_INLINE void mcc_dot_pack_beside(int8_t *bytes, int32_t *sums, const uint
     ptrdiff_t depth, ptrdiff_t down, ptrdiff_t zipped, unsigned flip)
 {
     int8_t in_order[4 * MCC_DOT_PACKED];
-    ptrdiff_t k, p;
+    ptrdiff_t k, at;
     MCC_EACH_LANE(p, width) sums[p] = 0;
     for (k = 0; k < depth; k += 4) {
         const uint8_t *const from = b + k * down;
@@ -41,8 +41,8 @@ MCC_VEC_INLINE void mcc_dot_pack_beside(int8_t *bytes, int32_t *sums, const uint
             step[4 * p + 3] = x3;
             sums[p] += x0 + x1 + x2 + x3;
         }
-        for (p = 0; zipped && p < width; p += 4)
-            (void)memcpy(bytes + k * width + 4 * p, in_order + 4 * (p % zipped * 4 + p / zipped * 4), 16);
+        for (at = 0; zipped && at < width; at += 4)
+            (void)memcpy(bytes + k * width + 4 * at, in_order + 4 * (at % zipped * 4 + at / zipped * 4), 16);
     }
 }
 

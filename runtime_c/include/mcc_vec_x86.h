@@ -41,8 +41,8 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_compare
 
-/* A masked store keeps back loads from the line behind it, such as those of the next row: lanes whose number is known are
- * stored in plain parts. */
+/* A masked store keeps back loads from the line behind it, such as those of the next row: lanes whose number is known
+ * are stored in plain parts. */
 
 /* ---- 4 lanes */
 #if defined(__AVX512VL__)

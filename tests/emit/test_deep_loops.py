@@ -57,6 +57,8 @@ def test_a_loop_stays_where_it_cannot_stand_alone(before: str, inside: str) -> N
         ("int32_t sums[4];", {"sums": "int32_t *sums"}),
         ("static const uint8_t *rows[3] = {", {"rows": "const uint8_t **rows"}),
         ("float tiles[2][2];", {"tiles": ""}),
+        ("float *const MCC_RESTRICT a = (float *)x;", {"a": "float *MCC_RESTRICT a"}),
+        ("float *const *MCC_ODD rows = x;", {"MCC_ODD": "", "rows": "", "x": ""}),
         ("return a;", {}),
         ("f(a);", {}),
         ("a = b * c;", {}),

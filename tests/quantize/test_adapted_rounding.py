@@ -70,9 +70,9 @@ def quality(path: Path, samples: Samples, recipe: Recipe, folder: Path, first: i
 
 
 def test_samples_that_were_not_seen_confirm_it(alike: tuple[Path, Samples], tmp_path: Path) -> None:
-    few, made = quality(*alike, Recipe(samples=16), tmp_path)
+    few, made = quality(*alike, Recipe("minmax", samples=16), tmp_path)
     assert made.adapted == 0
-    many, made = quality(*alike, Recipe(), tmp_path)
+    many, made = quality(*alike, Recipe("minmax"), tmp_path)
     assert made.adapted == 2 and many > few + 2
 
 
