@@ -24,6 +24,7 @@ from mccompile.frontend.load import load_proto
 from mccompile.passes.io.io_forms import InputForm, OutputForm
 from mccompile.targets.api import Prefer
 from tests import small_models
+from tests.emit.test_alike_functions import separable
 from tests.evidence import mutate
 
 OWN = Path(check_memory.__file__).parent
@@ -63,6 +64,18 @@ def test_broken_traces_are_rejected() -> None:
     assert check_trace.check(good, memory, package.files) == []
     bad = mutate.broken(good, 54, changes=mutate.OF_TRACES)
     assert [name for name, each in bad if not check_trace.check(each, memory, package.files)] == []
+
+
+def test_a_body_that_functions_share_comes_from_the_nodes_of_all() -> None:
+    package = small_models.compiled(separable(), Options(prefer=Prefer.TIME))
+    memory = folder.checked(package)
+    found = folder.checked_trace(package, nodes_of(separable()), memory)
+    functions = [each for each in found["files"]["separable_kernels.c"] if each["what"] == "function"]
+    shared = next(each for each in functions if "_of_sizes" in each["name"])
+    assert len(shared["steps"]) > 1
+    other = next(each for each in functions if each["steps"][0] not in shared["steps"])
+    shared["steps"] += other["steps"]
+    assert f"is not the function {shared['name']}" in check_trace.check(found, memory, package.files)[0]
 
 
 def test_nodes_that_leave_no_code_say_why() -> None:
