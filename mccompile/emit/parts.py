@@ -22,14 +22,27 @@ _WIDTH = 110  # of a line that is surely not folded
 
 
 def in_parts(top: Block, function: str, parameters: Mapping[str, str]) -> str:
-    """The text of a function as it is printed, behind its parts; changes the tree of it. `parameters`: how a part
-    declares those of the function."""
+    """The text of a function as it is printed, behind its parts, which may call what stands in front of it; changes
+    the tree of it. `parameters`: how a part declares those of the function."""
     parts = _Parts(function, parameters)
-    for item in top.inside:
+    pieces: list[str] = []
+    begin = head = 0  # of what is not printed yet, and of the function that is met next
+    for place, item in enumerate(top.inside):
         if isinstance(item, Block) and (depth(item) > DEEPEST or _length(item) > LONGEST):
+            known = len(parts.functions)
             parts.settle(item, parameters)
+            if parts.functions[known:]:
+                pieces += [*([_printed(top.inside[begin:head])] if head > begin else ()), *parts.functions[known:]]
+                begin = head
+        if isinstance(item, Block) or item.endswith(";"):
+            head = place + 1
+    return "\n".join((*pieces, _printed(top.inside[begin:])))
+
+
+def _printed(items: list[Block | str]) -> str:
+    top = Block("", items)
     _dissolve(top)
-    return "\n".join((*parts.functions, shown(top)))
+    return shown(top)
 
 
 class _Parts:
