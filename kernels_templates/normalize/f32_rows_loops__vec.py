@@ -58,7 +58,8 @@ class RowLoops(Kernel):
         rounded = apply("round_even", apply("mul", operand(0, f32), literal(-9.0, f32)))
         quantized = cast(apply("max", apply("min", rounded, literal(255.0, f32)), literal(0.0, f32)), u8)
         logs = replace(last, measure="log_softmax", epilogue=quantized)
-        cases += [_case(f"quantized_{n}", logs, (3, n)) for n in (7, 16, 37)]
+        # riscv64v has the last of three: QEMU 7.2 asserts where a vfcvt.rtz begins a block of code, as in the first.
+        cases += [_case(f"quantized_{n}", logs, (3, n)) for n in (37, 16, 7)]
         return [
             *cases,
             replace(case, ins=case.ins * 3, repeated={1: (0, 1), 2: (0, 1)}),
