@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..base.errors import Problem, WrongUse
+from ..base.marked import opens_part
 
 _INDENT = " " * 4
 _ENDS = ("{", "}", ";", ":")  # of lines that do not go on in the next
@@ -81,15 +82,16 @@ def _unmatched(line: str) -> Problem:
     return Problem("a template has blocks that its lines do not show", line, why, fix)
 
 
-def _merged(inside: Sequence[Block | str]) -> list[Block | str]:
+def _merged(inside: Sequence[Block | str], in_part: bool = False) -> list[Block | str]:
+    """A block that is all the rest of the one around it becomes lines of that; not of a part, whose brackets may go."""
     found: list[Block | str] = []
     for item in inside:
         if isinstance(item, Block):
-            item = Block(item.head, _merged(item.inside), item.tail)
+            item = Block(item.head, _merged(item.inside, opens_part(item.head)), item.tail)
         found.append(item)
     last = found[-1] if found else ""
     before = found[-2] if len(found) > 1 else ";"
-    alone = isinstance(before, str) and _code(before).endswith(";")
+    alone = not in_part and isinstance(before, str) and _code(before).endswith(";")
     if alone and isinstance(last, Block) and (last.head, last.tail) == ("{", "}"):
         found[-1:] = last.inside
     return found

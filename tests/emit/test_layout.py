@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mccompile.base.errors import WrongUse
+from mccompile.base.marked import part
 from mccompile.emit.layout import laid_out
 
 LAID_OUT = """void f(float *y)
@@ -30,6 +31,11 @@ LAID_OUT = """void f(float *y)
 
 def test_blocks_are_indented() -> None:
     assert laid_out("\n".join(line.strip() for line in LAID_OUT.splitlines())) == LAID_OUT
+
+
+def test_a_block_in_a_part_stays_where_the_brackets_of_that_may_go() -> None:
+    text = f"void f(float *y)\n{{\n{part('rows')} {{\n{{\nconst int i = 0;\ny[i] = 0.0f;\n}}\n}}\ng(y);\n}}"
+    assert laid_out(text).count("{") == 3
 
 
 def test_a_block_that_ends_with_the_one_around_it_is_part_of_that() -> None:
