@@ -42,7 +42,12 @@
     typedef float mcc_f32x##N##_compare
 
 /* A masked store keeps back loads from the line behind it, such as those of the next row: lanes whose number is known
- * are stored in plain parts. */
+ * are stored in plain parts. Clang needs too many registers for these in loops of Winograd. */
+#if defined(__clang__)
+#define MCC_VEC_IS_KNOWN(n) 0
+#else
+#define MCC_VEC_IS_KNOWN(n) __builtin_constant_p(n)
+#endif
 
 /* ---- 4 lanes */
 #if defined(__AVX512VL__)
@@ -52,7 +57,7 @@ MCC_VEC_INLINE mcc_f32x4 mcc_load_part_f32x4(const float *p, int n)
 }
 MCC_VEC_INLINE void mcc_store_part_f32x4(float *p, int n, mcc_f32x4 v)
 {
-    if (__builtin_constant_p(n)) {
+    if (MCC_VEC_IS_KNOWN(n)) {
         (void)memcpy(p, &v, (size_t)n * sizeof *p);
         return;
     }
@@ -104,7 +109,7 @@ MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
 }
 MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
 {
-    if (__builtin_constant_p(n))
+    if (MCC_VEC_IS_KNOWN(n))
         mcc_store_plain_f32x8(p, n, v);
     else
         _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1u), (__m256)v);
@@ -121,7 +126,7 @@ MCC_VEC_INLINE mcc_f32x8 mcc_load_part_f32x8(const float *p, int n)
 }
 MCC_VEC_INLINE void mcc_store_part_f32x8(float *p, int n, mcc_f32x8 v)
 {
-    if (__builtin_constant_p(n))
+    if (MCC_VEC_IS_KNOWN(n))
         mcc_store_plain_f32x8(p, n, v);
     else
         _mm256_maskstore_ps(p, (__m256i)mcc_first_lanes_i32x8(n), (__m256)v);
@@ -167,7 +172,7 @@ MCC_VEC_X86_STORE_PLAIN(16, 8, _mm512_castps512_ps256((__m512)v),
     _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1)));
 MCC_VEC_INLINE void mcc_store_part_f32x16(float *p, int n, mcc_f32x16 v)
 {
-    if (__builtin_constant_p(n))
+    if (MCC_VEC_IS_KNOWN(n))
         mcc_store_plain_f32x16(p, n, v);
     else
         _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
