@@ -69,7 +69,11 @@ def _taken(around: Block, place: int, scope: Mapping[str, str], fixed: set[str])
     assert isinstance(loop, Block)
     lines = list(_lines(loop))
     reads = {name for line in lines for name in names_read(line)} & scope.keys()
-    writes = {name for line in lines for name in _written(tokens(line))} & reads
+    written = [tokens(line) for line in lines]
+    writes = {name for line in written for name in _written(line)} & reads
+    # An element of a vector, and what a macro is handed, may be written too; a pointer stays what it is.
+    values = {name for name in reads - fixed if "*" not in scope[name]}
+    writes |= {name for line in written for name in (*_elements(line), *_in_macros(line))} & values
     unknown = any(not scope[name] for name in reads)
     if unknown or writes & fixed or _LEAVES.search("\n".join(map(plain, lines))):
         return None
@@ -104,6 +108,22 @@ def _written(line: Sequence[Token]) -> Iterator[str]:
         address = before == "&" and not is_binary(line, at - 1)
         if token.name and (_ASSIGNS.fullmatch(after) or after == "." or before in ("++", "--") or address):
             yield token.name
+
+
+def _elements(line: Sequence[Token]) -> Iterator[str]:
+    """Names of which a line assigns to an element."""
+    for at, token in enumerate(line):
+        if token.name and at + 1 < len(line) and line[at + 1].text == "[":
+            end = closing(line, at + 1) + 1
+            if end < len(line) and _ASSIGNS.fullmatch(line[end].text):
+                yield token.name
+
+
+def _in_macros(line: Sequence[Token]) -> Iterator[str]:
+    """Names that a line hands to macros."""
+    for at, token in enumerate(line[:-1]):
+        if token.name.isupper() and line[at + 1].text == "(":
+            yield from (each.name for each in line[at + 2 : closing(line, at + 1)] if each.name)
 
 
 def declared(line: str) -> dict[str, str]:

@@ -37,6 +37,12 @@ def test_a_loop_is_handed_what_it_reads_and_pointers_to_what_it_writes() -> None
     assert deepest(text) <= parts.DEEPEST + 1
 
 
+@pytest.mark.parametrize("write", ["v[k] = x[k];", "MCC_SUMS(v, x, 4);", "v.low += x[k];"])
+def test_vectors_that_are_written_are_handed_by_their_address(write: str) -> None:
+    text = printed("float sum = 0.0f;\nmcc_f32x4 v = zero;", f"{SUM.replace('w[k]', 'x[k]')}\n{write}")
+    assert "mcc_f32x4 *v)" in text and "&v);" in text and write.replace("v", "(*v)", 1) in text
+
+
 @pytest.mark.parametrize(
     ("before", "inside"),
     [
