@@ -142,6 +142,21 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
     }                                                                                                                  \
     typedef float mcc_f32x##N##_narrow_##dtype
 
+/* Loads of numbers of another type, which `widened` makes floats or what becomes floats. */
+#define MCC_VEC_LOADS(N, T, type, widened)                                                                             \
+    typedef type mcc_##T##_f32x##N __attribute__((vector_size(N * sizeof(type)), aligned(sizeof(type)), may_alias));   \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_##T##_f32x##N(const type *p)                                                   \
+    {                                                                                                                  \
+        return __builtin_convertvector(widened, mcc_f32x##N);                                                          \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_##T##_f32x##N(const type *p, int n)                                       \
+    {                                                                                                                  \
+        type part[N] = {0};                                                                                            \
+        (void)memcpy(part, p, (size_t)n * sizeof(type));                                                               \
+        return mcc_load_##T##_f32x##N(part);                                                                           \
+    }                                                                                                                  \
+    typedef float mcc_f32x##N##_loads_##T
+
 /* One load widens integers on Helium, one store narrows them. */
 #if defined(__ARM_FEATURE_MVE)
 #define MCC_VEC_MVE_s int32x4_t
@@ -191,17 +206,7 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
 #define MCC_VEC_WIDE_u8_16(p) MCC_VEC_WIDENED(16, u8, p)
 #endif
 #define MCC_VEC_INTEGER(N, T, type, widened)                                                                           \
-    typedef type mcc_##T##_f32x##N __attribute__((vector_size(N * sizeof(type)), aligned(sizeof(type)), may_alias));   \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_##T##_f32x##N(const type *p)                                                   \
-    {                                                                                                                  \
-        return __builtin_convertvector(widened, mcc_f32x##N);                                                          \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_##T##_f32x##N(const type *p, int n)                                       \
-    {                                                                                                                  \
-        type part[N] = {0};                                                                                            \
-        (void)memcpy(part, p, (size_t)n * sizeof(type));                                                               \
-        return mcc_load_##T##_f32x##N(part);                                                                           \
-    }                                                                                                                  \
+    MCC_VEC_LOADS(N, T, type, widened);                                                                                \
     MCC_VEC_INLINE void mcc_store_##T##_f32x##N(type *p, mcc_f32x##N v)                                                \
     {                                                                                                                  \
         const mcc_f32x##N number = (mcc_f32x##N)((mcc_i32x##N)v & (mcc_i32x##N)(v == v));                              \
@@ -222,22 +227,9 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
     MCC_VEC_INTEGER(N, u16, uint16_t, MCC_VEC_WIDENED(N, u16, p))
 #endif
 
-#define MCC_VEC_LONG(N, T, type)                                                                                       \
-    typedef type mcc_##T##_f32x##N __attribute__((vector_size(N * sizeof(type)), aligned(sizeof(type)), may_alias));   \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_##T##_f32x##N(const type *p)                                                   \
-    {                                                                                                                  \
-        return __builtin_convertvector(*(const mcc_##T##_f32x##N *)p, mcc_f32x##N);                                    \
-    }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_load_part_##T##_f32x##N(const type *p, int n)                                       \
-    {                                                                                                                  \
-        type part[N] = {0};                                                                                            \
-        (void)memcpy(part, p, (size_t)n * sizeof(type));                                                               \
-        return mcc_load_##T##_f32x##N(part);                                                                           \
-    }                                                                                                                  \
-    typedef float mcc_f32x##N##_long_##T
 #define MCC_VEC_LONGS(N)                                                                                               \
-    MCC_VEC_LONG(N, i32, int32_t);                                                                                     \
-    MCC_VEC_LONG(N, i64, int64_t)
+    MCC_VEC_LOADS(N, i32, int32_t, *(const mcc_i32_f32x##N *)p);                                                       \
+    MCC_VEC_LOADS(N, i64, int64_t, *(const mcc_i64_f32x##N *)p)
 
 /* ---- 4 lanes */
 MCC_VEC_NARROW_TYPES(4);
