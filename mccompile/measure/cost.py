@@ -18,13 +18,13 @@ from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
 from ..emit.summary import memories
 from ..emit.traffic import transfers
-from ..plan.ir import Step
 from ..toolchain.emulate import Emulated, Inputs
 from ..toolchain.image import function_bytes
 from ..toolchain.stack import Bound, CallGraph
 from ..toolchain.ticks import count_steps
 from .building import flags_of, own_functions
 from .correctness import build, input_sets
+from .ticks import named_step
 from .windows import newest
 
 _CODE = ("kernels", "model", "libraries")
@@ -64,7 +64,8 @@ class Cost:
 
     def as_dict(self) -> dict[str, Any]:
         steps = list(self.package.plan.steps())
-        counted = [self._step(*each) for each in zip(steps, self.by_step, strict=True)] if self.by_step else len(steps)
+        counts = zip(steps, self.by_step, strict=True) if self.by_step else ()
+        counted = [{**named_step(step), "instructions": count} for step, count in counts] or len(steps)
         return {
             "model": self.package.plan.name,
             "target": self.package.plan.target,
@@ -87,15 +88,6 @@ class Cost:
             "function_stack_bytes": dict(self.stacks),
             "function_code_bytes": dict(self.functions),
             "steps": counted,
-        }
-
-    def _step(self, step: Step, instructions: int) -> dict[str, Any]:
-        return {
-            "name": " + ".join(step.provenance),
-            "kernel": step.function.kernel.id,
-            "function": step.function.name,
-            "macs": step.macs,
-            "instructions": instructions,
         }
 
     def show(self) -> str:

@@ -29,6 +29,16 @@ from .windows import newest
 RUNS = 5
 
 
+def named_step(step: Step) -> dict[str, Any]:
+    """What says of a measured step which one it is."""
+    return {
+        "name": " + ".join(step.provenance),
+        "kernel": step.function.kernel.id,
+        "function": step.function.name,
+        "macs": step.macs,
+    }
+
+
 @dataclass(frozen=True)
 class Ticks:
     package: Package
@@ -75,14 +85,7 @@ class Ticks:
         }
 
     def _step(self, step: Step, ticks: int) -> dict[str, Any]:
-        return {
-            "name": " + ".join(step.provenance),
-            "kernel": step.function.kernel.id,
-            "function": step.function.name,
-            "macs": step.macs,
-            "ticks": ticks,
-            **({"us": self.us(ticks)} if self.hz else {}),
-        }
+        return {**named_step(step), "ticks": ticks, **({"us": self.us(ticks)} if self.hz else {})}
 
     def show(self) -> str:
         """For the terminal."""
