@@ -1,6 +1,7 @@
-"""Language models at random: `python -m tests.fuzz.languages --seconds 600 --seed 1 --only decoders,files,tokenizers`
+"""Language models at random: `python -m tests.fuzz.languages --seconds 600 --only decoders,texts,files,tokenizers`
 
 decoders: sizes, types of weights and options at random, compiled, beside their definition in doubles
+texts: what programs write where the context is full, beside the same tokens in doubles
 files: GGUF files, safetensors, config.json, tokenizer.json with something wrong are read or refused
 tokenizers: compiled ones beside the package tokenizers, on random Unicode and lines of text
 
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.languages import damage, decoders
+from tests.fuzz.languages import damage, decoders, shifts
 from tests.llm import models
 from tests.tokenizer.built import EXPRESSIONS, Built, of_bytes, of_characters, of_scores, texts
 
@@ -45,6 +46,12 @@ def one_decoder(seed: tuple[int, ...]) -> str:
         chosen = decoders.options(chance, shutil.which("tcc") or "cc")
         found = decoders.differs(decoder, chosen, chance)
     return f"{found}\n    {chosen}\n    {decoder.text}" if found else ""
+
+
+def one_text(seed: tuple[int, ...]) -> str:
+    chance = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
+        return shifts.differs(chance, Path(folder, "tiny"), shutil.which("tcc") or "cc")
 
 
 def some_files(seed: tuple[int, ...]) -> str:
@@ -124,6 +131,7 @@ def _unicode(chance: random.Random) -> str:
 
 WAYS: dict[str, Callable[[tuple[int, ...]], str]] = {
     "decoders": one_decoder,
+    "texts": one_text,
     "files": some_files,
     "tokenizers": some_strings,
 }

@@ -73,3 +73,14 @@ def test_files_are_damaged_as_the_seed_says() -> None:
     made = [damage.damaged(data, "config.json", np.random.default_rng(seed)) for seed in range(30)]
     assert made == [damage.damaged(data, "config.json", np.random.default_rng(seed)) for seed in range(30)]
     assert len(set(made)) > 20 and sum(each != data for each in made) > 25
+
+
+def test_a_text_over_the_end_of_its_context_is_right_and_another_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tokenizers")
+    from . import shifts
+
+    assert not shifts.differs(np.random.default_rng(2), tmp_path / "tiny", COMPILER)
+    monkeypatch.setattr(shifts.Text, "shift", lambda text: bool(text.tokens.pop(0)))
+    assert "got and wanted" in shifts.differs(np.random.default_rng(2), tmp_path / "other", COMPILER)
