@@ -15,7 +15,7 @@ from onnx import ModelProto
 from ...base.errors import Problem, WrongUse
 from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
 from .config import Config, damaged, unsupported
-from .description import Decoder, Layer, Rotary
+from .description import Decoder, Layer
 from .rotary import rotary
 from .weights import Weight
 
@@ -250,7 +250,8 @@ def llama_like(config: Config, tied: bool = False, base: float = 10000.0) -> Dec
     heads, width = config.count("num_attention_heads"), config.count("hidden_size")
     head = config.count("head_dim", max(1, width // heads))
     count = config.count("num_hidden_layers")
-    turned = rotary(config, head, base)
+    if count > 4096:
+        raise damaged(f"num_hidden_layers is {count}")
     return Decoder(
         vocabulary=config.count("vocab_size"),
         width=width,
@@ -259,25 +260,27 @@ def llama_like(config: Config, tied: bool = False, base: float = 10000.0) -> Dec
         head=head,
         hidden=config.count("intermediate_size"),
         context=config.count("max_position_embeddings", 2048),
-        layers=windowed(config, count, turned),
+        layers=(Layer(0, rotary(config, head, base)),) * count,
         epsilon=config.real("rms_norm_eps", 1e-6),
         activation=config.activation("hidden_act", "silu"),
         tied=config.flag("tie_word_embeddings", tied),
     )
 
 
-def windowed(config: Config, count: int, turned: Rotary | None) -> tuple[Layer, ...]:
-    """The layers, with windows where the file says that they slide."""
+def windowed(config: Config, made: Decoder, every: int = 0) -> Decoder:
+    """With windows where the file says that they slide, or else in all layers but each `every`th."""
     window = config.count("sliding_window", 0, least=0)
-    if count > 4096:
-        raise damaged(f"num_hidden_layers is {count}")
     if config.has("layer_types"):
-        kinds: Sequence[str] = config.texts("layer_types", count)
+        kinds: Sequence[str] = config.texts("layer_types", len(made.layers))
         other = set(kinds) - {"full_attention", "sliding_attention"}
         if other:
             raise unsupported(f"layers of the kind {', '.join(sorted(other))}")
-        return tuple(Layer(window if kind == "sliding_attention" else 0, turned) for kind in kinds)
-    return (Layer(window, turned),) * count
+        slide = [kind == "sliding_attention" for kind in kinds]
+    else:
+        every = every and config.count("sliding_window_pattern", every)
+        slide = [not every or (number + 1) % every > 0 for number in range(len(made.layers))]
+    layers = (replace(x, window=window if near else 0) for x, near in zip(made.layers, slide, strict=True))
+    return replace(made, layers=tuple(layers))
 
 
 def partly_turned(config: Config, made: Decoder, share: float) -> Decoder:

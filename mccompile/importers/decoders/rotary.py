@@ -33,7 +33,7 @@ def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "")
         factors = np.asarray(config.values["rope_factors"], np.float32)
         if factors.shape != plain.frequencies.shape or not (np.isfinite(factors) & (factors != 0)).all():
             raise damaged(f"rope_freqs has {factors.size} numbers for {channels} channels, or some are 0")
-        return Rotary(plain.frequencies / factors)
+        plain = Rotary(plain.frequencies / factors)
     way = scaling.text("rope_type", scaling.text("type", "default"))
     if way not in _WAYS:
         raise unsupported(f"rotary embeddings are scaled by the way {way!r}; what is known: {', '.join(_WAYS)}")

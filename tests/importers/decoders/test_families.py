@@ -38,6 +38,13 @@ def test_a_family_has_the_logits_of_transformers(name: str, tmp_path: Path) -> N
     assert int(found.argmax()) == case["token"]
 
 
+@pytest.mark.parametrize("name", ["arcee", "cohere", "ernie4_5", "falcon", "glm4", "helium", "nemotron", "phi"])
+def test_a_window_of_a_family_that_has_none_is_no_window(name: str, tmp_path: Path) -> None:
+    case = FAMILIES[name]
+    found = evaluated(folder(tmp_path / "model", {**case["config"], "sliding_window": 4}, weights(case["shapes"])))
+    np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+
+
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [

@@ -35,6 +35,11 @@ DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
             [1, 0.06666667, 0.005, 0.0003333333],
             1.1832159566199232,
         ),
+        (
+            {"rope_factors": [1, 2, 4, 8], "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+            [0.5, 0.025, 0.00125, 0.0000625],
+            1,
+        ),
         ({"rope_scaling": DYNAMIC}, [1, 0.1, 0.01, 0.001], 1),
     ],
 )

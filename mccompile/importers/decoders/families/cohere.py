@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..config import Config
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, llama_like
+from ..family import LLAMA_NAMES, Family, llama_like, windowed
 
 _NAMES = {role: name for role, name in LLAMA_NAMES.items() if role != "mlp_norm"}
 
@@ -24,11 +24,7 @@ def _cohere(config: Config, base: float = 500000.0) -> Decoder:
 
 def _cohere2(config: Config) -> Decoder:
     """Rotary embeddings where attention has a window."""
-    made = _cohere(config, 10000.0)
-    if not config.has("layer_types"):
-        every = config.count("sliding_window_pattern", 4)
-        layers = (replace(x, window=x.window if (n + 1) % every else 0) for n, x in enumerate(made.layers))
-        made = replace(made, layers=tuple(layers))
+    made = windowed(config, _cohere(config, 10000.0), 4)
     return replace(made, layers=tuple(replace(x, rotary=x.rotary if x.window else None) for x in made.layers))
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..config import Config, unsupported
-from ..description import Decoder, Layer
-from ..family import LLAMA_NAMES, Family, llama_like
+from ..description import Decoder
+from ..family import LLAMA_NAMES, Family, llama_like, windowed
 from ..rotary import rotary
 
 NAMES = {
@@ -27,8 +27,7 @@ def _gemma(config: Config) -> Decoder:
     if activation == "gelu":  # of the first files, whose library takes the other one
         activation = "gelu_tanh"
     factor = float(np.float32(math.sqrt(made.width)))
-    layers = tuple(replace(layer, window=0) for layer in made.layers)
-    return replace(made, activation=activation, embedding_factor=factor, layers=layers)
+    return replace(made, activation=activation, embedding_factor=factor)
 
 
 def _caps(config: Config, made: Decoder) -> Decoder:
@@ -41,30 +40,18 @@ def _caps(config: Config, made: Decoder) -> Decoder:
     return replace(made, score_cap=score, logit_cap=logit, score_factor=factor)
 
 
-def _kinds(config: Config, made: Decoder, every: int) -> list[bool]:
-    """Which layers have a window."""
-    if config.has("layer_types"):
-        return [kind == "sliding_attention" for kind in config.texts("layer_types", len(made.layers))]
-    every = config.count("sliding_window_pattern", every)
-    return [bool((number + 1) % every) for number in range(len(made.layers))]
-
-
-def _gemma2(config: Config) -> Decoder:
-    made = _caps(config, _gemma(config))
-    window = config.count("sliding_window", 4096)
-    pairs = zip(made.layers, _kinds(config, made, 2), strict=True)
-    return replace(made, layers=tuple(replace(layer, window=window if near else 0) for layer, near in pairs))
+def _gemma2(config: Config, every: int = 2) -> Decoder:
+    return windowed(config.filled(sliding_window=4096), _caps(config, _gemma(config)), every)
 
 
 def _gemma3(config: Config) -> Decoder:
-    made = _caps(config, _gemma(config))
-    window = config.count("sliding_window", 4096)
+    made = _gemma2(config, 6)
     far = rotary(config, made.head, base=1e6, kind="full_attention")
     own = config if config.part("rope_parameters").has("sliding_attention") else Config(
         {"rope_theta": config.real("rope_local_base_freq", 10000.0)}
     )  # fmt: skip
     near = rotary(own, made.head, kind="sliding_attention")
-    layers = (Layer(window, near) if slides else Layer(0, far) for slides in _kinds(config, made, 6))
+    layers = (replace(layer, rotary=near if layer.window else far) for layer in made.layers)
     return replace(made, layers=tuple(layers))
 
 

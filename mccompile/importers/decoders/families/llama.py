@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..config import Config
 from ..description import Decoder
-from ..family import Family, llama_like
+from ..family import Family, llama_like, windowed
 
 
-def _llama(config: Config) -> Decoder:
-    made = llama_like(config)
-    return replace(made, layers=tuple(replace(layer, window=0) for layer in made.layers))
+def _mistral(config: Config) -> Decoder:
+    return windowed(config, llama_like(config))
 
 
 FAMILIES = (
-    Family(("llama",), _llama, architectures=("llama",), pairs=True),
-    Family(("mistral", "ministral"), llama_like),
+    Family(("llama",), llama_like, architectures=("llama",), pairs=True),
+    Family(("mistral", "ministral"), _mistral),
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..config import Config, damaged, unsupported
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, llama_like, partly_turned
+from ..family import LLAMA_NAMES, Family, llama_like, partly_turned, windowed
 from ..rotary import rotary
 
 _OLMO2 = {
@@ -48,11 +48,8 @@ def _exaone4(config: Config) -> Decoder:
     """Layers that look at all tokens know no positions where others have a window."""
     made = replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5))
     if not config.has("sliding_window"):
-        return replace(made, layers=tuple(replace(layer, window=0) for layer in made.layers))
-    if not config.has("layer_types"):
-        every = config.count("sliding_window_pattern", 4)
-        layers = (replace(x, window=x.window if (n + 1) % every else 0) for n, x in enumerate(made.layers))
-        made = replace(made, layers=tuple(layers))
+        return made
+    made = windowed(config, made, 4)
     return replace(made, layers=tuple(replace(x, rotary=x.rotary if x.window else None) for x in made.layers))
 
 
@@ -84,10 +81,7 @@ def _olmo(config: Config) -> Decoder:
 
 def _olmo3(config: Config) -> Decoder:
     """Rotary embeddings are scaled only where attention has no window."""
-    made = _olmo2(config)
-    if not config.has("layer_types"):
-        layers = (replace(x, window=x.window if (n + 1) % 4 else 0) for n, x in enumerate(made.layers))
-        made = replace(made, layers=tuple(layers))
+    made = windowed(config, _olmo2(config), 4)
     far = rotary(config, made.head, 500000.0, "full_attention")
     own = config if config.part("rope_parameters").has("sliding_attention") else Config(
         {"rope_theta": config.part("rope_parameters").real("rope_theta", config.real("rope_theta", 500000.0))}
@@ -102,17 +96,23 @@ def _olmo2(config: Config) -> Decoder:
 
 def _smollm3(config: Config) -> Decoder:
     made = llama_like(config, tied=True)
-    turns = config.values.get("no_rope_layers") or [1] * len(made.layers)
+    every = config.count("no_rope_layer_interval", 4)
+    turns = config.values.get("no_rope_layers") or [(n + 1) % every for n in range(len(made.layers))]
     if not isinstance(turns, list) or len(turns) != len(made.layers):
         raise damaged(f"no_rope_layers is no list of {len(made.layers)} numbers")
     layers = (replace(x, rotary=x.rotary if turn else None) for x, turn in zip(made.layers, turns, strict=True))
-    return replace(made, layers=tuple(layers))
+    made = replace(made, layers=tuple(layers))
+    if not (config.flag("use_sliding_window") and config.has("sliding_window")):
+        return made
+    kinds = ["full_attention" if layer.rotary else "sliding_attention" for layer in made.layers]
+    return windowed(config.filled(layer_types=kinds), made)
 
 
 def _starcoder2(config: Config) -> Decoder:
     activation = config.activation("hidden_act", "gelu_pytorch_tanh")
     epsilon = config.real("norm_epsilon", 1e-5)
-    return replace(llama_like(config, tied=True), rms=False, gated=False, activation=activation, epsilon=epsilon)
+    made = replace(llama_like(config, tied=True), rms=False, gated=False, activation=activation, epsilon=epsilon)
+    return windowed(config, made)
 
 
 def _stablelm(config: Config) -> Decoder:

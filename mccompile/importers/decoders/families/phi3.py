@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..config import Config
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, llama_like, partly_turned
+from ..family import LLAMA_NAMES, Family, llama_like, partly_turned, windowed
 
 _NAMES = {
     **{role: name for role, name in LLAMA_NAMES.items() if role not in ("q", "k", "v", "gate", "up")},
@@ -16,7 +16,8 @@ _NAMES = {
 
 
 def _phi3(config: Config) -> Decoder:
-    return partly_turned(config, replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5)), 1.0)
+    made = replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5))
+    return partly_turned(config, windowed(config, made), 1.0)
 
 
 FAMILIES = (Family(("phi3",), _phi3, _NAMES, architectures=("phi3",)),)

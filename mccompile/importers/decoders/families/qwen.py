@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from ..config import Config
 from ..description import Decoder
-from ..family import Family, llama_like
+from ..family import Family, llama_like, windowed
 
 
 def _qwen(config: Config) -> Decoder:
     made = llama_like(config)
     if config.flag("use_sliding_window") and config.has("sliding_window"):
         if config.has("layer_types"):
-            return made
+            return windowed(config, made)
         first, window = config.count("max_window_layers", 28, least=0), config.count("sliding_window")
         layers = (replace(x, window=window if n >= first else 0) for n, x in enumerate(made.layers))
         return replace(made, layers=tuple(layers))
-    return replace(made, layers=tuple(replace(layer, window=0) for layer in made.layers))
+    return made
 
 
 FAMILIES = (Family(("qwen2",), _qwen, architectures=("qwen2",)), Family(("qwen3",), _qwen, architectures=("qwen3",)))
