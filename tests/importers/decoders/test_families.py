@@ -12,9 +12,12 @@ from onnxruntime import InferenceSession
 
 from mccompile.base.errors import BadFile, UnsupportedModel
 from mccompile.frontend.load import read_proto
+from mccompile.importers.decoders import families
+from mccompile.importers.decoders.family import LLAMA_NAMES
 
-from .files import folder
-from .recorded import PATH, SHOWN, TOKENS, weights
+from .files import LLAMA, SIZES, folder, named
+from .recorded import PATH, SHOWN, TOKENS, VOCABULARY, weights
+from .reference import random_weights
 
 FAMILIES: dict[str, dict[str, Any]] = json.loads(PATH.read_text())
 
@@ -79,6 +82,22 @@ def test_the_decoder_of_a_network_that_reads_images_is_read(begin: str, tmp_path
     config = {"model_type": "llava", "text_config": case["config"], "tie_word_embeddings": False}
     found = evaluated(folder(tmp_path / "model", config, tensors))
     np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+
+
+@pytest.mark.parametrize("kind", ["internlm2", "exaone"])
+def test_llama_under_other_names_is_llama(kind: str, tmp_path: Path) -> None:
+    drawn = random_weights({**SIZES, "vocabulary": VOCABULARY}, np.random.default_rng(1))
+    config = {**LLAMA, "vocab_size": VOCABULARY}
+    wanted = evaluated(folder(tmp_path / "llama", config, named(drawn, LLAMA_NAMES)))
+    if kind == "internlm2":  # queries of a group, its key and its value
+        for n in range(2):
+            q, k, v = (drawn.pop(f"{n}.{role}").reshape(2, -1, 8, 24) for role in "qkv")
+            drawn[f"{n}.qkv"] = np.concatenate([q, k, v], 1).reshape(-1, 24)
+    else:
+        config |= {"layer_norm_epsilon": config.pop("rms_norm_eps"), "num_layers": config.pop("num_hidden_layers")}
+    names = next(family.names for family in families.FAMILIES if kind in family.types)
+    found = evaluated(folder(tmp_path / kind, {**config, "model_type": kind}, named(drawn, names)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_a_norm_that_is_missing_is_no_norm_left_out(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def _gemma(config: Config) -> Decoder:
     made = llama_like(config, tied=True)
     name = "hidden_activation" if config.has("hidden_activation") else "hidden_act"
     activation = config.activation(name, "gelu_pytorch_tanh")
-    if activation == "gelu":  # of the first files, whose library takes the other one
+    if name == "hidden_act" and activation == "gelu":  # of the first files, whose library takes the other one
         activation = "gelu_tanh"
     factor = float(np.float32(math.sqrt(made.width)))
     return replace(made, activation=activation, embedding_factor=factor)
@@ -45,7 +45,7 @@ def _gemma2(config: Config, every: int = 2) -> Decoder:
 
 
 def _gemma3(config: Config) -> Decoder:
-    made = _gemma2(config, 6)
+    made = replace(_gemma2(config, 6), score_cap=0.0)
     far = rotary(config, made.head, base=1e6, kind="full_attention")
     own = config if config.part("rope_parameters").has("sliding_attention") else Config(
         {"rope_theta": config.real("rope_local_base_freq", 10000.0)}
