@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -120,7 +121,8 @@ def _scaling(said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) 
     told = {name.removeprefix(f"{kind}.{_ROPE}"): value for name, value in said.items() if f"{kind}.{_ROPE}" in name}
     way, factor, length = told.pop("type", "none"), told.pop("factor", 0), told.pop("original_context_length", None)
     told.pop("finetuned", None)
-    size = told.pop("attn_factor", 0) or told.pop("yarn_attn_factor", 0)
+    size, whole = (Config(told).real(name, 0.0) for name in ("attn_factor", "yarn_attn_factor"))
+    told = {name: value for name, value in told.items() if name not in ("attn_factor", "yarn_attn_factor")}
     made = {"rope_type": way, "original_max_position_embeddings": length} if length else {"rope_type": way}
     if _SHORT in tensors:
         made |= {"rope_type": "longrope", "short_factor": _floats(tensors[_SHORT]).reshape(-1).tolist()}
@@ -131,11 +133,13 @@ def _scaling(said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) 
             "beta_fast": told.pop("yarn_beta_fast", None),
             "beta_slow": told.pop("yarn_beta_slow", None),
         }
-        made |= {"attention_factor": size} if size else {}
+        times = Config({"factor": factor}).real("factor")
+        usual = 1 + 0.1 * math.log(times) if times > 1 else 1.0  # beside which attn_factor is another one
+        made |= {"attention_factor": whole or size * usual} if whole or size else {}
+    elif way not in ("none", "linear") or {size, whole} - {0, 1}:
+        raise unsupported(f"rotary embeddings are scaled by the way {str(way)[:20]!r}, cosines by {size or whole}")
     elif way == "linear" and factor:
         made["factor"] = factor
-    elif way not in ("none", "linear") or size not in (0, 1):
-        raise unsupported(f"rotary embeddings are scaled by the way {str(way)[:20]!r}, cosines by {str(size)[:20]}")
     if any(told.values()):
         raise unsupported(f"{kind}.{_ROPE}{next(name for name, value in told.items() if value)}")
     return made if way in ("yarn", "linear") and factor else {}

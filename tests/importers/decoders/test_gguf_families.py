@@ -84,6 +84,17 @@ def test_a_family_has_the_logits_of_transformers(name: str, tmp_path: Path) -> N
     np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
 
 
+def test_a_factor_of_cosines_stands_beside_that_of_yarn(tmp_path: Path) -> None:
+    """As llama.cpp computes it: that of yarn is 1 + ln(factor) / 10."""
+    usual = 1 + 0.1 * float(np.log(RECORDED["llama with yarn"]["config"]["rope_parameters"]["factor"]))
+    names = ("llama.rope.scaling.attn_factor", "llama.rope.scaling.yarn_attn_factor")
+    found = [
+        evaluated(file("llama with yarn", tmp_path / "model.gguf", **{name: value}))
+        for name, value in zip(names, (0.8, 0.8 * usual), strict=True)
+    ]
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -91,6 +102,7 @@ def test_a_family_has_the_logits_of_transformers(name: str, tmp_path: Path) -> N
         ({"llama.residual_scale": 0.5}, "residual_scale is 0.5"),
         ({"llama.rope.dimension_count": 2}, "embeddings of 2 channels"),
         ({"llama.rope.scaling.type": "longrope"}, "'longrope'"),
+        ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.attn_factor": 0.8}, "cosines by 0.8"),
         ({"llama.rope.scaling.yarn_ext_factor": 0.5}, "yarn_ext_factor"),
     ],
 )
