@@ -16,6 +16,7 @@ from embedded.models import path_of
     [
         *itertools.product(["separable_int8", "residual_int8"], ["cortex-m3", "cortex-m4", "cortex-m33"]),
         *itertools.product(["mlp", "conv"], ["cortex-m4", "cortex-m55"]),
+        ("separable_int8", "cortex-m55"),
     ],
 )
 def test_bounds_hold_and_are_close(name: str, target: str, tmp_path: Path) -> None:

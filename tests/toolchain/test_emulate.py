@@ -35,9 +35,7 @@ def test_what_is_missing_is_named_with_its_packages(monkeypatch: pytest.MonkeyPa
         ({"qemu-riscv64"}, "riscv64-linux-gnu-gcc; Debian: apt-get install --no-install-recommends gcc-riscv64-linux"),
     ],
 )
-def test_a_compiler_that_nobody_knows_is_left_out(
-    there: set[str], fix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiler_that_nobody_knows_is_left_out(there: set[str], fix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever this machine has: the fix is whole, so that pasting it works."""
     monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
     with pytest.raises(WrongUse, match=r"riscv-gc.* not found") as caught:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .loops import Trial
-from .values import ALIGNED, KEEP, LOADED, MODEL, OBJECT, SOMEWHERE, STACK, TURNS, Flags, Value, holds, meet, of
+from .values import ALIGNED, KEEP, LOADED, MODEL, OBJECT, SOMEWHERE, STACK, TURNS, Flags, Value, add, holds, meet, of
 
 
 class Image:
@@ -104,6 +104,16 @@ class Memory:
         else:
             for at in range(address & ~3, address + nbytes, 4):
                 self.words[at & KEEP] = None
+
+    def scatter(self, base: Value, offsets: Sequence[Value], bits: int, shift: int, nbytes: int) -> None:
+        """Nothing is known of the bytes at offsets of so many bits each, which stand in words."""
+        known = [word for word in offsets if word is not None and not word >> 32]
+        if len(known) < len(offsets) or bits > 32:
+            self.kill(add(base, None), 4)
+            return
+        for word in known:
+            for low in range(0, 32, bits):
+                self.kill(add(base, (word >> low & (1 << bits) - 1) << shift), nbytes)
 
     def lose(self) -> None:
         self.words = {address: None for address in self.words if of(address) == MODEL}

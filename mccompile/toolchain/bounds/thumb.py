@@ -20,6 +20,7 @@ _PART = re.compile(r"\{[^}]*\}!?|\[[^]]*\]!?|[^,{}\[\]]+")
 _LOADS = {"ldrb": (1, False), "ldrsb": (1, True), "ldrh": (2, False), "ldrsh": (2, True)}
 _STORES = {"strb": 1, "strh": 2}
 _NO_RESULT = ("nop", "pld", "dsb", "isb", "dmb", "vmsr", "it", "vctp", "vpst", "vpnot", "vcmp", "vcmpe", "vpt")
+_WHOLE = ("vldrw.u32", "vldrw.s32", "vstrw.32", "vstrh.16", "vstrb.8")  # words as they are in memory
 _COUNTING = ("vidup", "vddup", "viwdup", "vdwdup", "vshlc")
 _TWO_RESULTS = ("smull", "umull", "smlal", "umlal", "smlsl", "umaal", "lsll", "lsrl", "asrl", "sqrshrl", "sqshll")
 _TWO_SHIFTED = ("srshrl", "uqrshll", "uqshll", "urshrl")
@@ -256,10 +257,8 @@ class Translated:
             if any(each[0] == "q" for each in base_text):  # an address for each lane
                 if not is_store:
                     self._forget_vectors(parts[:1])
-                if base is None:
-                    self.lines += ["m.lose()"] if is_store else []
-                    return True
-                self.lines += [f"m.kill(op_add(r{base}, None), 4)"] if is_store else []
+                if is_store:
+                    self.lines.append("m.lose()" if base is None else _scattered(name, base, base_text[1:]))
                 return True
             return self._vector_access(name, parts, memory[0])
         core = [register(part) for part in parts]
@@ -289,7 +288,7 @@ class Translated:
         if not self._place(memory, parts[parts.index(memory) + 1 :]):
             return False
         places = vectors.places(parts[0])
-        whole = name in ("vldr", "vstr") or (name in ("vldrw.u32", "vldrw.s32", "vstrw.32") and len(places) == 4)
+        whole = name in ("vldr", "vstr") or (name in _WHOLE and len(places) == 4)
         if name.startswith("vst"):
             access = [f"m.store(op_add(a, {4 * n}), R[{each}])" for n, each in enumerate(places)]
             killed = f"m.kill(a, {vectors.stored_bytes(name, parts)})"
@@ -336,6 +335,14 @@ class Translated:
             self.set(number, "None")
         if name.endswith("s") or name == "msr":
             self.lines.append("f = None")
+
+
+def _scattered(name: str, base: int, behind: list[str]) -> str:
+    """A store to an address for each lane, whose offsets are in a vector."""
+    offsets = ", ".join(f"R[{place}]" for place in vectors.places(behind[0]))
+    shift = int(behind[1].rpartition("#")[2]) if len(behind) > 1 else 0
+    bits, nbytes = int(name.rpartition(".")[2]), {"b": 1, "h": 2, "w": 4}.get(name[4], 8)
+    return f"m.scatter(r{base}, [{offsets}], {bits}, {shift}, {nbytes})"
 
 
 def _named(parts: list[str]) -> Iterator[int]:

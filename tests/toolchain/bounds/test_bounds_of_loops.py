@@ -135,6 +135,31 @@ def test_jumps_through_tables_are_followed() -> None:
     assert most(text, {0x104: 0x00000302}) == 2 + 3
 
 
+SCATTERED = """.f:
+sub sp, #16
+movs r2, #50
+mov r1, sp
+vldr d4, [pc, #24]
+vldr d5, [pc, #28]
+vstrb.8 q2, [sp]
+str r2, [sp, #8]
+vstrb.16 q3, [r1, q2]
+ldr r3, [sp, #8]
+loop:
+subs r3, #1
+bne <loop>
+add sp, #16
+bx lr"""
+OFFSETS = 0x120  # of which two are in a word
+
+
+def test_a_store_to_scattered_places_changes_these_alone() -> None:
+    words = {OFFSETS + 4 * n: 2 * n + 1 << 16 | 2 * n for n in range(3)}
+    assert most(SCATTERED, words | {OFFSETS + 12: 7 << 16 | 6}) == 9 + 2 * 50 + 2
+    with pytest.raises(Unbounded, match="a loop ends by data"):
+        most(SCATTERED, words | {OFFSETS + 12: 8 << 16 | 6})
+
+
 def test_the_dearer_way_of_a_branch_counts() -> None:
     for first, second in ((1, 4), (4, 1)):
         ways = "nop\n" * first + "b <end>\nother:\n" + "nop\n" * second
