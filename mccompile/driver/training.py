@@ -10,7 +10,8 @@ from ..base.errors import Problem, WrongUse, warn
 from ..base.names import readable
 from ..emit.package import Package
 from ..fitting import SMALLEST, Attempt, Changes, Point, fitting, frontier, refused, told
-from ..frontend.load import name_of
+from ..frontend.load import name_of, read_proto
+from ..frontend.lost_biases import lost_biases
 from ..graph.ir import Graph
 from ..passes.api import PROGRAM, Context, LeftOut, Memory
 from ..passes.learn.join_phases import join_phases
@@ -125,7 +126,8 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
 
     run = read_learner(model, options)
     kept = keep_weights(run, asked)
-    for text in kept.doubts:
+    lost = lost_biases(read_proto(model, options.reading), {weight.name for weight in kept.weights})
+    for text in (*kept.doubts, *lost):
         warn(text)
     outputs = tuple(value.name for value in run.outputs)
     learn = learning_graph(read(model, options), asked)

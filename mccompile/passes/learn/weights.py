@@ -12,7 +12,7 @@ from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ...base.provenance import show
-from ...graph.ir import Graph, Node, Value, reads
+from ...graph.ir import Graph, Node, Value, all_nodes, reads
 from ...ops.concat import Concat, Split
 from ...ops.identity import Identity
 from ...ops.reshape import SameElements
@@ -155,14 +155,29 @@ def _few(names: Sequence[str]) -> str:
 
 
 def left_out(graph: Graph, text: str, of: Value, learned: Iterable[Value]) -> list[str]:
-    """What `all` does not name, as it is in no layer: parameters such as positions, with how they learn."""
+    """What `all` does not name: parameters in no layer, such as positions, and weights in bodies."""
     if text != "all":
         return []
     leading = _leading(of)
     rest = [value.name for value in graph.constants() if value not in learned and _is_parameter(value, leading)]
-    if not rest:
-        return []
-    return [f"no layer has {_few(rest)}, so they stay as they are; where one shall learn: --learn all,{rest[0]}"]
+    found = []
+    if rest:
+        how = f"where one shall learn, name it, as in --learn all,{','.join(rest[:3])}"
+        found.append(f"no layer has {_few(rest)}, so they stay as they are; {how}")
+    return found + _within([node for node in graph.nodes if node in leading], learned)
+
+
+def _within(leading: Iterable[Node], learned: Iterable[Value]) -> list[str]:
+    """Weights of layers in bodies, through which no gradient goes."""
+    found = []
+    for node in leading:
+        inside = layers(inner for body in node.regions for inner in all_nodes(body))
+        names = [weight.name for weight in _unique([each for _, weights in inside for each in weights])
+                 if weight not in learned]  # fmt: skip
+        if names:
+            where = f"in the body of {show(node.provenance) or node.output.name} ({node.op.name})"
+            found.append(f"{_few(names)}: read {where}, where no weight learns, so they stay as they are")
+    return found
 
 
 def _is_parameter(value: Value, leading: set[Node]) -> bool:

@@ -46,8 +46,21 @@ def test_parameters_in_no_layer_are_told() -> None:
     graph = load_proto(model)
     of = graph.outputs[0]
     (text,) = left_out(graph, "all", of, learning(graph, "all", of))
-    assert text.startswith("no layer has token, p, ") and text.endswith("--learn all,token")
+    assert text.startswith("no layer has token, p, ") and text.endswith("--learn all,token,p")
     assert not left_out(graph, "all,p,token", of, learning(graph, "all,p,token", of))
+
+
+def test_weights_in_the_body_of_a_loop_are_told() -> None:
+    """As PyTorch's exporter without dynamo writes nn.EmbeddingBag."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 2] x) => (float[2, 2] y)
+        <float[2, 2] w = {1, 2, 3, 4}, float[2, 2] inner = {4, 3, 2, 1}, int64 trips = {2}, bool go = {1}> {
+        first, h = Loop (trips, go, x) <body = b (int64 i, bool c, float[2, 2] s) =>
+            (bool c2, float[2, 2] s2, float[2, 2] t) { c2 = Identity(c) s2 = MatMul(s, inner) t = Relu(s2) }>
+        y = MatMul(first, w) }""")
+    graph = load_proto(model)
+    of = graph.outputs[0]
+    (text,) = left_out(graph, "all", of, learning(graph, "all", of))
+    assert text.startswith("inner: read in the body of first (Loop)")
 
 
 MOVED = """<ir_version: 8, opset_import: ["" : 18]> g (float[2, 4, 3] x) => (float[2, 4, 2] y)
