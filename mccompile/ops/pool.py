@@ -62,10 +62,10 @@ class _Pool(_Windows, abstract=True):
     def window(self, site: Site) -> tuple[Window, Shape]:
         """The window, and how often it fits along each axis."""
         x = check_picture(site, self.takes)
-        ceil = bool(self.ceil_mode)
-        window = Window.of(x[2:], self.kernel_shape, self.strides, self.dilations, self.pads, self.auto_pad, ceil)
         # SAME and VALID say themselves how many positions there are.
-        return window, window.out_space(x[2:], ceil and self.auto_pad in ("NOTSET", ""))
+        ceil = bool(self.ceil_mode) and self.auto_pad in ("NOTSET", "")
+        window = Window.of(x[2:], self.kernel_shape, self.strides, self.dilations, self.pads, self.auto_pad, ceil)
+        return window, window.out_space(x[2:], ceil)
 
     def infer(self, site: Site) -> list[Fact]:
         type = TensorType(site.type(0).dtype, (*site.shape(0)[:2], *self.window(site)[1]))

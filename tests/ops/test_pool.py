@@ -102,6 +102,7 @@ def test_overhanging_window_over_a_free_size() -> None:
     ("op", "given"),
     [
         (MaxPool((3, 3)), site((1, 2, 2, 8))),
+        (MaxPool((4, 2), auto_pad="VALID", ceil_mode=1, dilations=(3, 1)), site((1, 2, 9, 3))),
         (MaxPool((3,)), site((1, 2, 8, 8))),
         (MaxPool((3, 3), storage_order=2), site((1, 2, 8, 8))),
         (MaxPool((3, 3), pads=(1, 1)), site((1, 2, 8, 8))),
