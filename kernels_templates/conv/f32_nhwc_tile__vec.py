@@ -81,6 +81,8 @@ class ChannelsLastTile(Kernel):
         cases += [
             replace(_case("planar_result", plain, (1, 5, 6, 17), (19, 5, 3, 3)), permute_outs={}),
             replace(_case("planar_pixel", pointwise, (1, 5, 1, 1), (19, 5, 1, 1)), permute_outs={}),
+            replace(_case("planar_tail", pointwise, (2, 5, 1, 61), (35, 5, 1, 1)), permute_outs={}),
+            replace(_case("planar_columns", plain, (1, 3, 5, 29), (9, 3, 3, 3)), permute_outs={}),
         ]
         for dtype in (f16, bf16, i8):
             case = _case(f"weights_{dtype}", plain, (1, 5, 6, 17), (21, 5, 3, 3))
@@ -114,6 +116,17 @@ class ChannelsLastTile(Kernel):
         x, one = operand(0, f32), literal(1, f32)
         silu = apply("div", x, apply("add", one, apply("exp", apply("neg", x))))
         half = replace(plain, epilogue=HALF_RELU)
+        cases.append(
+            replace(_case("planar_silu", replace(plain, epilogue=silu), (2, 3, 5, 27), (35, 3, 3, 3)), permute_outs={})
+        )
+        cases.append(
+            replace(
+                with_picture(
+                    _case("planar_bias", replace(plain, epilogue=RELU_OF_SUM), (1, 3, 6, 37), (19, 3, 3, 3)), (0, 2, 3)
+                ),
+                permute_outs={},
+            )
+        )
         cases += [
             in_halves(_case("half_pieces", half, (1, 48, 4, 9), (9, 48, 3, 3))),
             in_halves(_case("half_pieces_1x1", replace(half, pads=(0, 0, 0, 0)), (1, 128, 1, 11), (17, 128, 1, 1))),
@@ -182,7 +195,7 @@ class ChannelsLastTile(Kernel):
         cycles = layout.cycles(size, target)
         bodies = len(layout.cover(size)) * len(Groups(size, layout.channels).parts())
         zeros = layout.weights(size) - static(call.ins[1].type.count)
-        if call.outs[0].strides[1] != 1:
+        if call.outs[0].strides[1] != 1 and not layout.planar:
             cycles += static(call.outs[0].type.count)  # stored one by one
         if _packs(call):
             cycles += _scattered(call, layout, size, target)

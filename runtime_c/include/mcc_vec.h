@@ -23,6 +23,8 @@
  *     mcc_is_lost_f32xN(v)            is any lane an infinity or NaN?
  *     mcc_turn_f32xN(v)  mcc_weave_f32xN(v)   N vectors become the columns of what they were; two become one of twice
  *                                     the length, with elements of both in turns. Not for N = 16
+ *     mcc_store_turned_f32xN(p, step, n, v, each)   N vectors (8 where N is 16), `each` apart, to the columns of n <= N
+ *                                     rows that lie `step` apart
  *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
  *                                     constant distances from such a pointer become part of loads and stores
  *     MCC_VEC_ANEW(p)                 what lies at the pointer p is read again, not kept in a register since last time
@@ -354,17 +356,6 @@ MCC_VEC_INLINE void mcc_weave_f32x4(mcc_f32x4 *v)
     v[0] = MCC_VEC_CHOSEN(mcc_i32x4, a, b, 0, 4, 1, 5);
     v[1] = MCC_VEC_CHOSEN(mcc_i32x4, a, b, 2, 6, 3, 7);
 }
-MCC_VEC_INLINE void mcc_turn_f32x4(mcc_f32x4 *v)
-{
-    const mcc_f32x4 a0 = MCC_VEC_CHOSEN(mcc_i32x4, v[0], v[1], 0, 4, 1, 5);
-    const mcc_f32x4 a1 = MCC_VEC_CHOSEN(mcc_i32x4, v[0], v[1], 2, 6, 3, 7);
-    const mcc_f32x4 a2 = MCC_VEC_CHOSEN(mcc_i32x4, v[2], v[3], 0, 4, 1, 5);
-    const mcc_f32x4 a3 = MCC_VEC_CHOSEN(mcc_i32x4, v[2], v[3], 2, 6, 3, 7);
-    v[0] = MCC_VEC_CHOSEN(mcc_i32x4, a0, a2, 0, 1, 4, 5);
-    v[1] = MCC_VEC_CHOSEN(mcc_i32x4, a0, a2, 2, 3, 6, 7);
-    v[2] = MCC_VEC_CHOSEN(mcc_i32x4, a1, a3, 0, 1, 4, 5);
-    v[3] = MCC_VEC_CHOSEN(mcc_i32x4, a1, a3, 2, 3, 6, 7);
-}
 #if !defined(MCC_VEC_FORGET)
 #define MCC_VEC_FORGET(p) (void)0
 #endif
@@ -391,33 +382,6 @@ MCC_VEC_INLINE void mcc_weave_f32x8(mcc_f32x8 *v)
     v[0] = MCC_VEC_CHOSEN(mcc_i32x8, a, b, 0, 8, 1, 9, 2, 10, 3, 11);
     v[1] = MCC_VEC_CHOSEN(mcc_i32x8, a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
-MCC_VEC_INLINE void mcc_turn_f32x8(mcc_f32x8 *v)
-{
-    const mcc_f32x8 a0 = MCC_VEC_CHOSEN(mcc_i32x8, v[0], v[1], 0, 8, 1, 9, 4, 12, 5, 13);
-    const mcc_f32x8 a1 = MCC_VEC_CHOSEN(mcc_i32x8, v[0], v[1], 2, 10, 3, 11, 6, 14, 7, 15);
-    const mcc_f32x8 a2 = MCC_VEC_CHOSEN(mcc_i32x8, v[2], v[3], 0, 8, 1, 9, 4, 12, 5, 13);
-    const mcc_f32x8 a3 = MCC_VEC_CHOSEN(mcc_i32x8, v[2], v[3], 2, 10, 3, 11, 6, 14, 7, 15);
-    const mcc_f32x8 a4 = MCC_VEC_CHOSEN(mcc_i32x8, v[4], v[5], 0, 8, 1, 9, 4, 12, 5, 13);
-    const mcc_f32x8 a5 = MCC_VEC_CHOSEN(mcc_i32x8, v[4], v[5], 2, 10, 3, 11, 6, 14, 7, 15);
-    const mcc_f32x8 a6 = MCC_VEC_CHOSEN(mcc_i32x8, v[6], v[7], 0, 8, 1, 9, 4, 12, 5, 13);
-    const mcc_f32x8 a7 = MCC_VEC_CHOSEN(mcc_i32x8, v[6], v[7], 2, 10, 3, 11, 6, 14, 7, 15);
-    const mcc_f32x8 b0 = MCC_VEC_CHOSEN(mcc_i32x8, a0, a2, 0, 1, 8, 9, 4, 5, 12, 13);
-    const mcc_f32x8 b1 = MCC_VEC_CHOSEN(mcc_i32x8, a0, a2, 2, 3, 10, 11, 6, 7, 14, 15);
-    const mcc_f32x8 b2 = MCC_VEC_CHOSEN(mcc_i32x8, a1, a3, 0, 1, 8, 9, 4, 5, 12, 13);
-    const mcc_f32x8 b3 = MCC_VEC_CHOSEN(mcc_i32x8, a1, a3, 2, 3, 10, 11, 6, 7, 14, 15);
-    const mcc_f32x8 b4 = MCC_VEC_CHOSEN(mcc_i32x8, a4, a6, 0, 1, 8, 9, 4, 5, 12, 13);
-    const mcc_f32x8 b5 = MCC_VEC_CHOSEN(mcc_i32x8, a4, a6, 2, 3, 10, 11, 6, 7, 14, 15);
-    const mcc_f32x8 b6 = MCC_VEC_CHOSEN(mcc_i32x8, a5, a7, 0, 1, 8, 9, 4, 5, 12, 13);
-    const mcc_f32x8 b7 = MCC_VEC_CHOSEN(mcc_i32x8, a5, a7, 2, 3, 10, 11, 6, 7, 14, 15);
-    v[0] = MCC_VEC_CHOSEN(mcc_i32x8, b0, b4, 0, 1, 2, 3, 8, 9, 10, 11);
-    v[1] = MCC_VEC_CHOSEN(mcc_i32x8, b1, b5, 0, 1, 2, 3, 8, 9, 10, 11);
-    v[2] = MCC_VEC_CHOSEN(mcc_i32x8, b2, b6, 0, 1, 2, 3, 8, 9, 10, 11);
-    v[3] = MCC_VEC_CHOSEN(mcc_i32x8, b3, b7, 0, 1, 2, 3, 8, 9, 10, 11);
-    v[4] = MCC_VEC_CHOSEN(mcc_i32x8, b0, b4, 4, 5, 6, 7, 12, 13, 14, 15);
-    v[5] = MCC_VEC_CHOSEN(mcc_i32x8, b1, b5, 4, 5, 6, 7, 12, 13, 14, 15);
-    v[6] = MCC_VEC_CHOSEN(mcc_i32x8, b2, b6, 4, 5, 6, 7, 12, 13, 14, 15);
-    v[7] = MCC_VEC_CHOSEN(mcc_i32x8, b3, b7, 4, 5, 6, 7, 12, 13, 14, 15);
-}
 MCC_VEC_HALVES_APART(8, 4);
 MCC_VEC_MASK(8);
 MCC_VEC_ACROSS(8, 4);
@@ -441,5 +405,7 @@ MCC_VEC_LOST(8);
 #if MCC_VEC_LANES >= 16
 MCC_VEC_LOST(16);
 #endif
+
+#include "mcc_vec_square.h"
 
 #endif /* MCC_VEC_H */

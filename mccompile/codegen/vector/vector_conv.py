@@ -75,11 +75,11 @@ class VectorConv(ConvTaps):
     def best(self, target: Target) -> tuple[TileSize, int]:
         """The size of tiles, and how the work is cut."""
         shape = (self.points.out, self.channels, self.depth, self.step * 4, target)
-        run, dtype = self.run, computed_in(self.call)
-        found = [(best_tile(*shape, run=run, dtype=dtype), NOT_CUT)]
+        run, dtype, planar = self.run, computed_in(self.call), self.planar
+        found = [(best_tile(*shape, run=run, dtype=dtype, planar=planar), NOT_CUT)]
         if self.call.workers > 1 and self.call.rows is None:
             workers = self.call.workers
-            whole = best_tile(*shape, run=run, dtype=dtype)
+            whole = best_tile(*shape, run=run, dtype=dtype, planar=planar)
             found = [(whole, BY_POSITIONS), (best_tile(*shape, workers, run, dtype), BY_CHANNELS)]
             if not self.rows and self.group == 1 and whole.channels < self.channels:
                 found.append((whole, BY_TILES))
@@ -91,10 +91,15 @@ class VectorConv(ConvTaps):
 
         return min(found, key=effort)
 
+    @property
+    def planar(self) -> bool:
+        """Do points lie side by side in the result, and channels apart?"""
+        return self.points.y == 1 != static(self.y.strides[1]) and self.y.shape[1] != 1
+
     def cycles(self, size: TileSize, target: Target) -> float:
         """Roughly, of all workers together."""
         rows = prod(axis.out for axis in self.rows) * self.batch * self.group
-        row = row_cycles(size, self.points.out, self.channels, self.depth, target)
+        row = row_cycles(size, self.points.out, self.channels, self.depth, target, self.planar)
         return rows * row * cutting(self.depth, self.kind.rounding)
 
     def units(self, size: TileSize, cut: int) -> Units:

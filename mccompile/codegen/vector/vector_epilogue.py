@@ -6,7 +6,7 @@ nothing beyond the lanes that count is read or written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...base.dtypes import DType, bool_, f32
@@ -17,6 +17,9 @@ from ..loops import index_c
 from .vector_loops import narrow, repeated
 
 NONE = -1
+SQUARE = 8  # at most so many vectors are turned around together
+MOST_ACROSS = 3  # columns beyond the last square tile that are stored lane by lane; more take a tile of their own
+Statements = Callable[["Reference", Sequence["Reference"], str, int, int], list[str]]
 
 
 @dataclass(frozen=True)
@@ -79,82 +82,163 @@ def epilogue_statements(
 ) -> Epilogue:
     """The last vector has `last` lanes that count; nothing beyond them is read or written.
     `long` is for `accumulator`."""
-    of = f"{dtype}x{lanes}"
-    before: list[str] = []
-    hoisted: list[str] = []
-    stores: list[str] = []
-    declared: list[str] = []
     first = _begun_with(expr, extras) if sums else NONE
     begin = extras[first] if first != NONE else None
     starts = tuple(f"{begin.pointer}_{v if begin.lane else 0}" if begin else "zero" for v in range(vectors))
     if expr is not None and begin is not None:
         expr = rebuild(expr, lambda node: operand(0, f32) if _adds(node, first) else None)
-
-    def load(reference: Reference, point: int, vector: int) -> str:
-        step = reference.offset(point) + vector * lanes * reference.lane
-        begin = "" if reference.index == "0" and step else reference.index
-        place = " + ".join(filter(None, (begin, str(step) if step else "")))
-        count = last if vector == vectors - 1 else lanes
-        if reference.stored is bool_:
-            return f"mcc_load_mask_i32x{lanes}({named(reference.pointer)} + {place}, {reference.lane}, {count})"
-        if not reference.lane:
-            return repeated(of, f"{named(reference.pointer)}[{place}]", reference.stored, dtype)
-        kind = narrow(reference.stored, dtype) + of
-        if reference.lane != 1:
-            return f"mcc_load_apart_{kind}({named(reference.pointer)} + {place}, {reference.lane}, {count})"
-        if count < lanes:
-            return f"mcc_load_part_{kind}({named(reference.pointer)} + {place}, {last})"
-        return f"mcc_load_{kind}({named(reference.pointer)} + {place})"
-
+    tile = _Tile(expr, lanes, points, vectors, last, y, tuple(extras), dtype, long)
+    before: list[str] = []
+    hoisted: list[str] = []
+    declared: list[str] = []
     for number, extra in enumerate(extras):
         if extra.stays:
             for vector in range(vectors if extra.lane else 1):
-                kind = f"i32x{lanes}" if extra.stored is bool_ else of
+                kind = f"i32x{lanes}" if extra.stored is bool_ else tile.of
                 declared.append(f"mcc_{kind} {extra.pointer}_{vector}")
-                line = f"const {declared[-1]} = {load(extra, 0, vector)};"
+                line = f"const {declared[-1]} = {tile.load(extra, 0, vector)};"
                 (before if number == first else hoisted).append(line)
+    short = points == 1 or (y.lane == 1 and (expr is None or not uses_math(expr)))
+    stores = tile.one_by_one() if short else tile.in_loops()
+    return Epilogue(tuple(before), starts, tuple(hoisted), tuple(stores), tuple(declared))
 
-    def finished(element: str, y: Reference, extras: Sequence[Reference], point: int, vector: int) -> list[str]:
+
+@dataclass(frozen=True)
+class _Tile:
+    """Statements that make stored results of the sums of a tile."""
+
+    expr: Expr | None
+    lanes: int
+    points: int
+    vectors: int
+    last: int
+    y: Reference
+    extras: tuple[Reference, ...]
+    dtype: DType
+    long: bool
+
+    @property
+    def of(self) -> str:
+        return f"{self.dtype}x{self.lanes}"
+
+    def count(self, vector: int) -> int:
+        """How many lanes of it count."""
+        return self.last if vector == self.vectors - 1 else self.lanes
+
+    def load(self, reference: Reference, point: int, vector: int) -> str:
+        step = reference.offset(point) + vector * self.lanes * reference.lane
+        begin = "" if reference.index == "0" and step else reference.index
+        place = " + ".join(filter(None, (begin, str(step) if step else "")))
+        count = self.count(vector)
+        if reference.stored is bool_:
+            return f"mcc_load_mask_i32x{self.lanes}({named(reference.pointer)} + {place}, {reference.lane}, {count})"
+        if not reference.lane:
+            return repeated(self.of, f"{named(reference.pointer)}[{place}]", reference.stored, self.dtype)
+        kind = narrow(reference.stored, self.dtype) + self.of
+        if reference.lane != 1:
+            return f"mcc_load_apart_{kind}({named(reference.pointer)} + {place}, {reference.lane}, {count})"
+        if count < self.lanes:
+            return f"mcc_load_part_{kind}({named(reference.pointer)} + {place}, {count})"
+        return f"mcc_load_{kind}({named(reference.pointer)} + {place})"
+
+    def place(self, y: Reference, point: int, vector: int) -> str:
+        step = y.offset(point) + vector * self.lanes * y.lane
+        return f"{named(y.pointer)} + {y.index}" + (f" + {step}" if step else "")
+
+    def finished(self, element: str, extras: Sequence[Reference], point: int, vector: int) -> tuple[list[str], str]:
+        """Statements, and C of the result in the end."""
         operands = [element]
         for extra in extras:
             known = named(f"{extra.pointer}_{vector if extra.lane else 0}")
-            operands.append(known if extra.stays else load(extra, point, vector))
-        lines, value = to_vector_statements(expr or operand(0, dtype), operands, lanes, dtype=dtype)
-        step = y.offset(point) + vector * lanes * y.lane
-        place = f"{named(y.pointer)} + {y.index}" + (f" + {step}" if step else "")
+            operands.append(known if extra.stays else self.load(extra, point, vector))
+        expr = self.expr or operand(0, self.dtype)
+        return to_vector_statements(expr, operands, self.lanes, dtype=self.dtype)
+
+    def stored(self, value: str, y: Reference, point: int, vector: int, lines: Sequence[str] = ()) -> list[str]:
+        """A result to its place, after the statements that make it."""
+        place, count = self.place(y, point, vector), self.count(vector)
+        kind = narrow(y.stored, self.dtype) + self.of
         if y.lane != 1:
-            count = last if vector == vectors - 1 else lanes
-            value = f"mcc_store_{narrow(y.stored, dtype)}{of}(lanes, {value});"
             one = f"({place})[lane * {y.lane}] = lanes[lane];"
             loop = f"for (mcc_index lane = 0; lane < {count}; ++lane) {one}"
-            return ["{", *lines, f"{y.stored.storage_c} lanes[{lanes}];", value, loop, "}"]
-        kind = narrow(y.stored, dtype) + of
-        part = f"_part_{kind}({place}, {last}, " if vector == vectors - 1 and last < lanes else f"_{kind}({place}, "
+            across = [f"{y.stored.storage_c} lanes[{self.lanes}];", f"mcc_store_{kind}(lanes, {value});", loop]
+            return ["{", *lines, *across, "}"]
+        part = f"_part_{kind}({place}, {count}, " if count < self.lanes else f"_{kind}({place}, "
         store = f"mcc_store{part}{value});"
         return ["{", *lines, store, "}"] if lines else [store]
 
-    if points == 1 or (y.lane == 1 and (expr is None or not uses_math(expr))):
-        for point in range(points):
-            for vector in range(vectors):
-                stores += finished(accumulator(point, vector, vectors, long), y, extras, point, vector)
-        return Epilogue(tuple(before), starts, tuple(hoisted), tuple(stores), tuple(declared))
+    def one_by_one(self) -> list[str]:
+        lines = list[str]()
+        for point in range(self.points):
+            for vector in range(self.vectors):
+                element = accumulator(point, vector, self.vectors, self.long)
+                made, value = self.finished(element, self.extras, point, vector)
+                lines += self.stored(value, self.y, point, vector, made)
+        return lines
 
-    # What is long is written once and run in a loop over the points, whose sums wait in memory.
-    stores.append(f"mcc_{of} sums[{points * vectors}];")
-    for number in range(points * vectors):
-        stores.append(f"sums[{number}] = {accumulator(*divmod(number, vectors), vectors, long)};")
-    width = min(y.width, points)
-    counters = [name for name, count in (("row", points // width), ("column", width)) if count > 1]
-    for name, count in (("row", points // width), ("column", width)):
-        if count > 1:
-            stores.append(f"for (mcc_index {name} = 0; {name} < {count}; ++{name}) {{")
-    along = [reference.along(counters) for reference in (y, *extras)]
-    place = index_c([width * vectors if name == "row" else vectors for name in counters], counters)
-    for vector in range(vectors):
-        element = f"sums[{place} + {vector}]" if vector else f"sums[{place}]"
-        stores += finished(element, along[0], along[1:], 0, vector)
-    stores += ["}" for _ in counters]
-    return Epilogue(tuple(before), starts, tuple(hoisted), tuple(stores), tuple(declared))
+    def in_loops(self) -> list[str]:
+        """What is long is written once and run in a loop over the points, whose sums wait in memory."""
+        count = self.points * self.vectors
+        lines = [f"mcc_{self.of} sums[{count}];"]
+        for number in range(count):
+            sum_of = accumulator(*divmod(number, self.vectors), self.vectors, self.long)
+            lines.append(f"sums[{number}] = {sum_of};")
+        width = min(self.y.width, self.points)
+        if not self.turns:
+            return [*lines, *self.over_points(range(width), self.result)]
+        square = min(SQUARE, self.lanes)
+        whole = width // square * square
+        if self.expr is not None:
+            lines += self.over_points(range(width), self.in_place)
+        lines += self.over_points(range(0, whole, square), self.turned)
+        if width - whole > MOST_ACROSS:
+            return [*lines, *self.over_points(range(width - square, width, square), self.turned)]  # some again
+        return [
+            *lines,
+            *(line for at in range(whole, width) for line in self.over_points(range(at, at + 1), self.across)),
+        ]
+
+    @property
+    def turns(self) -> bool:
+        """Do lanes lie apart in the result and points side by side, so that square tiles are turned around?"""
+        y = self.y
+        wide = min(y.width, self.points) >= min(SQUARE, self.lanes)
+        return wide and y.lane != 1 and y.point == 1 and y.stored is f32 and self.dtype is f32
+
+    def over_points(self, columns: range, body: Statements) -> list[str]:
+        """Loops over the rows of the tile and columns of them: `body` gets the result and the operands as they lie
+        there, C of the sum, the first column and the vector."""
+        width = min(self.y.width, self.points)
+        loops = [("row", range(self.points // width)), ("column", columns)]
+        loops = [(name, of) for name, of in loops if len(of) > 1]
+        counters, lines = [name for name, _ in loops], list[str]()
+        for name, of in loops:
+            on = f"++{name}" if of.step == 1 else f"{name} += {of.step}"
+            lines.append(f"for (mcc_index {name} = {of.start}; {name} < {of.stop}; {on}) {{")
+        first = 0 if len(columns) > 1 else columns.start
+        steps = [width * self.vectors if name == "row" else self.vectors for name in counters]
+        place = index_c(steps, counters, first * self.vectors)
+        along = [reference.along(counters) for reference in (self.y, *self.extras)]
+        for vector in range(self.vectors):
+            element = f"sums[{place} + {vector}]" if vector else f"sums[{place}]"
+            lines += body(along[0], along[1:], element, first, vector)
+        return [*lines, *("}" for _ in loops)]
+
+    def result(self, y: Reference, extras: Sequence[Reference], element: str, point: int, vector: int) -> list[str]:
+        made, value = self.finished(element, extras, point, vector)
+        return self.stored(value, y, point, vector, made)
+
+    def in_place(self, _: Reference, extras: Sequence[Reference], element: str, point: int, vector: int) -> list[str]:
+        made, value = self.finished(element, extras, point, vector)
+        line = f"{element} = {value};"
+        return ["{", *made, line, "}"] if made else [line]
+
+    def turned(self, y: Reference, _: Sequence[Reference], element: str, point: int, vector: int) -> list[str]:
+        place = self.place(y, point, vector)
+        return [f"mcc_store_turned_{self.of}({place}, {y.lane}, {self.count(vector)}, &{element}, {self.vectors});"]
+
+    def across(self, y: Reference, _: Sequence[Reference], element: str, point: int, vector: int) -> list[str]:
+        return self.stored(element, y, point, vector)
 
 
 def _begun_with(expr: Expr | None, extras: Sequence[Reference]) -> int:

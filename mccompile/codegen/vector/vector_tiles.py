@@ -24,7 +24,7 @@ from ...program.ir import Call
 from ...targets.api import Target
 from ...targets.machine import Machine
 from ..tiles import Range
-from .vector_epilogue import Epilogue, accumulator
+from .vector_epilogue import SQUARE, Epilogue, accumulator
 from .vector_loops import narrow
 from .vector_runs import HALF_RUN
 
@@ -39,6 +39,7 @@ MAX_POINTS, MAX_VECTORS = 28, 6
 PAIRED = ((1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2), (1, 3), (1, 4))  # points and vectors of loops of pairs
 LONG = 100  # lines of a tile whose parts may be functions
 WIDEST_REGISTERS = 32  # of 64 bytes
+STORED_ALONE = 1.5  # cycles of storing one lane of a vector
 FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
 
 
@@ -161,10 +162,11 @@ def best_tile(
     run: int = 1,
     dtype: DType = f32,
     high: int = 0,
+    planar: bool = False,
 ) -> TileSize:
     """For rows of `points` x `channels` results that are sums of `depth` products; `step_bytes` lies between the inputs
     of neighbouring points, of which `run` lie side by side. With several workers each takes some of the channels. The
-    tile has `high` points, where that is not 0."""
+    tile has `high` points, where that is not 0. Is the result `planar`, with points side by side?"""
     lanes = best_lanes(channels, target, dtype)
     wanted = -(-channels // (lanes * workers))
     channels = min(channels, wanted * lanes)
@@ -185,12 +187,12 @@ def best_tile(
     def effort(size: TileSize) -> float:
         uneven = bool(points % size.points) + bool(wanted % size.vectors)  # means more code
         flat = size.points <= size.vectors > 1  # too little is done with each vector of weights
-        return row_cycles(size, points, channels, depth, target) * (1 + 0.02 * uneven + 0.25 * flat)
+        return row_cycles(size, points, channels, depth, target, planar) * (1 + 0.02 * uneven + 0.25 * flat)
 
     return min(sizes, key=lambda size: (effort(size), -size.points))
 
 
-def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: Target) -> float:
+def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: Target, planar: bool = False) -> float:
     """Roughly how long a row takes."""
     wanted = -(-channels // size.lanes)
     total = 0.0
@@ -203,8 +205,16 @@ def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: T
                     step = max(step, weights * FLOAT / FROM_THIRD)
                 one = step * depth
                 one += 12 + 2 * count * vectors
+                if planar:
+                    one += vectors * size.lanes * cycles_across(count, size.lanes)
                 total += groups * tiles * one
     return total
+
+
+def cycles_across(points: int, lanes: int) -> float:
+    """Of storing each lane of so many points where points lie side by side: square tiles are turned around."""
+    square = min(SQUARE, lanes)
+    return points // square * (1 + square / 2) + points % square * STORED_ALONE
 
 
 def step_cycles(size: TileSize, target: Target) -> float:

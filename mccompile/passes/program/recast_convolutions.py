@@ -4,6 +4,7 @@ takes less time, copies included.
 - Channels-last: operand and result are copied, so that kernels find channels side by side.
 - By groups: each group is a convolution of its own, over channels of the same operand.
 - Volumes as pictures: the depths that a window meets become channels side by side, so windows are flat.
+- As a product: where a window is one pixel and pictures lie planar, weights times pixels, which lie side by side.
 
 Invariant: the same sums of the same terms, but for terms that are zero; the epilogue runs once per result.
 """
@@ -21,11 +22,12 @@ from ...base.dims import static
 from ...base.names import Names
 from ...base.tensor import Shape
 from ...codegen.traffic import has_traffic
-from ...expr.ir import operand
+from ...expr.ir import Index, operand, walk
 from ...kernels.api import viewed
 from ...kernels.registry import effort
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
+from ...kinds.gemm import Gemm
 from ...kinds.map import Map
 from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
 from ...program.planar import planar
@@ -79,6 +81,9 @@ def _effort(calls: Sequence[Call], context: Context) -> float:
 def recast(call: Call, names: Names) -> Iterator[list[Call]]:
     """Calls that do the same, in every way that applies."""
     w = call.ins[1]
+    product = _as_product(call)
+    if product is not None:
+        yield [product]
     if _lies_apart(call.ins[0]) or _lies_apart(call.outs[0]):
         yield _around(call, names)
     inputs = static(w.shape[1])
@@ -113,6 +118,30 @@ def _around(call: Call, names: Names, flat: bool = False, split: bool = False) -
     if split:
         calls[-1:] = _by_group(calls[-1], names)
     return [*before, *calls, *after]
+
+
+def _as_product(call: Call) -> Call | None:
+    """[batch, group, results of one, inputs of one] x [.., inputs of one, pixels]."""
+    kind, (x, w), y = call.of(Conv), call.ins[:2], call.outs[0]
+    pointwise = all(size == 1 for size in w.shape[2:]) and not any(kind.pads)
+    placed = any(isinstance(node, Index) for node in walk(kind.epilogue or operand(0, kind.accumulator)))
+    if not pointwise or placed or kind.fixed > 2 or not (_lies_apart(x) and _lies_apart(y)):
+        return None
+    batch, results, pixels = y.shape[0], static(y.shape[1]) // kind.group, math.prod(map(static, y.shape[2:]))
+    for axis, stride in enumerate(kind.strides, 2):
+        x = x.sliced(axis, 0, y.shape[axis], stride)
+
+    def matrices(view: View, rows: int) -> View | None:
+        return view.reshaped((batch, kind.group, rows, pixels))
+
+    weights = w.reshaped((1, kind.group, results, static(w.shape[1])))
+    b, to, extras = matrices(x, static(w.shape[1])), matrices(y, results), [matrices(v, results) for v in call.ins[2:]]
+    known = [view for view in extras if view is not None]
+    if weights is None or b is None or to is None or len(known) < len(extras):
+        return None
+    a = weights.broadcast_to((batch, *weights.shape[1:]))
+    gemm = Gemm(kind.accumulator, kind.epilogue, rounding=kind.rounding)
+    return replace(call, kind=gemm, ins=(a, b, *known), outs=(to,))
 
 
 def _last(like: View, shape: Shape, names: Names) -> View:

@@ -108,3 +108,12 @@ def test_quantized_volumes_and_groups_are_no_portable_c(tmp_path: Path, group: i
     kernels = {function.kernel for function in functions if isinstance(function.call.kind, Conv)}
     assert verdict.ok
     assert kernels and all(kernel.isa != "c" for kernel in kernels)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_windows_of_a_pixel_are_products(group: int) -> None:
+    for strides in ((1, 1), (1, 2)):
+        kind = Conv(strides, (1, 1), (0, 0, 0, 0), group, f32, BIASED)
+        assert ways(kind, (2, 6, 5, 4), (4, 6 // group, 1, 1)) == (2 if group == 1 else 3)
+    unjoined = Conv((2, 2), (1, 1), (0, 0, 0, 0), 1, f32)  # rows of pixels that no stride joins
+    assert ways(unjoined, (2, 6, 5, 5), (4, 6, 1, 1)) == 1
