@@ -11,7 +11,7 @@ from ..base.names import readable
 from ..emit.package import Package
 from ..fitting import SMALLEST, Attempt, Changes, Point, fitting, frontier, refused, told
 from ..frontend.load import name_of, read_proto
-from ..frontend.lost_biases import lost_biases
+from ..frontend.lost_parameters import lost_parameters
 from ..graph.ir import Graph
 from ..passes.api import PROGRAM, Context, LeftOut, Memory
 from ..passes.learn.join_phases import join_phases
@@ -126,7 +126,7 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
 
     run = read_learner(model, options)
     kept = keep_weights(run, asked)
-    lost = lost_biases(read_proto(model, options.reading), {weight.name for weight in kept.weights})
+    lost = lost_parameters(read_proto(model, options.reading), {weight.name for weight in kept.weights})
     for text in (*kept.doubts, *lost):
         warn(text)
     outputs = tuple(value.name for value in run.outputs)

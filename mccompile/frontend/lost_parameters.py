@@ -1,0 +1,45 @@
+"""Parameters that PyTorch's exporter has left out or folded into others: they do not learn as they would there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from onnx import ModelProto, NodeProto
+
+_CALL = "pkg.torch.onnx.fx_node"  # PyTorch's own call that a node was written for: its parameters begin with p_
+_LAYERS = ("Conv", "ConvTranspose", "Gemm")  # with two operands where they have no bias
+_WHICH = "docs/learning.md says which export keeps them"
+
+
+def lost_parameters(model: ModelProto, learned: Collection[str]) -> list[str]:
+    """Says which are lost, of nodes with weights that learn."""
+    found = []
+    biases = [name for node in model.graph.node if _has_lost_bias(node) for name in node.input if name in learned]
+    if biases:
+        why = "PyTorch's exporter (dynamo=True) leaves out biases that are all zeros"
+        found.append(f"the file has no biases for the layers of {_few(biases)}, so none learn: {why}; {_WHICH}")
+    folded = [name for node in model.graph.node for name in _computed(node) if name in learned]
+    if folded:
+        why = "PyTorch's exporter (dynamo=True) makes one constant of parameters that are computed with, as weight_norm"
+        found.append(f"what {_few(folded)} is computed of in PyTorch does not learn, but its result: {why}; {_WHICH}")
+    return found
+
+
+def _calls(node: NodeProto) -> list[str]:
+    return [entry.value for entry in node.metadata_props if entry.key == _CALL]
+
+
+def _has_lost_bias(node: NodeProto) -> bool:
+    without = node.op_type in _LAYERS and sum(1 for name in node.input if name) == 2
+    return without and any("_bias," in call or "_bias)" in call for call in _calls(node))
+
+
+def _computed(node: NodeProto) -> Iterator[str]:
+    """The operands that are results of other calls in PyTorch."""
+    for name in node.input:
+        if any(f"%{name}," in call or f"%{name})" in call for call in _calls(node)):
+            yield name
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
