@@ -31,7 +31,7 @@ _asked: Counter[tuple[str, ...]] = Counter()
 
 @cache
 def _made(command: tuple[str, ...]) -> list[str]:
-    header = Path(tempfile.mkdtemp(dir=_folder().name), "vectors.h")
+    header = Path(tempfile.mkdtemp(dir=folder().name), "vectors.h")
     header.write_text(HEADER, encoding="utf-8")
     make = [*command, "-x", "c-header", str(header), "-o", f"{header}.gch"]
     made = subprocess.run(make, capture_output=True, check=False)
@@ -39,6 +39,6 @@ def _made(command: tuple[str, ...]) -> list[str]:
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
+def folder() -> tempfile.TemporaryDirectory[str]:
     """Of this process."""
     return tempfile.TemporaryDirectory(prefix="precompiled-")

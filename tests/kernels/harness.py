@@ -43,6 +43,7 @@ from tests.lengths import LONGEST, LONGEST_OF_HALVES, too_long
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
 HERE = Path(__file__).parent
+_built: dict[tuple[str, ...], list[str]] = {}  # what several tests run
 POISON = 0xA5
 WORKERS = 3
 MOST_SECONDS = 600  # of a program; under emulation on a busy machine
@@ -403,31 +404,29 @@ def include_flags(folder: Path) -> list[str]:
 
 
 def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path) -> list[str]:
-    """Builds kernels.c and cases.c; the command that runs them with harness.c, which is compiled once for all kernels.
-    What is linked with -static is one program, else that of harness.c loads the cases: linking sanitizers takes long.
-    The compiler's complaints make the test fail."""
+    """Builds kernels.c and cases.c, once for all tests that do; the command that runs them with harness.c, which is
+    compiled once for all kernels. What is linked with -static is one program, else that of harness.c loads the cases:
+    linking sanitizers takes long. The compiler's complaints make the test fail."""
     is_whole = "-static" in flags
     harness = str(_harness(tuple(compiler), tuple(flag for flag in flags if flag != "-static"), is_whole))
     made = folder / ("program" if is_whole else "cases.so")
     options, more = (flags, [harness]) if is_whole else ([*flags, "-shared", "-fPIC"], [])
-    options = [*options, *precompiled.flags_of(compiler, options), *include_flags(folder)]
-    _compile([*compiler, *options, str(folder / "kernels.c"), str(folder / "cases.c"), *more, "-o", str(made), "-lm"])
-    return [str(made)] if is_whole else [harness, str(made)]
+    sources = [folder / name for name in ("kernels.c", "cases.c", "kernels.h")]
+    key = (*compiler, *options, *(source.read_text() for source in sources))
+    if key not in _built:
+        options = [*options, *precompiled.flags_of(compiler, options), *include_flags(folder)]
+        _compile([*compiler, *options, *map(str, sources[:2]), *more, "-o", str(made), "-lm"])
+        _built[key] = [str(made)] if is_whole else [harness, str(made)]
+    return _built[key]
 
 
 @cache
 def _harness(compiler: tuple[str, ...], flags: tuple[str, ...], is_object: bool) -> Path:
     """An object file, or a program that loads cases."""
-    made = Path(tempfile.mkdtemp(dir=_folder().name), "harness.o" if is_object else "harness")
+    made = Path(tempfile.mkdtemp(dir=precompiled.folder().name), "harness.o" if is_object else "harness")
     how, libraries = (["-c"], []) if is_object else (["-DHARNESS_LOADS"], ["-ldl"])
     _compile([*compiler, *flags, *include_flags(HERE), *how, str(HERE / "harness.c"), "-o", str(made), *libraries])
     return made
-
-
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Of this process."""
-    return tempfile.TemporaryDirectory(prefix="harness-")
 
 
 def _compile(command: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from mccompile.targets import api as targets
 from tests.kernels.harness import Trial, compile_program, run_program, trials, write_sources
-from tests.kernels.test_matrix import KERNELS, SANITIZED, ids_built_otherwise
+from tests.kernels.test_matrix import KERNELS, SANITIZED, ids_built_otherwise, shared_cases
 
 pytestmark = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is the quickest with sanitizers")
 EXTREMES = np.array([0x80000000, 0x7FFFFFFF, 0x80808080, 0x7F7F7F7F, 0xFFFFFFFF, 0], np.uint32)
@@ -43,9 +43,9 @@ def forged(trial: Trial, chance: np.random.Generator) -> Trial:
 )
 def test_sums_of_forged_weights_wrap_around(id: str, prefer: str, tmp_path: Path) -> None:
     target = replace(targets.load("generic"), prefer=prefer)
-    found = [trial for trial in trials(KERNELS[id], target) if not trial.overwritten and not trial.pieces]
+    found = trials(KERNELS[id], target, shared_cases(KERNELS[id], target))  # as test_matrix.py builds it
     write_sources(found, tmp_path, restrict=False)
     program = compile_program(["clang"], SANITIZED, tmp_path)
     chance = np.random.default_rng(1)
     for _ in range(3):
-        run_program(program, [forged(trial, chance) for trial in found])
+        run_program(program, [trial if trial.overwritten or trial.pieces else forged(trial, chance) for trial in found])
