@@ -12,11 +12,11 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i8
 from mccompile.codegen.int8.dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
-from mccompile.codegen.int8.patch_gemm import PatchGemm
+from mccompile.codegen.int8.rows_gemm import RowsGemm
 from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
 
 
-class RowPairs(PatchGemm):
+class RowPairs(RowsGemm):
     slower = 0.3
     raises = True
     block = 16

@@ -12,13 +12,13 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
-from mccompile.codegen.int8.patch_gemm import PatchGemm, totals_case
+from mccompile.codegen.int8.rows_gemm import RowsGemm, totals_case
 from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
 
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 
 
-class Rows(PatchGemm):
+class Rows(RowsGemm):
     slower = 1.8  # bytes of a row become words first
 
     def cases(self) -> Sequence[Case]:

@@ -1,4 +1,4 @@
-"""gemm of 8-bit integers with constant weights, for cores with DSP instructions: rows of a are widened into a patch,
+"""gemm of 8-bit integers with constant weights, for cores with DSP instructions: rows of a are widened in scratch,
 four at a time where there are so many, and multiplied with all columns of b. Where time comes first, weights of four
 rows at a time are widened ahead of time and take twice the flash."""
 
@@ -28,10 +28,10 @@ from .dsp_im2col import (
     weights_of,
 )
 from .patch_conv import in_nibbles, in_palette
-from .patch_gemm import PatchGemm, gemm_of, product_case
+from .rows_gemm import RowsGemm, gemm_of, product_case
 
 
-class DspRows(PatchGemm):
+class DspRows(RowsGemm):
     raises = True
     packs = True
     stored: ClassVar[tuple[DType, ...]] = (i8, i4)

@@ -27,10 +27,10 @@ from ..tiles import is_constant
 from ..windows import windows_name
 from .dot import PALETTE, RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
 from .partial_epilogue import Placed, scalar_rest
-from .patch import Patch
+from .short_sums import Int8Sums
 
 
-class PatchConv(Patch):
+class PatchConv(Int8Sums):
     kind = Conv
     code = 400
 

@@ -21,10 +21,10 @@ from ...kinds.gemm import Gemm
 from ..loops import index_c
 from ..tiles import is_constant
 from .dot import RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
-from .patch import Patch
+from .short_sums import Int8Sums
 
 
-class PatchGemm(Patch):
+class RowsGemm(Int8Sums):
     kind = Gemm
     code = 300
     block: ClassVar[int] = 4  # elements of a row are taken so many at a time

@@ -1,5 +1,5 @@
-"""What kernels of 8-bit integers share that multiply a patch of elements with all channels: which sums they make, and
-what their functions are given of the numbers that rescale these."""
+"""What int8 convolutions and products share: which sums of products they make, and what their functions are given of
+the numbers that rescale these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...kernels.api import Call, Cost, Kernel, Target, static_views, supports_ty
 from .dot import IN_TABLE, TABLE, rescaling_in
 
 
-class Patch(Kernel):
+class Int8Sums(Kernel):
     branches = ""
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
     packs: ClassVar[bool] = False  # also by what their multipliers say?
