@@ -54,7 +54,7 @@ class Prepared(BackendRep):
             given = {names[0]: inputs}
         else:
             if len(inputs) != len(names):
-                raise ValueError(f"the model takes {len(names)} inputs ({', '.join(names)}), not {len(inputs)}")
+                raise ValueError(f"the model takes {', '.join(names)}, not {len(inputs)} of them")
             given = dict(zip(names, inputs, strict=True))
         shapes = {name: _shape_of(value) for name, value in given.items() if name in self._free and value is not None}
         if self._model is None or shapes != self._shapes:

@@ -84,6 +84,8 @@ def studio(
         for build in integers if plain is None else [each for each in builds if each.path != plain]:
             hear(build, reference, reading, data)
     more: dict[str, Any] = {"pairs": pairs_of(builds), "without": [line for each in builds for line in each.without]}
+    if isinstance(ram := builds[0].options.budget.get("ram"), int):
+        more["budget"] = ram
     if since is not None:
         found = difference.since(since, builds[0].analysis)
         steps = zip(found.steps, found.now, strict=True)

@@ -30,7 +30,7 @@ from .matching import matched
 from .noise import noise, on_steps, twins, twins_by_work
 from .speed import speed
 
-_SMALL = 64 * 1024  # bytes of arena: the budget that the page begins with
+_SMALL = 64 * 1024  # bytes of arena: the budget that the page begins with where none is given
 _RANDOM = 8  # sets of inputs, where there are no samples
 _MOST_HEARD = 256  # samples that noise is measured with
 Job = tuple[Path, Options]

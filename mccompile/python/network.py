@@ -143,7 +143,8 @@ class Network:
         if len(arrays) + len(named) != len(names) or set(given) != set(names):
             why = f"it got {len(arrays)} by position" + (f" and {', '.join(named)}" if named else "")
             fix = f"give {', '.join(names)}" if names else "give none"
-            raise WrongUse(Problem(f"the model takes {len(names)} inputs", self._path.name, why, fix))
+            what = f"the model takes {len(names)} input{'' if len(names) == 1 else 's'}"
+            raise WrongUse(Problem(what, self._path.name, why, fix))
         return tuple(given[name] for name in names)
 
     def _with_lists(self, report: Report, interface: Interface, arrays: Sequence[Any]) -> Outputs:

@@ -61,8 +61,15 @@ def test_what_is_over_the_budget_says_how_small_it_gets(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert cli.run(["studio", str(large), "--no-measure", "--budget", "ram=1M", "-o", str(page)]) == 0
     (build,) = page_data(page)["builds"]
+    assert page_data(page)["budget"] == 1 << 20
     assert build["smallest"]["options"] == "--budget ram=min"
     assert build["smallest"]["ram_bytes"] <= build["figures"]["arena_bytes"]
+
+
+def test_the_budget_of_a_page_is_that_of_the_board(conv: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert cli.run(["studio", str(conv), "--no-measure", "--board", "stm32f103c8", "-o", str(page)]) == 0
+    assert page_data(page)["budget"] == 20 << 10
 
 
 def test_instructions_of_steps_are_those_of_the_run(conv: Path, tmp_path: Path) -> None:

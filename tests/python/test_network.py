@@ -176,8 +176,8 @@ def test_elements_that_are_no_plain_ones_go_in_and_out() -> None:
     [
         ((np.zeros((1, 2, 6, 5), np.float32),), r"float32\[1,2,6,5\]\n.*give f32\[1,2,6,6\]"),
         ((np.zeros((1, 2, 6, 6), np.complex64),), "complex64"),
-        ((), "takes 1 inputs"),
-        ((1, 2), "takes 1 inputs"),
+        ((), "takes 1 input"),
+        ((1, 2), "takes 1 input"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(arrays: tuple[object, ...], complaint: str) -> None:

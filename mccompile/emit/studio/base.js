@@ -56,7 +56,7 @@ const typeText = buffer => buffer.lines ? `ring of ${buffer.lines} ${buffer.line
 
 /** What is picked, and what is linked to it. */
 const picked = { kind: "", build: 0, index: -1 };
-let budget = 64 * 1024;
+let budget = data.budget || 64 * 1024;
 
 function linkedTo(kind, b, index) {
   const build = builds[b], found = new Set([`${kind} ${b} ${index}`]);
