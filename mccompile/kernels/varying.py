@@ -31,7 +31,7 @@ def varying(call: Call, target: Target, vectors: bool) -> Iterator[str]:
     nodes = [node for expr in expressions for node in walk(expr)]
     floats = any(node.dtype.is_float for node in nodes if isinstance(node, Apply | Cast))
     sums = call.kind.name not in _MOVE and any(view.buffer.dtype.is_float for view in (*call.ins, *call.outs))
-    if (floats or sums) and not _has_fpu(target):
+    if (floats or sums) and not has_fpu(target):
         yield "floats are computed by functions of a library"
         return
     rounded = {step for node in nodes if (near := nearest(node)) for step in near[2]}
@@ -41,7 +41,7 @@ def varying(call: Call, target: Target, vectors: bool) -> Iterator[str]:
             yield reason
 
 
-def _has_fpu(target: Target) -> bool:
+def has_fpu(target: Target) -> bool:
     return target.hosted or bool({"fpu", "vec"} & {*target.isas})
 
 

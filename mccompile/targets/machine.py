@@ -20,6 +20,7 @@ class Machine:
     weight_byte: float = 0.0  # a byte of weights, where these come from a slow memory: each time that a call reads it
     row: float = 60.0  # a call for a row besides its work, with what finds the rows that it reads
     handover: float = 9000.0  # work that is worth to be shared by threads
+    soft_float: float = 55.0  # an operation on floats by the library, where there is no FPU
     issue: float = 4.0  # instructions that begin in a cycle
     loads: float = 2.0  # vectors loaded in a cycle
     stores: float = 1.0  # vectors stored in a cycle

@@ -1,0 +1,46 @@
+"""Operations on floats cost what the library takes where a core has no FPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from mccompile.base.dtypes import DType, f32, i32
+from mccompile.expr.ir import Expr, apply, cast, operand
+from mccompile.kernels.soft_floats import soft_floats
+from mccompile.kinds.gemm import Gemm
+from mccompile.kinds.map import Map
+from mccompile.program.ir import Buffer, Call
+from mccompile.targets import api as targets
+
+
+def doubled(dtype: DType) -> Expr:
+    return apply("add", operand(0, dtype), operand(0, dtype))
+
+
+def mapped(expr: Expr, dtype: DType) -> Call:
+    return Call(Map(expr), (Buffer("x", dtype, (10,)).whole(),), (Buffer("y", expr.dtype, (10,)).whole(),))
+
+
+@pytest.mark.parametrize(
+    ("expr", "dtype", "operations"),
+    [
+        (doubled(f32), f32, 10),
+        (cast(doubled(f32), i32), f32, 20),
+        (doubled(i32), i32, 0),
+        (operand(0, f32), f32, 0),
+    ],
+)
+def test_each_operation_on_floats_is_a_call(expr: Expr, dtype: DType, operations: int) -> None:
+    target = targets.load("cortex-m0")
+    assert soft_floats(mapped(expr, dtype), target) == operations * target.machine.soft_float
+
+
+def test_products_of_floats_are_two_calls() -> None:
+    a, b, y = (Buffer(name, f32, shape).whole() for name, shape in (("a", (2, 3)), ("b", (3, 5)), ("y", (2, 5))))
+    target = targets.load("cortex-m0")
+    call = Call(Gemm(f32), (a, b), (y,))
+    assert soft_floats(call, target) == 2 * 30 * target.machine.soft_float
+
+
+def test_an_fpu_needs_no_library() -> None:
+    assert soft_floats(mapped(doubled(f32), f32), targets.load("cortex-m4")) == 0
