@@ -9,7 +9,7 @@
  *     ...
  *     mcc_file_close(&file);
  *
- * Its thread looks at `file` until mcc_file_close, also while the program ends: a local of main() has to be closed before
+ * Its thread looks at `file` until mcc_file_close, also while a program ends: a local of main() has to be closed before
  * main() returns, a static one need not be.
  *
  * Both threads wait busily for a while (one piece follows the other within microseconds), then sleep. One model at a

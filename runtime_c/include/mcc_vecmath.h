@@ -21,7 +21,7 @@
 
 #include "mcc_vec.h"
 
-/* (1 + q) * 2^n for a whole number n within -160..160, given t = n + 3 * 2^22 + 254: in two factors, as 2^n itself may
+/* (1 + q) * 2^n for a whole number n within -254..160, given t = n + 3 * 2^22 + 254: in two factors, as 2^n itself may
  * leave the range of floats. Half of the bits of t, shifted to the exponent, are one of them, the other half is the
  * rest. */
 #define MCC_VEC_SCALE(N)                                                                                               \
@@ -33,12 +33,15 @@
     }                                                                                                                  \
     typedef float mcc_f32x##N##_scale
 
+/* Lanes whose result is 0 are left out: to compute a number too small for floats takes 100 times as long. */
 #if defined(__AVX512VL__)
 #define MCC_VECMATH_X86_SCALE(N, V, simd)                                                                              \
     MCC_VEC_INLINE mcc_f32x##N mcc_scale_f32x##N(mcc_f32x##N q, mcc_f32x##N t)                                         \
     {                                                                                                                  \
-        const mcc_f32x##N p = mcc_add_f32x##N(q, mcc_set_f32x##N(1.0f));                                               \
-        return (mcc_f32x##N)simd##_scalef_ps((V)p, (V)mcc_sub_f32x##N(t, mcc_set_f32x##N(12583166.0f)));               \
+        const V p = (V)mcc_add_f32x##N(q, mcc_set_f32x##N(1.0f));                                                      \
+        const V n = (V)mcc_sub_f32x##N(t, mcc_set_f32x##N(12583166.0f));                                               \
+        const __mmask8 some = simd##_cmp_ps_mask(n, (V)mcc_set_f32x##N(-150.0f), _CMP_NLT_UQ);                         \
+        return (mcc_f32x##N)simd##_maskz_scalef_ps(some, p, n);                                                        \
     }                                                                                                                  \
     typedef float mcc_f32x##N##_scale
 MCC_VECMATH_X86_SCALE(4, __m128, _mm);
@@ -54,11 +57,8 @@ MCC_VEC_INLINE mcc_f32x16 mcc_scale_f32x16(mcc_f32x16 q, mcc_f32x16 t)
 {
     const __m512 p = (__m512)mcc_add_f32x16(q, mcc_set_f32x16(1.0f));
     const __m512 n = (__m512)mcc_sub_f32x16(t, mcc_set_f32x16(12583166.0f));
-#if defined(__cplusplus) /* see mcc_vec.h */
-    return (mcc_f32x16)_mm512_maskz_scalef_ps((__mmask16)-1, p, n);
-#else
-    return (mcc_f32x16)_mm512_scalef_ps(p, n);
-#endif
+    const __mmask16 some = _mm512_cmp_ps_mask(n, (__m512)mcc_set_f32x16(-150.0f), _CMP_NLT_UQ);
+    return (mcc_f32x16)_mm512_maskz_scalef_ps(some, p, n);
 }
 #elif MCC_VEC_LANES >= 16
 MCC_VEC_SCALE(16);
@@ -87,11 +87,12 @@ MCC_VEC_SCALE(16);
     q = mcc_fma_f32x##N(mcc_fma_f32x##N(odd, r, even), r2, r);
 
 #define MCC_VECMATH(N)                                                                                                 \
-    /* The bounds leave n within -151..129. */                                                                         \
+    /* The bounds leave n within -254..129. Far down both factors are 0, and a product of zeros takes no longer than   \
+     * another one; one that is too small for floats takes 100 times as long. */                                       \
     MCC_VECMATH_FUNCTION mcc_f32x##N mcc_exp_f32x##N(mcc_f32x##N x)                                                    \
     {                                                                                                                  \
         const mcc_f32x##N top = mcc_at_most_f32x##N(x, mcc_set_f32x##N(89.0f));                                        \
-        const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-104.5f));                                    \
+        const mcc_f32x##N in = mcc_at_least_f32x##N(top, mcc_set_f32x##N(-176.1f));                                    \
         MCC_VECMATH_EXP(N, in, 254.0f)                                                                                 \
         return mcc_scale_f32x##N(q, t);                                                                                \
     }                                                                                                                  \
@@ -285,7 +286,7 @@ MCC_VECMATH(16);
     {                                                                                                                  \
         static const float halvings[8] __attribute__((aligned(32))) = MCC_VECMATH_EIGHT(1.44269504f);                  \
         static const float back[8] __attribute__((aligned(32))) = MCC_VECMATH_EIGHT(5.42101086e-20f);                  \
-        const mcc_f32x##N in = mcc_at_least_f32x##N(x, mcc_set_f32x##N(-104.5f));                                      \
+        const mcc_f32x##N low = mcc_set_f32x##N(-104.5f), in = mcc_at_least_f32x##N(x, low);                           \
         const mcc_f32x##N far = mcc_set_f32x##N(18446744073709551616.0f);                                              \
         mcc_f32x##N whole = in, p = mcc_set_f32x##N(0.000197881614f), r;                                               \
         I bits;                                                                                                        \
@@ -301,6 +302,7 @@ MCC_VECMATH(16);
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.5f));                                                              \
         p = mcc_fma_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), far, far);                                   \
         p = (mcc_f32x##N)simd##_add_epi32((I)p, bits);                                                                 \
+        p = (mcc_f32x##N)((mcc_i32x##N)p & ~mcc_less_equal_f32x##N(in, low)); /* see above: 0 is not slow */           \
         MCC_VECMATH_TIMES(N, p, back);                                                                                 \
         return p;                                                                                                      \
     }                                                                                                                  \
