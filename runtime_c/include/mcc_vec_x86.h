@@ -44,9 +44,9 @@
 /* A masked store keeps back loads from the line behind it, such as those of the next row: lanes whose number is known
  * are stored in plain parts. Clang needs too many registers for these in loops of Winograd. */
 #if defined(__clang__)
-#define MCC_VEC_IS_KNOWN(n) 0
+#define MCC_VEC_IS_KNOWN(n) (0 != 0)
 #else
-#define MCC_VEC_IS_KNOWN(n) __builtin_constant_p(n)
+#define MCC_VEC_IS_KNOWN(n) (__builtin_constant_p(n) != 0)
 #endif
 
 /* ---- 4 lanes */
