@@ -6,6 +6,7 @@ Where the compiler makes vectors of loops over lanes, blocks of x in which nothi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kinds.top_k import TopK
 
 BLOCK = 32  # elements that are compared at once
+SIFTED = 8  # elements of work of one step of a sift, whose branches are foretold wrongly half of the time
 FEW = 16  # where shifting a list is quicker than a heap
 
 
@@ -60,7 +62,10 @@ class TopKHeap(Kernel):
         return Needs(blocks=(BLOCK if _has_blocks(call, target) else 0,))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 5 * target.machine.element, code=400)
+        k, count = upper(call.of(TopK).k), upper(call.ins[0].type.count)
+        rows = count // max(upper(call.ins[0].shape[call.of(TopK).axis]), 1)
+        sifts = rows * k * SIFTED * math.log2(k) if k > FEW else 0
+        return Cost((count * 5 + sifts) * target.machine.element, code=400)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_lanes.h"} if any(call.blocks) else ())

@@ -18,7 +18,7 @@ from mccompile.base.dtypes import f16, f32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_tiles import HALF_RELU, TileSize, best_lanes, best_tile
-from mccompile.driver import Options
+from mccompile.driver import Options, compile
 from mccompile.kernels.api import Call, Case, Needs
 from mccompile.kernels.registry import Registry
 from mccompile.kinds.conv import Conv
@@ -139,3 +139,10 @@ def test_pictures_are_resized_in_vectors_row_by_row(tmp_path: Path, scales: tupl
     verdict = check(path, Options(target="native", prefer="balanced"), runs=1)
     steps = [step.function for step in verdict.package.plan.steps()]
     assert verdict.ok and [f.kernel.id for f in steps if f.call.rows == 2 and f.kernel.id.startswith("resize/any_rows")]
+
+
+@pytest.mark.parametrize(("k", "kernel"), [(20, "any_strided_heap__c"), (200, "any_strided_radix__vec")])
+def test_the_best_of_many_are_sorted_without_branches(k: int, kernel: str, tmp_path: Path) -> None:
+    graph = model("best", [node("TopK", "x k", "y where")], [("x", (4, 300))], [("y", (4, k))], {"k": np.array([k])})
+    (step,) = compile(save(graph, tmp_path), Options(target="x86-64-v3", prefer="time")).plan.steps()
+    assert step.function.kernel.id == f"top_k/{kernel}"
