@@ -51,7 +51,7 @@ def _body(body: list[Item], context: Context, names: Names) -> None:
         for inner in bodies(item):
             _body(inner, context, names)
         if isinstance(item, Call) and isinstance(item.kind, Conv) and _is_known(item):
-            result += _quickest(item, context, names)
+            result += _quickest(item, body, context, names)
         else:
             result.append(item)
     body[:] = result
@@ -63,9 +63,9 @@ def _is_known(call: Call) -> bool:
     return known and all(view.is_static and 0 not in view.shape for view in views)
 
 
-def _quickest(call: Call, context: Context, names: Names) -> list[Call]:
+def _quickest(call: Call, body: Sequence[Item], context: Context, names: Names) -> list[Call]:
     chosen, least = [call], _effort([call], context) / CALLS
-    for way in recast(call, names):
+    for way in recast(call, names, body):
         takes = _effort(way, context)
         if takes < least:
             chosen, least = way, takes
@@ -78,10 +78,10 @@ def _effort(calls: Sequence[Call], context: Context) -> float:
     return sum(effort(each[0].cost, context.target) if each else math.inf for each in found)
 
 
-def recast(call: Call, names: Names) -> Iterator[list[Call]]:
+def recast(call: Call, names: Names, body: Sequence[Item] = ()) -> Iterator[list[Call]]:
     """Calls that do the same, in every way that applies."""
     w = call.ins[1]
-    product = _as_product(call)
+    product = None if _lands_apart(call.outs[0].buffer, body) else _as_product(call)
     if product is not None:
         yield [product]
     if _lies_apart(call.ins[0]) or _lies_apart(call.outs[0]):
@@ -94,6 +94,12 @@ def recast(call: Call, names: Names) -> Iterator[list[Call]]:
         yield _around(call, names, flat=True)
         if grouped:
             yield _around(call, names, flat=True, split=True)
+
+
+def _lands_apart(buffer: Buffer, body: Sequence[Item]) -> bool:
+    """Does it become part of the rows of a picture, where no stride joins its own?"""
+    joins = (item for item in body if isinstance(item, Call) and isinstance(item.kind, Concat) and item.kind.axis > 1)
+    return any(view.buffer is buffer for item in joins for view in item.ins)
 
 
 def _lies_apart(view: View) -> bool:
