@@ -286,7 +286,7 @@ MCC_VECMATH(16);
     {                                                                                                                  \
         static const float halvings[8] __attribute__((aligned(32))) = MCC_VECMATH_EIGHT(1.44269504f);                  \
         static const float back[8] __attribute__((aligned(32))) = MCC_VECMATH_EIGHT(5.42101086e-20f);                  \
-        const mcc_f32x##N low = mcc_set_f32x##N(-104.5f), in = mcc_at_least_f32x##N(x, low);                           \
+        const mcc_f32x##N in = mcc_at_least_f32x##N(x, mcc_set_f32x##N(-104.5f));                                      \
         const mcc_f32x##N far = mcc_set_f32x##N(18446744073709551616.0f);                                              \
         mcc_f32x##N whole = in, p = mcc_set_f32x##N(0.000197881614f), r;                                               \
         I bits;                                                                                                        \
@@ -301,8 +301,8 @@ MCC_VECMATH(16);
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.166666657f));                                                      \
         p = mcc_fma_f32x##N(p, r, mcc_set_f32x##N(0.5f));                                                              \
         p = mcc_fma_f32x##N(mcc_fma_f32x##N(p, mcc_mul_f32x##N(r, r), r), far, far);                                   \
-        p = (mcc_f32x##N)simd##_add_epi32((I)p, bits);                                                                 \
-        p = (mcc_f32x##N)((mcc_i32x##N)p & ~mcc_less_equal_f32x##N(in, low)); /* see above: 0 is not slow */           \
+        p = (mcc_f32x##N)(simd##_add_epi32((I)p, bits) & /* see above: 0 is not slow */                                \
+                          simd##_cmpgt_epi32(bits, simd##_set1_epi32(-151 * (1 << 23))));                              \
         MCC_VECMATH_TIMES(N, p, back);                                                                                 \
         return p;                                                                                                      \
     }                                                                                                                  \
