@@ -23,7 +23,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, V
 from mccompile.kinds.top_k import TopK
 
 BLOCK = 32  # elements that are compared at once
-SIFTED = 8  # elements of work of one step of a sift, whose branches are foretold wrongly half of the time
+SIFTED = 8  # elements of work of one step of a sift, whose branches are mispredicted half of the time
 FEW = 16  # where shifting a list is quicker than a heap
 
 

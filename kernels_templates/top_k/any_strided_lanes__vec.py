@@ -2,7 +2,7 @@
 which elements go without branches.
 
 From the place on that an element belongs to, each place of a list gives what it has to the next one. Elements that are
-better in no lane are passed over, behind those that are so often that branches would be foretold wrongly.
+better in no lane are passed over, behind those that are so often that branches would be mispredicted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """top_k of many: elements along the axis are sorted byte by byte, by integers in their order, without branches that
 depend on them.
 
-A heap of k elements is sifted k times, and what each sift meets is foretold wrongly half of the time: where k is more
+A heap of k elements is sifted k times, and what each sift meets is mispredicted half of the time: where k is more
 than a few dozens, to sort all elements takes half as long.
 """
 

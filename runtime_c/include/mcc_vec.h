@@ -21,10 +21,10 @@
  *     mcc_abs mcc_sqrt mcc_floor mcc_ceil mcc_trunc mcc_round_even _f32xN(x)
  *     mcc_sum mcc_product mcc_largest mcc_smallest _f32xN(v)   of all lanes; the last two are NaN if any lane is
  *     mcc_is_lost_f32xN(v)            is any lane an infinity or NaN?
- *     mcc_turn_f32xN(v)  mcc_weave_f32xN(v)   N vectors become the columns of what they were; two become one of twice
- *                                     the length, with elements of both in turns. Not for N = 16
- *     mcc_store_turned_f32xN(p, step, n, v, each)   N vectors (8 where N is 16), `each` apart, to the columns of n <= N
- *                                     rows that lie `step` apart
+ *     mcc_transpose_f32xN(v)          transposes the square of N vectors. Not for N = 16
+ *     mcc_weave_f32xN(v)              two vectors become one of twice the length, which takes elements of both in turn
+ *     mcc_store_transposed_f32xN(p, step, n, v, each)   stores N vectors (8 where N is 16), `each` apart, as columns
+ *                                     of n <= N rows that lie `step` apart
  *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
  *                                     constant distances from such a pointer become part of loads and stores
  *     MCC_VEC_ANEW(p)                 what lies at the pointer p is read again, not kept in a register since last time
@@ -406,6 +406,6 @@ MCC_VEC_LOST(8);
 MCC_VEC_LOST(16);
 #endif
 
-#include "mcc_vec_square.h"
+#include "mcc_vec_transpose.h"
 
 #endif /* MCC_VEC_H */

@@ -8,7 +8,7 @@
  *     mcc_log_of_more_f64xH(x)    log(1 + x)
  *     mcc_exp_less_f64xH(x, less) exp(x) - less, below 2^-31
  *     mcc_root_f64xH(x, near)     the root, from one in floats
- *     mcc_turned_f64xH(x, &k)     x - k * pi/2
+ *     mcc_reduced_f64xH(x, &k)     x - k * pi/2
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -128,7 +128,7 @@
     }                                                                                                                  \
     /* What is left of x, |x| < 2^20, between -pi/4 and pi/4, and in the low bits of `k` how many quarters it turns.   \
        The first part of pi/2 has 33 bits: products with it are exact. */                                              \
-    MCC_VEC_INLINE mcc_f64x##H mcc_turned_f64x##H(mcc_f64x##H x, mcc_f64x##H *k)                                       \
+    MCC_VEC_INLINE mcc_f64x##H mcc_reduced_f64x##H(mcc_f64x##H x, mcc_f64x##H *k)                                      \
     {                                                                                                                  \
         mcc_f64x##H n, r;                                                                                              \
         *k = mcc_fma_f64x##H(x, mcc_set_f64x##H(0.63661977236758134), mcc_set_f64x##H(MCC_WIDE_SHIFT));                \

@@ -69,7 +69,7 @@
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f64x##H mcc_near_tan_f64x##H(mcc_f64x##H x)                                                     \
     {                                                                                                                  \
-        mcc_f64x##H k, r = mcc_turned_f64x##H(x, &k), z = r * r;                                                       \
+        mcc_f64x##H k, r = mcc_reduced_f64x##H(x, &k), z = r * r;                                                      \
         const mcc_b64x##H odd = -((mcc_b64x##H)k & mcc_set_b64x##H(1));                                                \
         mcc_f64x##H s = mcc_set_f64x##H(2.7171489597102448e-06);                                                       \
         s = mcc_fma_f64x##H(s, z, mcc_set_f64x##H(-0.0001983917793794075));                                            \
@@ -210,15 +210,15 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
         const mcc_f32x##N square = mcc_mul_f32x##N(mcc_sub_f32x##N(in, one), mcc_add_f32x##N(in, one));                \
         return mcc_both_acosh_f32x##N(x, mcc_sqrt_f32x##N(square));                                                    \
     }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f32x##N mcc_turned_f32x##N(mcc_f32x##N x, mcc_i32x##N *quarters)                                \
+    MCC_VEC_INLINE mcc_f32x##N mcc_reduced_f32x##N(mcc_f32x##N x, mcc_i32x##N *quarters)                               \
     {                                                                                                                  \
         mcc_half_f64x##H half[2], turns[2];                                                                            \
         mcc_f64x##H k;                                                                                                 \
         mcc_f32x##N n;                                                                                                 \
         (void)memcpy(half, &x, sizeof x);                                                                              \
-        half[0] = mcc_narrow_f64x##H(mcc_turned_f64x##H(mcc_widen_f64x##H(half[0]), &k));                              \
+        half[0] = mcc_narrow_f64x##H(mcc_reduced_f64x##H(mcc_widen_f64x##H(half[0]), &k));                             \
         turns[0] = mcc_narrow_f64x##H(k - mcc_set_f64x##H(MCC_WIDE_SHIFT));                                            \
-        half[1] = mcc_narrow_f64x##H(mcc_turned_f64x##H(mcc_widen_f64x##H(half[1]), &k));                              \
+        half[1] = mcc_narrow_f64x##H(mcc_reduced_f64x##H(mcc_widen_f64x##H(half[1]), &k));                             \
         turns[1] = mcc_narrow_f64x##H(k - mcc_set_f64x##H(MCC_WIDE_SHIFT));                                            \
         (void)memcpy(&x, half, sizeof x);                                                                              \
         (void)memcpy(&n, turns, sizeof n);                                                                             \
@@ -229,7 +229,7 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
     MCC_VEC_INLINE mcc_f32x##N mcc_wave_f32x##N(mcc_f32x##N x, int quarter)                                            \
     {                                                                                                                  \
         mcc_i32x##N turns;                                                                                             \
-        const mcc_f32x##N r = mcc_turned_f32x##N(x, &turns), z = mcc_mul_f32x##N(r, r), one = mcc_set_f32x##N(1.0f);   \
+        const mcc_f32x##N r = mcc_reduced_f32x##N(x, &turns), z = mcc_mul_f32x##N(r, r), one = mcc_set_f32x##N(1.0f);  \
         const mcc_i32x##N sign = (mcc_i32x##N)r & ~mcc_set_i32x##N(0x7fffffff), at = turns + mcc_set_i32x##N(quarter); \
         const mcc_i32x##N odd = -(at & mcc_set_i32x##N(1)), flip = (at & mcc_set_i32x##N(2)) << 30;                    \
         mcc_f32x##N p = mcc_set_f32x##N(-0.00019516977f), q = mcc_set_f32x##N(2.44380919e-05f);                        \

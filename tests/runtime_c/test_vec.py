@@ -30,7 +30,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "round_even": np.rint,
 }
-OTHERS = ("max", "min", "at_least", "at_most", "sum", "largest", "part", "product", "smallest", "apart", "turn")
+OTHERS = ("max", "min", "at_least", "at_most", "sum", "largest", "part", "product", "smallest", "apart", "transpose")
 CONVERSIONS = ("load", "store", "round", "part", "scalar_load", "scalar_store")
 NARROW = tuple(f"{what}_{dtype}" for dtype in ("f16", "bf16") for what in CONVERSIONS)
 ALL = (*UNARY, *BINARY, *EXACT, *OTHERS, *NARROW, "weave")  # as vec_harness.c counts them
@@ -187,12 +187,12 @@ def test_numbers_that_lie_apart(vectors: Vectors) -> None:
     np.testing.assert_array_equal(vectors.apply("apart", np.resize(x, 3 * lanes), z=z), want)
 
 
-def test_tiles_are_turned_and_rows_woven(vectors: Vectors) -> None:
+def test_tiles_are_transposed_and_rows_woven(vectors: Vectors) -> None:
     lanes = vectors.lanes
     if lanes == 16:
         pytest.skip("vectors of 16 have no such functions")
     x = np.arange(lanes * lanes, dtype=np.float32)
-    np.testing.assert_array_equal(vectors.apply("turn", x), x.reshape(lanes, lanes).T.reshape(-1))
+    np.testing.assert_array_equal(vectors.apply("transpose", x), x.reshape(lanes, lanes).T.reshape(-1))
     two = x[: 2 * lanes]
     np.testing.assert_array_equal(vectors.apply("weave", two), two.reshape(2, lanes).T.reshape(-1))
 

@@ -25,7 +25,7 @@ REFUSED = {
     "mcc_module_code.h": ("include mcc_module.h", "-O2"),
     **{
         f"mcc_{part}.h": ("include that", "-O2")
-        for part in ("dot_riscv", "vec_arm", "vec_helium", "vec_square", "vec_wasm", "vec_x86")
+        for part in ("dot_riscv", "vec_arm", "vec_helium", "vec_transpose", "vec_wasm", "vec_x86")
     },
     **dict.fromkeys(
         ("mcc_vecmath_half.h", "mcc_vecmath_wide_half.h", "mcc_vec_half.h"),

@@ -143,7 +143,7 @@ NARROW(bf16)
     }
 #endif
 
-IN_PLACE(turn, LANES)
+IN_PLACE(transpose, LANES)
 IN_PLACE(weave, 2)
 
 #ifdef PROGRAM
@@ -155,7 +155,7 @@ static void (*const functions[])(const float *, const float *, float *, int) = {
     t_exp,  t_expm1, t_log,        t_log1p, t_tanh, t_erf,
     t_sin, t_cos, t_tan, t_asin, t_acos, t_atan, t_sinh, t_cosh, t_asinh, t_acosh, t_atanh, t_pow, t_fmod, t_mod, t_abs,     t_sqrt, t_floor,   t_ceil,
     t_trunc, t_round_even, t_max, t_min,   t_at_least, t_at_most, t_sum,   t_largest, t_part,
-    t_product, t_smallest, t_apart, t_turn,
+    t_product, t_smallest, t_apart, t_transpose,
     t_load_f16, t_store_f16, t_round_f16, t_part_f16, t_scalar_load_f16, t_scalar_store_f16,
     t_load_bf16, t_store_bf16, t_round_bf16, t_part_bf16, t_scalar_load_bf16, t_scalar_store_bf16, t_weave,
 };

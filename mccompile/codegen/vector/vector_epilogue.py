@@ -17,7 +17,7 @@ from ..loops import index_c
 from .vector_loops import narrow, repeated
 
 NONE = -1
-SQUARE = 8  # at most so many vectors are turned around together
+SQUARE = 8  # at most so many vectors are transposed together
 MOST_ACROSS = 3  # columns beyond the last square tile that are stored lane by lane; more take a tile of their own
 Statements = Callable[["Reference", Sequence["Reference"], str, int, int], list[str]]
 
@@ -184,23 +184,23 @@ class _Tile:
             sum_of = accumulator(*divmod(number, self.vectors), self.vectors, self.long)
             lines.append(f"sums[{number}] = {sum_of};")
         width = min(self.y.width, self.points)
-        if not self.turns:
+        if not self.transposes:
             return [*lines, *self.over_points(range(width), self.result)]
         square = min(SQUARE, self.lanes)
         whole = width // square * square
         if self.expr is not None:
             lines += self.over_points(range(width), self.in_place)
-        lines += self.over_points(range(0, whole, square), self.turned)
+        lines += self.over_points(range(0, whole, square), self.transposed)
         if width - whole > MOST_ACROSS:
-            return [*lines, *self.over_points(range(width - square, width, square), self.turned)]  # some again
+            return [*lines, *self.over_points(range(width - square, width, square), self.transposed)]  # some again
         return [
             *lines,
             *(line for at in range(whole, width) for line in self.over_points(range(at, at + 1), self.across)),
         ]
 
     @property
-    def turns(self) -> bool:
-        """Do lanes lie apart in the result and points side by side, so that square tiles are turned around?"""
+    def transposes(self) -> bool:
+        """Do lanes lie apart in the result and points side by side, so that square tiles are transposed?"""
         y = self.y
         wide = min(y.width, self.points) >= min(SQUARE, self.lanes)
         return wide and y.lane != 1 and y.point == 1 and y.stored is f32 and self.dtype is f32
@@ -233,9 +233,9 @@ class _Tile:
         line = f"{element} = {value};"
         return ["{", *made, line, "}"] if made else [line]
 
-    def turned(self, y: Reference, _: Sequence[Reference], element: str, point: int, vector: int) -> list[str]:
+    def transposed(self, y: Reference, _: Sequence[Reference], element: str, point: int, vector: int) -> list[str]:
         place = self.place(y, point, vector)
-        return [f"mcc_store_turned_{self.of}({place}, {y.lane}, {self.count(vector)}, &{element}, {self.vectors});"]
+        return [f"mcc_store_transposed_{self.of}({place}, {y.lane}, {self.count(vector)}, &{element}, {self.vectors});"]
 
     def across(self, y: Reference, _: Sequence[Reference], element: str, point: int, vector: int) -> list[str]:
         return self.stored(element, y, point, vector)

@@ -212,7 +212,7 @@ def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: T
 
 
 def cycles_across(points: int, lanes: int) -> float:
-    """Of storing each lane of so many points where points lie side by side: square tiles are turned around."""
+    """Of storing each lane of so many points where points lie side by side: square tiles are transposed."""
     square = min(SQUARE, lanes)
     return points // square * (1 + square / 2) + points % square * STORED_ALONE
 

@@ -81,7 +81,7 @@ def _effort(calls: Sequence[Call], context: Context) -> float:
 def recast(call: Call, names: Names, body: Sequence[Item] = ()) -> Iterator[list[Call]]:
     """Calls that do the same, in every way that applies."""
     w = call.ins[1]
-    product = None if _lands_apart(call.outs[0].buffer, body) else _as_product(call)
+    product = None if _is_interleaved(call.outs[0].buffer, body) else _as_product(call)
     if product is not None:
         yield [product]
     if _lies_apart(call.ins[0]) or _lies_apart(call.outs[0]):
@@ -96,7 +96,7 @@ def recast(call: Call, names: Names, body: Sequence[Item] = ()) -> Iterator[list
             yield _around(call, names, flat=True, split=True)
 
 
-def _lands_apart(buffer: Buffer, body: Sequence[Item]) -> bool:
+def _is_interleaved(buffer: Buffer, body: Sequence[Item]) -> bool:
     """Does it become part of the rows of a picture, where no stride joins its own?"""
     joins = (item for item in body if isinstance(item, Call) and isinstance(item.kind, Concat) and item.kind.axis > 1)
     return any(view.buffer is buffer for item in joins for view in item.ins)

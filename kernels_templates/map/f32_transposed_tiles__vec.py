@@ -1,9 +1,9 @@
-"""map in vectors where operands lie across the result: square tiles are turned around in registers.
+"""map in vectors where operands lie across the result: square tiles are transposed in registers.
 
 Lanes of the result lie along one axis (I), those of some operands along another one (J). A tile of such an operand is
-loaded along J and turned; where all operands can be loaded along J, everything is computed so, and the tile of the
-result is turned instead. Two rows that become every other element of one (channels that are shuffled, pixels that make
-room for others) are woven.
+loaded along J and transposed; where all operands can be loaded along J, everything is computed so, and the tile of the
+result is transposed instead. Two rows that become every other element of one (channels that are shuffled, pixels that
+make room for others) are woven.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from mccompile.kernels.api import (
 from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
-OPERANDS, RESULT, WOVEN = range(3)  # what is turned
+OPERANDS, RESULT, WOVEN = range(3)  # what is transposed
 SHORTEST = 2
 
 
-class TurnedTiles(Kernel):
+class TransposedTiles(Kernel):
     kind = Map
     branches = ""
 
@@ -73,7 +73,7 @@ class TurnedTiles(Kernel):
         ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
-        return [turned]
+        return [transposed]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = vector_refusal(target) or static_views(call) or refusals(call.kind.expressions())
@@ -87,23 +87,23 @@ class TurnedTiles(Kernel):
         if layout is None:
             return No("no operand lies across the result, or rows are too short")
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
-        short = min(loop.extent for loop in (layout.i, layout.j) if layout.turned != WOVEN or loop is layout.j) <= 4
+        short = min(loop.extent for loop in (layout.i, layout.j) if layout.transposed != WOVEN or loop is layout.j) <= 4
         lanes = 4 if short else min(8, lanes_of(target))
         return Needs(alias=alias, numeric="ulp", blocks=(lanes,))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        # Vectors that are groups of registers take longer to turn than their elements to move one by one.
+        # Vectors that are groups of registers take longer to transpose than their elements to move one by one.
         if target.option("register_bytes", target.vector_bytes) < target.vector_bytes:
             return Cost(1.5 * one_by_one(call, target), code=800)
         layout, lanes = _layout(call), call.blocks[0]
         assert layout is not None
-        wide = 1 if layout.turned == WOVEN else -(-layout.i.extent // lanes)
+        wide = 1 if layout.transposed == WOVEN else -(-layout.i.extent // lanes)
         tiles = prod(layout.nest.loops[number].extent for number in layout.around)
         tiles *= -(-layout.j.extent // lanes) * wide
-        across = sum(map(layout.across, range(1, 1 + len(call.ins)))) if layout.turned == OPERANDS else 1
-        vectors = 2 if layout.turned == WOVEN else lanes
-        turns = across * vectors * (vectors.bit_length() - 1)
-        return Cost(in_vectors(call, tiles, vectors, lanes, target, turns), code=800)
+        across = sum(map(layout.across, range(1, 1 + len(call.ins)))) if layout.transposed == OPERANDS else 1
+        vectors = 2 if layout.transposed == WOVEN else lanes
+        shuffles = across * vectors * (vectors.bit_length() - 1)
+        return Cost(in_vectors(call, tiles, vectors, lanes, target, shuffles), code=800)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call)
@@ -130,7 +130,7 @@ class TurnedTiles(Kernel):
 
 @dataclass(frozen=True)
 class _Layout(Across):
-    turned: int  # what is
+    transposed: int  # what is
 
     def steps(self, view: int) -> tuple[int, int]:
         """From element to element of a view along I and J."""
@@ -154,7 +154,7 @@ def _layout(call: Call) -> _Layout | None:
             continue
         if all(found.steps(view)[1] in (0, 1) for view in views):
             woven = found.i.extent == 2 and found.steps(0)[1] == 2
-            found = replace(found, turned=WOVEN if woven else RESULT)
+            found = replace(found, transposed=WOVEN if woven else RESULT)
         if max(found.i.extent, found.j.extent) >= 4:
             return found
     return None
@@ -176,7 +176,7 @@ class _Printer:
             around[0] = replace(around[0], begin="begin", end="end")
         down = chunks(layout.j.counter, layout.j.extent, self.lanes, units)
         across = chunks(layout.i.counter, layout.i.extent, self.lanes)
-        if layout.turned == WOVEN:
+        if layout.transposed == WOVEN:
             across = [Chunk("{", 2)]
         tiles = [
             {
@@ -192,18 +192,18 @@ class _Printer:
         layout = self.layout
         strides = list(layout.nest.strides[view])
         counters = [loop.counter for loop in layout.nest.loops]
-        if layout.turned == WOVEN:
+        if layout.transposed == WOVEN:
             counters[layout.at_i] = "0"
         along_i, along_j = layout.steps(view)
         return index_c([*strides, along_i, along_j], [*counters, i, j])
 
     def tile(self, high: int, wide: int) -> list[str]:
         """One of `high` elements along J and `wide` along I."""
-        if self.layout.turned == OPERANDS:
-            return self.with_operands_turned(high, wide)
+        if self.layout.transposed == OPERANDS:
+            return self.with_operands_transposed(high, wide)
         chunk = Chunk("", high)
         lines = [f"mcc_{self.of} tile[{max(self.lanes, wide)}];"]
-        single = self.layout.turned == WOVEN or self.is_copy
+        single = self.layout.transposed == WOVEN or self.is_copy
         for i in range(wide) if single else [0]:
             at = str(i) if single else "column"
             loads = [
@@ -215,13 +215,13 @@ class _Printer:
                 body = ["{", *made, f"tile[{at}] = {value};", "}"] if made else [f"tile[{at}] = {value};"]
                 lines += body if single else [self.counted("column", wide), *body, "}"]
                 loads = [f"tile[{at}]"]
-        if self.layout.turned == WOVEN:
+        if self.layout.transposed == WOVEN:
             return [*lines, *self.woven(high)]
         lines += [f"tile[{i}] = mcc_set_{self.of}(0.0f);" for i in range(wide, self.lanes)]
         rows = Chunk("", wide)
         return [
             *lines,
-            f"mcc_turn_{self.of}(tile);",
+            f"mcc_transpose_{self.of}(tile);",
             *(rows.store(self.lanes, self.y, self.place(0, "0", str(j)), f"tile[{j}]") for j in range(high)),
         ]
 
@@ -235,7 +235,7 @@ class _Printer:
                 lines.append(Chunk("", count).store(self.lanes, self.y, index, f"tile[{half}]"))
         return lines
 
-    def with_operands_turned(self, high: int, wide: int) -> list[str]:
+    def with_operands_transposed(self, high: int, wide: int) -> list[str]:
         lines, loads = [], []
         along = Chunk("", wide)
         row = "row" if not self.is_copy else ""
@@ -250,7 +250,7 @@ class _Printer:
                 for i in range(wide)
             ]
             lines += [f"{tile}[{i}] = mcc_set_{self.of}(0.0f);" for i in range(wide, self.lanes)]
-            lines.append(f"mcc_turn_{self.of}({tile});")
+            lines.append(f"mcc_transpose_{self.of}({tile});")
             loads.append(f"{tile}[row]")
         made, value = to_vector_statements(self.expr, loads, self.lanes)
         store = along.store(self.lanes, self.y, self.place(0, "0", "row"), value)
@@ -269,7 +269,7 @@ class _Printer:
         return isinstance(self.expr, Operand)
 
 
-def turned(first: int, second: int, last: int) -> Case:
+def transposed(first: int, second: int, last: int) -> Case:
     """An operand lies across the result."""
     kind = Map(apply("add", operand(0, f32), operand(1, f32)))
     return _case(f"{first}_{second}_{last}", kind, (first, second, last), {1: (0, 2, 1)}, 2)

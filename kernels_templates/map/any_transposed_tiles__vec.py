@@ -1,4 +1,4 @@
-"""Copies of elements of any type that lie across the result: square tiles are turned around in registers.
+"""Copies of elements of any type that lie across the result: square tiles are transposed in registers.
 
 The last tile of a row or column begins earlier rather than being narrow, so some elements are copied twice.
 
@@ -28,7 +28,7 @@ from mccompile.kinds.map import Map
 REGISTER = 128  # bits
 
 
-class TurnedTiles(Kernel):
+class TransposedTiles(Kernel):
     kind = Map
     branches = ""
 
@@ -42,7 +42,7 @@ class TurnedTiles(Kernel):
         ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
-        return [turned]
+        return [transposed]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         if not has_traffic(target):
@@ -58,7 +58,7 @@ class TurnedTiles(Kernel):
         return Needs() if _layout(call) else No("the operand does not lie across the result, or rows are too short")
 
     def cost(self, call: Call, target: Target) -> Cost:
-        if "rvv" in target.isas:  # vectors of any length are turned in memory
+        if "rvv" in target.isas:  # vectors of any length are transposed in memory
             return Cost(1.5 * one_by_one(call, target), code=600)
         layout, machine = _layout(call), target.machine
         assert layout is not None
@@ -70,7 +70,7 @@ class TurnedTiles(Kernel):
         return Cost(max(tiles * each, traffic((*call.outs, *call.ins), target, innermost(call), side)), code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_vec_turn.h"})
+        return frozenset({"mcc_vec_transpose_bits.h"})
 
     def units(self, call: Call) -> Sequence[int]:
         """The outermost loop."""
@@ -128,7 +128,7 @@ def _begin(counter: str, extent: int, side: int) -> str:
     return counter if extent % side == 0 else f"{counter} < {last} ? {counter} : {last}"
 
 
-def turned(first: int, second: int, last: int) -> Case:
+def transposed(first: int, second: int, last: int) -> Case:
     """Both sides of a tile are covered: shorter ones are not served."""
     return _case(f"{first}_{second}_{last}", u16, (first, second + 7, last + 7), (0, 2, 1))
 

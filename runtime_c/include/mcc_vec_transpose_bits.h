@@ -1,21 +1,21 @@
-/* mcc_vec_turn.h - square tiles of elements of any type, turned around in registers of 16 bytes.
+/* mcc_vec_transpose_bits.h - square tiles of elements of any type, transposed in registers of 16 bytes.
  *
- *     mcc_turn_8 mcc_turn_16 mcc_turn_32 mcc_turn_64 (x, from, y, to)
+ *     mcc_transpose_8 mcc_transpose_16 mcc_transpose_32 mcc_transpose_64 (x, from, y, to)
  *
  * Rows of x, which begin `from` elements of so many bits apart, become the columns of y, whose rows begin `to` elements
  * apart. A tile has as many rows and columns as 16 bytes have elements. Bits are moved, never numbers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef MCC_VEC_TURN_H
-#define MCC_VEC_TURN_H
+#ifndef MCC_VEC_TRANSPOSE_BITS_H
+#define MCC_VEC_TRANSPOSE_BITS_H
 
 #include "mcc_vec.h"
 
 /* Rows k and k + N/2 are woven into rows 2k and 2k + 1. After as many rounds as N has bits, columns are rows. */
-#define MCC_VEC_TURN(bits, N, ROUNDS, LOW, HIGH)                                                                       \
+#define MCC_VEC_TRANSPOSE_BITS(bits, N, ROUNDS, LOW, HIGH)                                                             \
     typedef uint##bits##_t mcc_tile_##bits __attribute__((vector_size(16)));                                           \
-    MCC_VEC_INLINE void mcc_turn_##bits(const void *x, ptrdiff_t from, void *y, ptrdiff_t to)                          \
+    MCC_VEC_INLINE void mcc_transpose_##bits(const void *x, ptrdiff_t from, void *y, ptrdiff_t to)                     \
     {                                                                                                                  \
         mcc_tile_##bits v[2][N];                                                                                       \
         _Pragma("GCC unroll 16") for (int row = 0; row < N; ++row)                                                     \
@@ -37,7 +37,7 @@
             (void)memcpy((uint##bits##_t *)y + row * to, &v[ROUNDS % 2][row], 16);                                     \
         }                                                                                                              \
     }                                                                                                                  \
-    typedef int mcc_turned_##bits
+    typedef int mcc_transposed_##bits
 
 #define MCC_VEC_LOW_8 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define MCC_VEC_HIGH_8 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
@@ -48,9 +48,9 @@
 #define MCC_VEC_LOW_64 0, 2
 #define MCC_VEC_HIGH_64 1, 3
 
-MCC_VEC_TURN(8, 16, 4, MCC_VEC_LOW_8, MCC_VEC_HIGH_8);
-MCC_VEC_TURN(16, 8, 3, MCC_VEC_LOW_16, MCC_VEC_HIGH_16);
-MCC_VEC_TURN(32, 4, 2, MCC_VEC_LOW_32, MCC_VEC_HIGH_32);
-MCC_VEC_TURN(64, 2, 1, MCC_VEC_LOW_64, MCC_VEC_HIGH_64);
+MCC_VEC_TRANSPOSE_BITS(8, 16, 4, MCC_VEC_LOW_8, MCC_VEC_HIGH_8);
+MCC_VEC_TRANSPOSE_BITS(16, 8, 3, MCC_VEC_LOW_16, MCC_VEC_HIGH_16);
+MCC_VEC_TRANSPOSE_BITS(32, 4, 2, MCC_VEC_LOW_32, MCC_VEC_HIGH_32);
+MCC_VEC_TRANSPOSE_BITS(64, 2, 1, MCC_VEC_LOW_64, MCC_VEC_HIGH_64);
 
 #endif
