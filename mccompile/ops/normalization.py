@@ -225,24 +225,28 @@ class GroupNormalization(Operator):
 @dataclass(frozen=True)
 class MeanVarianceNormalization(Operator):
     """ONNX adds 1e-9 to the deviation; here its square is added to the variance, which differs only for deviations as
-    small."""
+    small. Of the default axes, which are those of pictures, a tensor of lower rank has the first ones."""
 
     versions = (9, 13)
     axes: tuple[int, ...] = (0, 2, 3)
 
     def infer(self, site: Site) -> list[Fact]:
         check_dtypes(self.name, "floats", [site.type(0)])
-        normal_axes(self.axes, site.type(0).rank)
+        if not site.type(0).rank:
+            raise Invalid("a scalar has no axis to normalize along")
+        self.along(site.type(0).rank)
         return same_type(site)
+
+    def along(self, rank: int) -> tuple[int, ...]:
+        axes = [axis for axis in self.axes if axis < rank] if self.axes == (0, 2, 3) else self.axes
+        return normal_axes(axes, rank)
 
     def lower(self, to: Lowering) -> None:
         x = to.input(0)
-        axes = normal_axes(self.axes, len(x.shape))
-        to.set(0, normalized(to, x, axes, "standardize", 1e-18, x.buffer.dtype, []))
+        to.set(0, normalized(to, x, self.along(len(x.shape)), "standardize", 1e-18, x.buffer.dtype, []))
 
     def gradient(self, back: Backward) -> None:
-        axes = normal_axes(self.axes, len(back.shape(0)))
-        normal = Normalized.of(back, back.input(0), axes, 1e-18)
+        normal = Normalized.of(back, back.input(0), self.along(len(back.shape(0))), 1e-18)
         back.give(0, normal.back_to_x(back, back.of()))
 
 

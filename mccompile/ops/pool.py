@@ -62,8 +62,8 @@ class _Pool(_Windows, abstract=True):
     def window(self, site: Site) -> tuple[Window, Shape]:
         """The window, and how often it fits along each axis."""
         x = check_picture(site, self.takes)
-        # SAME and VALID say themselves how many positions there are.
-        ceil = bool(self.ceil_mode) and self.auto_pad in ("NOTSET", "")
+        # SAME says itself how many positions there are
+        ceil = bool(self.ceil_mode) and self.auto_pad in ("NOTSET", "", "VALID")
         window = Window.of(x[2:], self.kernel_shape, self.strides, self.dilations, self.pads, self.auto_pad, ceil)
         return window, window.out_space(x[2:], ceil)
 

@@ -147,7 +147,8 @@ def _normalized(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any]:
     (node,) = model.graph.node
     given = {entry.name: tuple(entry.ints) for entry in node.attribute}
     (x,) = feeds.values()
-    wide, axes = x.astype(np.float64), given.get("axes", (0, 2, 3))
+    wide = x.astype(np.float64)
+    axes = given.get("axes", tuple(axis for axis in (0, 2, 3) if axis < x.ndim))
     mean = wide.mean(axes, keepdims=True)
     variance = np.maximum((wide**2).mean(axes, keepdims=True) - mean**2, 0)
     return [((wide - mean) / (np.sqrt(variance) + 1e-9)).astype(x.dtype)]

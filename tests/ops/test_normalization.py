@@ -46,6 +46,15 @@ def test_equal_elements_normalize_to_nothing() -> None:
     assert np.abs(outcomes(17, [node])["equal"][0].got).max() == 0
 
 
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (3, 4, 5), (2, 3, 4, 5)])
+def test_default_axes_are_those_that_the_tensor_has(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    (result,) = outcomes(13, [One("mean", "MeanVarianceNormalization", [x])])["mean"]
+    axes = (0, 2, 3)[: max(1, len(shape) - 1)]
+    np.testing.assert_allclose(result.got.mean(axes), 0, atol=1e-6)
+    np.testing.assert_allclose(result.got, result.want, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("size", "alpha", "beta", "bias"), [(5, 0.5, 0.75, 2.0), (4, 0.3, 0.5, 1.0), (9, 2.0, 0.6, 1.0)]
 )

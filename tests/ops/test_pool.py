@@ -31,6 +31,9 @@ def simple() -> Iterator[One]:
         yield One(f"{op}_line", op, [X[0]], {"kernel_shape": (4,), "strides": (3,)})
         yield One(f"{op}_space", op, [X[None]], {"kernel_shape": (2, 3, 2), "strides": (1, 2, 3)})
         yield One(f"{op}_overhanging", op, [X], {"kernel_shape": (2, 3), "strides": (2, 4), "ceil_mode": 1})
+        valid = {"auto_pad": "VALID", "ceil_mode": 1, "count_include_pad": 1}
+        valid = {name: valid[name] for name in valid if name != "count_include_pad" or op == "AveragePool"}
+        yield One(f"{op}_valid_overhanging", op, [X], {"kernel_shape": (2, 3), "strides": (2, 4), **valid})
         yield One(f"{op}_dilated", op, [X], {"kernel_shape": (3, 2), "dilations": (2, 3)})
     for p in (1, 3):
         yield One(f"LpPool_{p}", "LpPool", [X], {"kernel_shape": (3, 2), "p": p})

@@ -86,8 +86,10 @@ def rms_normalization(at: At) -> Any:
 
 @judges("MeanVarianceNormalization")
 def mean_variance_normalization(at: At) -> Array:
-    """The standard's text divides by the deviation, its function by that plus 1e-9."""
+    """The standard's text divides by the deviation, its function by that plus 1e-9. The default axes are those of
+    pictures; tensors of lower rank have the first of them."""
     x, axes = at[0], tuple(at.attr("axes") or (0, 2, 3))
+    axes = tuple(axis for axis in axes if axis < x.ndim) if axes == (0, 2, 3) else axes
     mean = x.mean(axes, keepdims=True)
     return (x - mean) / (np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True)) + 1e-9)
 

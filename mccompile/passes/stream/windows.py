@@ -31,8 +31,8 @@ def convolution(at: Around) -> Step | None:
 def pool(at: Around) -> Step | None:
     op = at.node.op
     assert isinstance(op, MaxPool | AveragePool | LpPool)
-    if op.ceil_mode and op.auto_pad not in ("NOTSET", ""):
-        op = replace(op, ceil_mode=0)  # SAME and VALID say themselves how many positions there are
+    if op.ceil_mode and op.auto_pad not in ("NOTSET", "", "VALID"):
+        op = replace(op, ceil_mode=0)  # SAME says itself how many positions there are
     return None if at.wants(1) else slid(at, op.window(at.site)[0], op)
 
 

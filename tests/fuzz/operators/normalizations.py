@@ -61,8 +61,8 @@ def group(g: Builder, op: str) -> Value | None:
 
 @makes("MeanVarianceNormalization")
 def mean_variance(g: Builder, op: str) -> Value | None:
-    x = picture(g, 2, ("float32",))
-    axes = g.pick([None, [0, 2, 3], [2, 3], [1], [0, 1, 2, 3]])
+    x = picture(g, g.pick([1, 2, 2, 2]), ("float32",))
+    axes = g.pick([None, [0, 2, 3], [2, 3], [1], [0, 1, 2, 3]] if x.rank == 4 else [None, [1], [-1]])
     return g.node(op, [x], axes=axes) if min(x.shape) > 1 else None
 
 
