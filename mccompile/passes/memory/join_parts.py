@@ -57,6 +57,7 @@ class Joiner:
     program: Program
     registry: Registry
     target: Target
+    slower: float = 0.0  # what calls take longer whose kernels do not take them as they lie now
 
     def __post_init__(self) -> None:
         self.outputs = {view.buffer for _, view in self.program.outputs}
@@ -206,6 +207,8 @@ class Joiner:
                 return False
             changes.append((item, draft))
         for item, draft in changes:
+            if draft.kernel != item.kernel:
+                self.slower += self.time(draft) - self.time(item)
             item.ins, item.outs, item.kernel, item.blocks, item.scratch = (
                 draft.ins,
                 draft.outs,
@@ -239,6 +242,9 @@ class Joiner:
             call.kernel, call.blocks = candidate.kernel.id, needs.blocks
             return True
         return False
+
+    def time(self, call: Call) -> float:
+        return self.registry.cost(self.registry[call.kernel], call, self.target).time
 
     def follow_layout(self, call: Call) -> None:
         """Gives the result the order of axes of its largest operand, so that this one is still written in long runs."""

@@ -9,9 +9,10 @@ call that makes it.
 
 The second always gains. The first does not: a result whose parts are made early lives long, and strides may keep
 results from being written over operands. Nor does the third. So these are choices, made by trying: the one with the
-smallest peak, and of equals the one with the fewest copies. What touches nothing that is alive at the peak cannot make
-it smaller and is not tried. The number of trials is bounded by a count of work, so the outcome does not depend on the
-machine. After this pass a buffer may have several writers.
+smallest peak, and of equals the one with the fewest copies, as long as calls that get slower kernels for it take no
+more time than a smaller peak is worth. What touches nothing that is alive at the peak cannot make it smaller and is
+not tried. The number of trials is bounded by a count of work, so the outcome does not depend on the machine. After
+this pass a buffer may have several writers.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ..memory.in_place import write_in_place
 from ..memory.join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
 from ..memory.liveness import blocks_of, liveness
 from ..memory.state import bind_states
+from ..planning.estimate import total
 from .order_calls import order_calls
 
 EFFORT = 60_000  # items looked at in all trials together
@@ -59,12 +61,19 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
     now = _peak(program, context, best)
     peaks = {best: now}  # a sweep that changed nothing asks for what is known
 
+    worth = context.memory.worth
+    time = total(program.body, context, lambda cost: cost.time) if worth else 0.0
+
+    def score(found: _Peak) -> tuple[float, float]:
+        longer = time + found.slower
+        return (float(found.bytes) ** worth * longer, 0) if worth else (found.bytes, longer)
+
     def attempt(tried: Choice, gain: int) -> None:
         nonlocal best, now, trials
         if tried not in peaks and trials > 0:
             trials -= 1
             peaks[tried] = _peak(program, context, tried)
-        if tried in peaks and peaks[tried].bytes <= now.bytes - gain:
+        if tried in peaks and peaks[tried].bytes <= now.bytes - gain and score(peaks[tried]) <= score(now):
             best, now = tried, peaks[tried]
 
     def sweep(modes: tuple[tuple[str, int], ...]) -> None:
@@ -97,16 +106,18 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
 class _Peak:
     bytes: int
     names: frozenset[str]  # of buffers in the blocks that are alive then
+    slower: float  # what calls take longer
 
 
 def _peak(program: Program, context: Context, choice: Choice) -> _Peak:
     """The largest live set that these choices lead to, or the tallest block."""
-    blocks, owners = _blocks(program, context, choice)
+    trial, slower = _bound(program, context, choice)
+    blocks, owners = _blocks(trial, context)
     most = peak(blocks)
     tall = [number for number, block in enumerate(blocks) if highest_end(block) > most.bytes]
     alive = {*tall} or {number for number, block in enumerate(blocks) if block.name in most.names}
     bound = max((highest_end(blocks[number]) for number in tall), default=most.bytes)
-    return _Peak(bound, frozenset(buffer.name for buffer, (number, _) in owners.items() if number in alive))
+    return _Peak(bound, frozenset(buffer.name for buffer, (number, _) in owners.items() if number in alive), slower)
 
 
 def peak_of(program: Program, context: Context, choice: Choice) -> int:
@@ -121,23 +132,28 @@ def size_of(program: Program, context: Context, choice: Choice) -> int:
 
 def blocks_after(program: Program, context: Context, choice: Choice) -> list[Block]:
     """What is to be placed then."""
-    return _blocks(program, context, choice)[0]
+    return _blocks(_bound(program, context, choice)[0], context)[0]
 
 
-def _blocks(program: Program, context: Context, choice: Choice) -> tuple[list[Block], Mapping[Buffer, tuple[int, int]]]:
+def _bound(program: Program, context: Context, choice: Choice) -> tuple[Program, float]:
+    """A copy with these choices, and what its calls take longer."""
     trial = clone(program)
-    _bind(trial, context, choice)
+    return trial, _bind(trial, context, choice).slower
+
+
+def _blocks(trial: Program, context: Context) -> tuple[list[Block], Mapping[Buffer, tuple[int, int]]]:
     lives = liveness(trial, context.memory.keep_inputs)
     return blocks_of({buffer: span for buffer, span in lives.items() if not buffer.far}, context.target.align)
 
 
-def _bind(program: Program, context: Context, choice: Choice) -> None:
+def _bind(program: Program, context: Context, choice: Choice) -> Joiner:
     joiner = _join(program, context, choice)
     for wanted in choice.holes:
         found = next(((call, hole) for position, call, hole in holes(program) if position == wanted), None)
         if found is not None:
             fill(joiner, *found)
     write_in_place(program, context.registry, context.target, context.memory.keep_inputs)
+    return joiner
 
 
 def _join(program: Program, context: Context, choice: Choice) -> Joiner:

@@ -108,5 +108,19 @@ def test_groups_of_signals_are_split_where_memory_comes_first(prefer: str) -> No
     net.conv(24, 1)
     net.conv(16, 5, group=4)
     net.conv(8, 1)
+    assert "conv/any_strided_direct__c" not in kernels(net, prefer)
+
+
+def kernels(net: Signal, prefer: str) -> set[str]:
     plan = compile_graph(load_proto(net.model("n"), Path()), Options(target="cortex-m4", prefer=prefer), "n").plan
-    assert "conv/any_strided_direct__c" not in {function.kernel.id for function in plan.functions}
+    return {function.kernel.id for function in plan.functions}
+
+
+def test_a_little_memory_is_not_worth_portable_convolutions_of_their_parts() -> None:
+    """Where their result lay channel by channel, the parts would be joined where they lie."""
+    net = Signal(8, 144, picture=False, quantized=True)
+    net.stored()
+    net.conv(48, 1)
+    net.conv(48, 9, group=8)
+    net.conv(8, 1)
+    assert "conv/any_strided_direct__c" not in kernels(net, "balanced")
