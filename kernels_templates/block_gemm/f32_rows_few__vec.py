@@ -12,6 +12,7 @@ from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
+from mccompile.codegen.blocks.block_digits import NO_DIGITS, digit_headers, digits_of
 from mccompile.codegen.blocks.block_few import few_rows, room
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of
 from mccompile.codegen.blocks.block_words import WordsKernel
@@ -45,13 +46,14 @@ class RowsFew(WordsKernel):
         if static(call.ins[0].shape[0]) > MOST_ROWS:
             return No(f"there are more than {MOST_ROWS} rows")
         size = _size(call, target)
+        digits = digits_of(call, size, target) if size.points == 1 else NO_DIGITS
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             align={1: size.lanes * 4},
             constant=frozenset(range(1, kind.fixed)),
             numeric="ulp",
-            scratch=room(call, size),
-            blocks=(size.lanes, size.points, size.vectors),
+            scratch=room(call, size, digits),
+            blocks=(size.lanes, size.points, size.vectors, digits),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -59,13 +61,16 @@ class RowsFew(WordsKernel):
         vectors = -(-columns // size.lanes)
         return Cost(depth * vectors * (0.9 + 0.55 * size.points), code=300 + 40 * size.vectors * size.points)
 
+    def headers(self, call: Call) -> frozenset[str]:
+        return super().headers(call) | digit_headers(call)
+
     def units(self, call: Call) -> Sequence[int]:
-        units, size = Units(), TileSize(*call.blocks)
-        Groups(size, static(call.outs[0].shape[1])).headers("j", units)
+        units = Units()
+        Groups(self.size(call), static(call.outs[0].shape[1])).headers("j", units)
         return units.sizes
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return {"f": few_rows(call, TileSize(*call.blocks), self.parameter_names(call)[1])}
+        return {"f": few_rows(call, self.size(call), self.parameter_names(call)[1], call.blocks[-1])}
 
 
 def _size(call: Call, target: Target) -> TileSize:

@@ -18,17 +18,17 @@ from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import named
 from mccompile.codegen.blocks.block_bytes import Bytes
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, label, rounded, vector_refusal_of
+from mccompile.codegen.blocks.block_words import WordsKernel
 from mccompile.codegen.int8.dot_forms import TERMS, form_of
 from mccompile.codegen.int8.dot_tiles import SHIFT, dot_headers, dot_lanes, dot_refusal, sum_registers
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from mccompile.codegen.vector.vector_groups import Groups
-from mccompile.codegen.vector.vector_tiles import TileSize, vector_headers
+from mccompile.codegen.vector.vector_tiles import TileSize
 from mccompile.expr.dims_c import dim_c
 from mccompile.expr.vector_c import refusals
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
-from mccompile.kernels.column_tiles import ColumnTiles
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, SizedCase, Target, static_views
 from mccompile.kernels.work import Units
 from mccompile.kinds.block_gemm import BlockGemm
 
@@ -56,7 +56,7 @@ class Group:
     words: list[str]  # declarations of the words of its vectors
 
 
-class RowsRounded(Kernel):
+class RowsRounded(WordsKernel):
     kind = BlockGemm
     rounds = True
 
@@ -112,28 +112,20 @@ class RowsRounded(Kernel):
         cycles = vectors * (-(-rows // size.points) * unpacking + rows * products) + rounding
         return Cost(cycles, code=1000 + 80 * size.points * size.vectors)
 
-    def pack(self, call: Call, constants: Mapping[int, Any]) -> Mapping[int, Any]:
-        return _layout(call).pack(constants)
-
-    def packing(self, call: Call) -> Mapping[int, str]:
-        return _layout(call).packing()
-
-    def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
-        return _layout(call).words.column_tiles()
-
     def label(self, call: Call) -> str:
         return f"{label(call)}_rounded"
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call) | dot_headers(call) | {"mcc_vec_bits.h"}
+        return super().headers(call) | dot_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
         units = Units()
-        Groups(TileSize(*call.blocks[:3]), static(call.outs[0].shape[1])).headers("j", units)
+        Groups(self.size(call), static(call.outs[0].shape[1])).headers("j", units)
         return units.sizes
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        layout, size = _layout(call), TileSize(*call.blocks[:3])
+        size = self.size(call)
+        layout = Bytes(call, size, call.blocks[-1])
         names, rows = self.parameter_names(call)[1], call.ins[0].shape[0]
         units = Units() if call.workers > 1 else None
         groups = layout.words.groups
@@ -151,10 +143,6 @@ class RowsRounded(Kernel):
             "rows": dim_c(rows),
             "down": static(call.ins[0].strides[0]),
         }
-
-
-def _layout(call: Call) -> Bytes:
-    return Bytes(call, TileSize(*call.blocks[:3]), call.blocks[3])
 
 
 def _rows_at_once(call: Call, size: TileSize) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from mccompile.base.dims import Dim, bounds, static, upper
 from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import named
+from mccompile.codegen.blocks.block_digits import digit_headers, digits_of
 from mccompile.codegen.blocks.block_few import few_rows, room
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of
 from mccompile.codegen.blocks.block_words import Stretch, Words, WordsKernel
@@ -76,8 +77,9 @@ class RowsTile(WordsKernel):
         reason = reason or vector_refusal_of(call, target) or refusals(kind.expressions(), f32, (bool_,))
         if reason:
             return No(reason)
-        layout = _Layout(call, _best(call, target))
-        size = layout.size
+        size = _best(call, target)
+        digits = digits_of(call, size, target)
+        layout = _Layout(call, size, digits)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             align={1: size.lanes * FLOAT},
@@ -86,7 +88,7 @@ class RowsTile(WordsKernel):
             scratch=layout.scratch,
             scratch_align=64,
             symbols=True,
-            blocks=(size.lanes, size.points, size.vectors, size.together),
+            blocks=(size.lanes, size.points, size.vectors, size.together, digits),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -96,20 +98,24 @@ class RowsTile(WordsKernel):
         cycles = row_cycles(size, rows, columns, depth, target) + -(-rows // ROWS) * depth * vectors * 2.2
         return Cost(cycles, code=1000 + 80 * size.points * size.vectors)
 
+    def headers(self, call: Call) -> frozenset[str]:
+        return super().headers(call) | digit_headers(call)
+
     def units(self, call: Call) -> Sequence[int]:
         units = Units()
-        Groups(TileSize(*call.blocks), static(call.outs[0].shape[1])).headers("j", units)
+        Groups(self.size(call), static(call.outs[0].shape[1])).headers("j", units)
         return units.sizes
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        return _Layout(call, TileSize(*call.blocks)).context(self.parameter_names(call)[1])
+        return _Layout(call, self.size(call), call.blocks[-1]).context(self.parameter_names(call)[1])
 
 
 class _Layout:
     """Loops and C of indices. Counters: first and end of some rows, i row, j first column of a tile, piece."""
 
-    def __init__(self, call: Call, size: TileSize) -> None:
+    def __init__(self, call: Call, size: TileSize, digits: int) -> None:
         self.call, self.size, self.words, self.kind = call, size, Words(call, size), kind_of(call)
+        self.digits = digits
         self.rows = call.ins[0].shape[0]
         self.each = max(PIECE // self.words.block, 1)  # blocks of a piece
         self.pieces = -(-self.words.blocks // self.each)
@@ -122,7 +128,7 @@ class _Layout:
     @property
     def scratch(self) -> int:
         tiles = (self.depth + self.rows_at_once * self.is_cut) * self.size.channels * FLOAT
-        return max(tiles, room(self.call, self.one)) if self.may_be_one else tiles
+        return max(tiles, room(self.call, self.one, self.digits)) if self.may_be_one else tiles
 
     def context(self, names: Sequence[str]) -> dict[str, Any]:
         units = Units() if self.call.workers > 1 else None
@@ -138,7 +144,7 @@ class _Layout:
             "rows": dim_c(self.rows),
             "layout": self,
             "scope": ["piece", "first", "stop", "j", "float *panel", *(["float *partial"] if self.is_cut else [])],
-            "f": few_rows(self.call, self.one, names) if self.may_be_one else None,
+            "f": few_rows(self.call, self.one, names, self.digits) if self.may_be_one else None,
             "panel": self.depth * self.size.channels,
         }
 

@@ -6,7 +6,8 @@ depends on the machine that compiles.
 
 The keys of a file are the fields of `Target` except `name`, which is the file's stem, and two more: `inherits` names
 the target (or the file, relative to this one) that supplies every key that is missing here; `detect` is a list of
-rules (`machine`, CPU `flags`, `inherits`), of which the first that fits this machine says what to inherit.
+rules (`machine`, CPU `flags`, `inherits`, maybe `options`), of which the first that fits this machine says what to
+inherit.
 """
 
 from __future__ import annotations
@@ -214,7 +215,8 @@ def _read_with_inherited(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:
     parent = own.pop("inherits", None)
     rules = own.pop("detect", None)
     if rules is not None:
-        parent = next((rule.inherits for rule in rules if rule.fits()), _FALLBACK)
+        rule = next((rule for rule in rules if rule.fits()), _Rule("", frozenset(), _FALLBACK, {}))
+        parent, own["options"] = rule.inherits, {**own.get("options", {}), **rule.options}
     if parent is None:
         return own
     try:
@@ -329,9 +331,10 @@ def _options(value: object) -> dict[str, int]:
 def _rules(value: object) -> list[_Rule]:
     rules = []
     for item in value if isinstance(value, list) else [None]:
-        if not isinstance(item, dict) or item.keys() != {"machine", "flags", "inherits"}:
-            raise ValueError("a list of tables with machine, flags and inherits")
-        rules.append(_Rule(_text(item["machine"]), frozenset(_texts(item["flags"])), _text(item["inherits"])))
+        if not isinstance(item, dict) or item.keys() - {"options"} != {"machine", "flags", "inherits"}:
+            raise ValueError("a list of tables with machine, flags, inherits and maybe options")
+        machine, inherits, options = _text(item["machine"]), _text(item["inherits"]), _options(item.get("options", {}))
+        rules.append(_Rule(machine, frozenset(_texts(item["flags"])), inherits, options))
     return rules
 
 
@@ -371,6 +374,7 @@ class _Rule:
     machine: str
     flags: frozenset[str]
     inherits: str
+    options: dict[str, int]
 
     def fits(self) -> bool:
         return platform.machine() == self.machine and self.flags <= _cpu_flags()

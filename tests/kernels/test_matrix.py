@@ -60,15 +60,17 @@ def _runs() -> list[tuple[str, str]]:
 
 
 def runs_of_older() -> list[tuple[str, str]]:
-    """Target and kernel: those that this machine runs too. Targets from which `native` differs by flags alone have the
-    same text; it is built for both where it asks for what flags bring (`dot`) and these bring more."""
+    """Target and kernel: those that this machine runs too. Targets from which `native` differs by flags alone, or by
+    options that a rule of it adds, have the same text; it is built for both where it asks for what flags bring (`dot`)
+    and these bring more."""
     native = targets.load("native")
     found = []
     for target in map(targets.load, targets.names()):
         if target.name == "native" or target.run or not set(target.isas) <= set(native.isas):
             continue
         for id, kernel in KERNELS.items():
-            same = target.options == native.options and (kernel.isa == "vec" or set(target.isas) == set(native.isas))
+            same = kernel.isa == "vec" or set(target.isas) == set(native.isas)
+            same = same and set(target.options) <= set(native.options)
             if kernel.isa != "c" and kernel.isa in target.isas and not same and shutil.which(target.compiler):
                 found.append((target.name, id))
     return found

@@ -1,6 +1,7 @@
 """A few rows by weights of few bits, which are converted where they lie: what kernels tell kernels_templates/block_few.
 
-Invariant: the workspace holds the rows, made smaller for each place in a word, then the sum of each block of them.
+Invariant: the workspace holds the rows, made smaller for each place in a word, then the sum of each block of them; or
+one row as digits (`block_digits.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...program.ir import Call
 from ..loops import index_c
 from ..vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from ..vector.vector_tiles import TileSize
+from .block_digits import NO_DIGITS, Digits
 from .block_weights import kind_of
 from .block_words import Words
 
@@ -31,20 +33,23 @@ class Group:
     words: list[str]  # declarations of the words of its vectors
 
 
-def room(call: Call, size: TileSize) -> int:
+def room(call: Call, size: TileSize, digits: int) -> int:
     """Bytes of the workspace."""
+    if digits != NO_DIGITS:
+        return Digits(call, size, digits).room
     words = Words(call, size)
     return size.points * (words.words * words.per_word + words.blocks) * _FLOAT
 
 
-def few_rows(call: Call, size: TileSize, names: Sequence[str]) -> dict[str, Any]:
-    """For the first `size.points` rows of a call."""
+def few_rows(call: Call, size: TileSize, names: Sequence[str], digits: int) -> dict[str, Any]:
+    """For the first `size.points` rows of a call; one in digits, whose weights are shifted by as much as `digits`."""
     words = Words(call, size)
     headers = words.groups.headers("j", Units() if call.workers > 1 else None)
     parts = zip(headers, words.groups.parts(), strict=True)
     down, along = (static(stride) for stride in call.ins[0].strides)
     return {
         "words": words,
+        "digits": None if digits == NO_DIGITS else Digits(call, size, digits),
         "of": f"f32x{size.lanes}",
         "rows": size.points,
         "groups": [_group(call, names, size, header, vectors, last) for header, (_, _, vectors, last) in parts],

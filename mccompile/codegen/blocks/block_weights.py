@@ -88,6 +88,9 @@ def cases() -> list[Case]:
     ]
     turned = case_of("turned", (3, 40, 19), "u4", 16, True)
     found.append(replace(turned, permute={index: (1, 0) for index in range(4)}))
+    found += [case_of(f"row_{dtype}", (1, 152, 80), dtype, 32, dtype == "u8") for dtype in ("u2", "i4", "i8", "u8")]
+    uneven = np.geomspace(1e-6, 900, 152, dtype=np.float32).reshape(1, 152)[:, ::-1]
+    found.append(replace(case_of("row_uneven", (1, 152, 80), "i4", 32, False), values={0: uneven}))
     for m, k, n in ((1, 96, 16), (3, 70, 21), (40, 64, 35)):
         wide = case_of(f"half_scales_{m}x{k}x{n}", (m, k, n), "i4", 32, False)
         found.append(replace(wide, ins=(*wide.ins[:2], replace(wide.ins[2], dtype=f16))))

@@ -1,5 +1,6 @@
 """Weights of few bits for kernels with vectors: words of 32 bits, one for each column, with neighbouring elements of
-the sum in each.
+the sum in each: four in the lowest bits of its bytes, the next four above them, so that a shift and a mask give four as
+bytes too (`block_bytes.py`).
 
 A number becomes a float under a mask where it lies, which makes it a power of two larger (`whole`); what it is
 multiplied with, a scale or an element of the other operand, is made smaller by as much first (`unit`).
@@ -28,6 +29,7 @@ from ..vector.vector_tiles import TileSize, vector_headers
 from .block_weights import contents, kind_of, label, raised, stored
 
 WORD = 32  # bits
+FOUR = 4  # bytes of a word
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,20 @@ class Words:
         rest = self.depth % self.block
         return [*found, Stretch(whole, 1, rest, self.per_word)] if rest and end > whole else found
 
+    def place(self, number: int) -> int:
+        """The lowest bit of a number of a word."""
+        return number % FOUR * 8 + number // FOUR * self.dtype.bits
+
     def whole(self, number: int, words: str) -> str:
         """C of a number of each word, times `1 / unit`."""
-        bits, of = self.dtype.bits, f"f32x{self.size.lanes}"
-        at = number * bits
+        bits, of, at = self.dtype.bits, f"f32x{self.size.lanes}", self.place(number)
         if at + bits == WORD:
             return f"mcc_topmost_{of}({words}, {at})"
         return f"mcc_masked_{of}({words}, {((1 << bits) - 1) << at:#x})"
 
     def unit(self, number: int) -> Code:
         """C of what the float of a number of a word is multiplied with to be that number."""
-        at = number * self.dtype.bits
+        at = self.place(number)
         return Code("1.0f") if at in (0, WORD - self.dtype.bits) else Code(f"1.0f / {1 << at}.0f", loose=True)
 
     def scaled(self, number: int, vector: int) -> str:
@@ -125,17 +130,13 @@ class Words:
             part = b[:, begin : begin + stretch.count * stretch.length].reshape(len(b), stretch.count, -1)
             room = np.zeros((self.groups.padded, stretch.count, stretch.all_words * self.per_word), np.uint8)
             room[: len(b), :, : stretch.length] = part
-            words.append(self.in_word(room.reshape(self.groups.padded, -1, self.per_word)))
+            words.append(_in_bytes(room.reshape(self.groups.padded, -1, self.per_word)))
         numbers = stored(self._in_tiles(np.concatenate(words, axis=1)), self.dtype)
         found = {1: numbers, 2: self._in_tiles(self._padded(blocks[0]))}
         if self.kind.zeros:
             zeros = blocks[1].astype(np.int16) + raised(self.dtype)
             found[3] = self._in_tiles(self._padded(zeros)).astype(np.uint8).view(blocks[1].dtype)
         return found
-
-    def in_word(self, numbers: np.ndarray) -> np.ndarray:
-        """The numbers of each word along the last axis, those in its lowest bits first."""
-        return numbers
 
     def _padded(self, rows: np.ndarray) -> np.ndarray:
         more = np.zeros((self.groups.padded - self.columns, *rows.shape[1:]), rows.dtype)
@@ -155,29 +156,34 @@ class Words:
         found = {place: column_tiles(parts, lanes, self.blocks) for place in range(2, self.kind.fixed)}
         if any(stretch.left for stretch in self.stretches):
             return found
-        return {1: column_tiles(parts, lanes, self.depth, self.run), **found}
-
-    @property
-    def run(self) -> tuple[tuple[int, int], ...]:
-        """How the numbers of a word lie that are neighbours along the sum: sizes and strides."""
-        return ((self.per_word, 1),)
+        run = ((self.per_word // FOUR, 1), (FOUR, self.per_word // FOUR))  # numbers of a word: sizes and strides
+        return {1: column_tiles(parts, lanes, self.depth, run), **found}
 
     def packing(self) -> dict[int, str]:
         name = f"words of {self.size.vectors}x{self.size.lanes} columns in blocks of {self.kind.block}"
         return dict.fromkeys(range(1, self.kind.fixed), name)
 
 
+def _in_bytes(numbers: np.ndarray) -> np.ndarray:
+    """Numbers of each word along the last axis, those in its lowest bits first."""
+    apart = numbers.reshape(*numbers.shape[:-1], -1, FOUR)
+    return np.ascontiguousarray(apart.swapaxes(-1, -2)).reshape(numbers.shape)
+
+
 class WordsKernel(Kernel):
-    """What kernels that read weights in words share."""
+    """What kernels that read weights in words share. The last of their blocks says how bytes of weights are shifted."""
+
+    def size(self, call: Call) -> TileSize:
+        return TileSize(*call.blocks[:-1])
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        return Words(call, TileSize(*call.blocks)).pack(constants)
+        return Words(call, self.size(call)).pack(constants)
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return Words(call, TileSize(*call.blocks)).packing()
+        return Words(call, self.size(call)).packing()
 
     def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
-        return Words(call, TileSize(*call.blocks)).column_tiles()
+        return Words(call, self.size(call)).column_tiles()
 
     def label(self, call: Call) -> str:
         return label(call)
