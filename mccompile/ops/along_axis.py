@@ -9,7 +9,7 @@ from ..base.dtypes import i64
 from ..base.tensor import Shape, TensorType
 from ..kinds.arg_reduce import ArgReduce
 from ..kinds.scan_axis import ScanAxis
-from ..program.ir import View
+from ..program.ir import Call, View
 from .api import REDUCTION, Fact, Invalid, Lowering, Operator, Site, normal_axis
 from .rules.at_run_time import Formula, chosen, either, equals, from_front, static_count
 from .rules.elementwise import check_dtypes, wide
@@ -103,7 +103,9 @@ class Cumulative(Operator, abstract=True):
             return view.sliced(axis, size - 1, size, -1) if self.reverse else view
 
         kind = ScanAxis(axis, self.combine, wide(x.buffer.dtype), bool(self.exclusive))
-        return directed(to.call(kind, [directed(x)], x.type)[0])
+        y = to.buffer(x.buffer.dtype, x.shape).whole()
+        to.body.append(Call(kind, (directed(x),), (directed(y),), to.provenance))
+        return y
 
 
 @dataclass(frozen=True)
