@@ -101,6 +101,7 @@ class Built:
     align: int = 1  # bytes, of operands, results and workspace
     # The order of axes in which the function gets an input or gives a result; those left out come as they are.
     orders: Mapping[Value, Order] = field(default_factory=dict)
+    waits: float = 0.0  # of `cycles`, those in which it only waits for constants: estimates of the core have none
 
 
 class Accelerator:

@@ -26,9 +26,17 @@ class TakenRegion:
     provenance: Provenance
     units: int
     cycles: float
-    core_cycles: float  # that the core would take
+    waits: float  # of these, cycles in which it only waits for constants
+    core_cycles: float  # that the core would take, without such waits
     workspace: int
     constants: int  # bytes
+
+    @property
+    def spent(self) -> str:
+        there, core = f"{self.cycles:.0f} cycles", f"{self.core_cycles:.0f} on the core"
+        if not self.waits:
+            return f"{there} ({core})"
+        return f"{there}, {self.waits:.0f} of them waiting for constants ({core}, where no wait is counted)"
 
 
 @dataclass
@@ -46,8 +54,8 @@ class Partition:
     def lines(self) -> list[str]:
         """For the terminal."""
         found = [
-            f"region   {each.name} on {self.accelerator}: {each.units} operators in {each.cycles:.0f} cycles "
-            f"({each.core_cycles:.0f} on the core), {each.workspace} bytes of workspace, {each.constants} of constants"
+            f"region   {each.name} on {self.accelerator}: {each.units} operators in {each.spent}, "
+            f"{each.workspace} bytes of workspace, {each.constants} of constants"
             for each in self.taken
         ]
         reasons = Counter((each.what, each.why) for each in self.left)
@@ -65,6 +73,7 @@ class Partition:
                     "nodes": list(each.provenance),
                     "operators": each.units,
                     "cycles": round(each.cycles),
+                    "waiting_cycles": round(each.waits),
                     "core_cycles": round(each.core_cycles),
                     "workspace_bytes": each.workspace,
                     "constants_bytes": each.constants,

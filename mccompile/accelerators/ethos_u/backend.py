@@ -49,7 +49,7 @@ class EthosU(Accelerator):
             sizes=", ".join(f"{size}u" for size in sizes),
         )
         constants = [stream.commands, stream.weights]
-        return Built(code, stream.cycles, constants, stream.scratch, 16, orders_of(values, writing))
+        return Built(code, stream.cycles, constants, stream.scratch, 16, orders_of(values, writing), stream.waits)
 
 
 _CODE = """

@@ -22,6 +22,7 @@ class Stream:
     scratch: int  # bytes
     places: tuple[int, ...]  # of the inputs, then of the outputs, in the scratch
     cycles: float
+    waits: float  # of these, cycles in which weights arrive from flash and nothing else takes as long
 
 
 @lru_cache(maxsize=64)
@@ -41,13 +42,14 @@ def compiled(file: bytes, config: str) -> Stream | No:
             return No(f"Vela does not compile it: {lines[-1] if lines else 'some of it is left to the core'}")
         summary = next(Path(scratch).glob("region_summary_*.csv"))
         with summary.open(encoding="utf-8") as text:
-            cycles = float(next(csv.DictReader(text))["cycles_total"])
+            row = next(csv.DictReader(text))
+        cycles, *busy = (float(row[f"cycles_{of}"]) for of in ("total", "npu", "sram_access", "dram_access"))
         with np.load(made, allow_pickle=False) as found:
             if int(found["scratch_fast_size"]) or np.any(found["input_region"] != 1):
                 return No("Vela keeps tensors in a second memory")
             places = (*found["input_offset"].tolist(), *found["output_offset"].tolist())
             commands, weights = (_bytes(found[name]) for name in ("cmd_data", "weight_data"))
-            return Stream(commands, weights, int(found["scratch_size"]), places, cycles)
+            return Stream(commands, weights, int(found["scratch_size"]), places, cycles, cycles - max(busy))
 
 
 def _bytes(text: np.ndarray) -> np.ndarray:

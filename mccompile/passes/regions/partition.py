@@ -1,7 +1,8 @@
 """Which regions an accelerator computes: the largest of what it takes, and of these the ones that pay.
 
 A region pays where the accelerator's cycles and those of turning and copying what goes in and out are fewer than the
-core's, as its kernels estimate them.
+core's, as its kernels estimate them. Neither side counts how long constants take to arrive: the core would read them
+from the same memory.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Targ
         return built.reason
     stand_in = asked.stand_in(graph_of(region, built), region.name)
     moved = _moved(region, built) * target.machine.vector_element
-    if built.cycles + moved >= stand_in.cycles:
-        there = f"{built.cycles:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
+    busy = built.cycles - built.waits
+    if busy + moved >= stand_in.cycles:
+        there = f"{busy:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
         return f"it does not pay: {there}, {stand_in.cycles:.0f} on the core"
     _write(region, built, stand_in, asked)
     replace_region(graph, region, built, asked)
@@ -63,6 +65,7 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Targ
             region.provenance,
             sum(not unit.moves for unit in group),
             built.cycles,
+            built.waits,
             stand_in.cycles,
             built.workspace,
             constants,

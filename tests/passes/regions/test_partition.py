@@ -33,7 +33,7 @@ static int NAME(const mcc_external *call)
     return NAME_stand_in(inputs, results);
 }'''.replace("NAME", region.name).replace("INS", str(len(region.inputs)))
         orders = {value: tuple(reversed(range(value.type.rank))) for value in region.inputs} if TURNED else {}
-        return Built(code.replace("OUTS", str(len(region.results))), CYCLES, orders=orders)
+        return Built(code.replace("OUTS", str(len(region.results))), CYCLES, orders=orders, waits=WAITS)
 """
 GRAPHS = {
     "line": "[a] h = Exp(x) [core] i = Sin(h) [b] j = Exp(i) [c] y = Cos(j)",
@@ -51,8 +51,8 @@ REGIONS = {
 }
 
 
-def asked(folder: Path, cycles: float = 0.0, turned: bool = False) -> Options:
-    text = BACKEND.replace("CYCLES", str(cycles)).replace("TURNED", str(turned))
+def asked(folder: Path, cycles: float = 0.0, turned: bool = False, waits: float = 0.0) -> Options:
+    text = BACKEND.replace("CYCLES", str(cycles)).replace("TURNED", str(turned)).replace("WAITS", str(waits))
     (folder / "backend.py").write_text(text, encoding="utf-8")
     return Options(accelerator=str(folder))
 
@@ -86,6 +86,14 @@ def test_what_does_not_pay_stays_on_the_core(tmp_path: Path) -> None:
     assert partition is not None and not partition.taken
     assert {left.what for left in partition.left} == {"Exp", "Sin", "Cos", "Add"}
     assert all(left.why.startswith("it does not pay: 1000000000 cycles there") for left in partition.left)
+
+
+def test_waiting_for_constants_does_not_keep_a_region_from_the_accelerator(tmp_path: Path) -> None:
+    options = asked(tmp_path, 1e9, waits=1e9 - 10)
+    package = compile_graph(load_proto(network(GRAPHS["two ways"])), options, "m")
+    partition = package.plan.partition
+    assert partition is not None and [region.waits for region in partition.taken] == [1e9 - 10]
+    assert "4 operators in 1000000000 cycles, 999999990 of them waiting for constants (" in partition.lines()[0]
 
 
 QUANTIZED = """
