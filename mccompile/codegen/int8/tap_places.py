@@ -1,5 +1,6 @@
-"""Depthwise convolutions of 8-bit integers with windows of any form: a table says where each tap of a position lies, or
-in a row of zero points outside of the image, and the products of some neighbouring channels are added up along it.
+"""Depthwise convolutions of 8-bit integers with windows of any form, and those with small groups: a table says where
+each tap of a position lies, or in a row of zero points outside of the image, and the products of some neighbouring
+channels are added up along it.
 
 x lies channels-last. What is made of totals of 32 bits may be anything; where they are rescaled to 8 bits, the bias is
 folded into what sums begin with, as zero points are. A channel may have several results.
@@ -49,34 +50,39 @@ PLACING = 6.0  # instructions for the place of a tap
 class TapPlaces(Kernel):
     kind = Conv
     branches = ""
-    step: ClassVar[int] = 1  # taps that are added up at once
+    inputs: ClassVar[int] = 1  # channels of a group
+    step: ClassVar[int] = 1  # products of a result that are added up at once
     product: ClassVar[float]  # what one takes, over what it takes where an instruction makes two
     saturated: ClassVar[str]  # C of a number of 32 bits shifted to the right, within 8 bits
     raised_square: ClassVar[bool] = True  # do other kernels take windows of 3x3 whose sums are raised first?
     code: ClassVar[int] = 500
 
     def cases(self) -> Sequence[Case]:
-        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        plain, n = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True), self.inputs
         flat, wide = replace(plain, pads=(0, 2, 0, 2)), replace(plain, pads=(2, 2, 2, 2))
         dilated = replace(plain, pads=(0, 4, 0, 4), dilations=(1, 2))
         outside = replace(plain, pads=(5, 7, 5, 7), dilations=(2, 3))
+
+        def case(name: str, kind: Conv, x: tuple[int, ...], window: tuple[int, ...], **more: Any) -> Case:
+            return depthwise_case(name, kind, x, window, inputs=n, **more)
+
         return [
-            depthwise_case("row", flat, (1, 8, 1, 11), (1, 5)),
-            depthwise_case("column", replace(plain, pads=(1, 0, 2, 0)), (1, 12, 9, 3), (4, 1)),
-            depthwise_case("5x5", wide, (1, 8, 6, 7), (5, 5)),
-            depthwise_case("u8", wide, (1, 8, 6, 7), (5, 5), dtype=u8),
-            depthwise_case("strided", replace(wide, strides=(2, 3)), (1, 4, 9, 11), (5, 4)),
-            depthwise_case("dilated", dilated, (2, 6, 2, 13), (1, 5)),
-            depthwise_case("windows_outside", outside, (1, 5, 3, 4), (3, 3)),
-            depthwise_case("not_padded", replace(plain, pads=(0,) * 4, x_zero=False), (1, 7, 6, 5), (2, 3)),
-            depthwise_case("no_zero_point", replace(plain, x_zero=False), (1, 3, 6, 5), (3, 2)),
-            depthwise_case("1x1", replace(plain, pads=(0,) * 4), (1, 9, 3, 4), (1, 1)),
-            depthwise_case("short", wide, (1, 6, 5, 4), (5, 3), shift=2, short=True),
-            depthwise_case("short_raised", wide, (1, 8, 5, 4), (3, 5), shift=12, short=True),
-            depthwise_case("two_results", wide, (1, 6, 5, 6), (5, 3), results=2),
-            depthwise_case("three_results_raised", flat, (2, 5, 2, 6), (1, 4), results=3, shift=12),
-            residual_case("residual", replace(flat, group=10), (1, 10, 3, 7), (10, 1, 1, 5)),
-            totals_case("totals", replace(wide, group=6), (1, 6, 5, 4), (12, 1, 3, 3)),
+            case("row", flat, (1, 8, 1, 11), (1, 5)),
+            case("column", replace(plain, pads=(1, 0, 2, 0)), (1, 12, 9, 3), (4, 1)),
+            case("5x5", wide, (1, 8, 6, 7), (5, 5)),
+            case("u8", wide, (1, 8, 6, 7), (5, 5), dtype=u8),
+            case("strided", replace(wide, strides=(2, 3)), (1, 4, 9, 11), (5, 4)),
+            case("dilated", dilated, (2, 6, 2, 13), (1, 5)),
+            case("windows_outside", outside, (1, 5, 3, 4), (3, 3)),
+            case("not_padded", replace(plain, pads=(0,) * 4, x_zero=False), (1, 7, 6, 5), (2, 3)),
+            case("no_zero_point", replace(plain, x_zero=False), (1, 3, 6, 5), (3, 2)),
+            case("1x1", replace(plain, pads=(0,) * 4), (1, 9, 3, 4), (1, 1)),
+            case("short", wide, (1, 6, 5, 4), (5, 3), shift=2, short=True),
+            case("short_raised", wide, (1, 8, 5, 4), (3, 5), shift=12, short=True),
+            case("two_results", wide, (1, 6, 5, 6), (5, 3), results=2),
+            case("three_results_raised", flat, (2, 5, 2, 6), (1, 4), results=3, shift=12),
+            residual_case("residual", replace(flat, group=10), (1, 10 * n, 3, 7), (10 * n, n, 1, 5)),
+            totals_case("totals", replace(wide, group=6), (1, 6 * n, 5, 4), (12 * n, n, 3, 3)),
         ]
 
     def refusal(self, call: Call) -> str:
@@ -89,8 +95,8 @@ class TapPlaces(Kernel):
             return "operands are not of 8 bits, or weights have zero points"
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, call.ins[1 : kind.fixed])):
             return "it is not 2-D, the result is empty, or weights or zero points are computed"
-        if w.shape[1] != 1 or kind.group != x.shape[1] or kind.group < 2 or _taps(call) > MOST_TAPS:
-            return "it is not depthwise, or windows are large"
+        if w.shape[1] != self.inputs or not _has_groups_of(call, self.inputs) or self.inputs * _taps(call) > MOST_TAPS:
+            return "groups have other numbers of channels or of results, or windows are large"
         if x.strides[1] != 1:
             return "channels of x do not lie side by side"
         found = rescaling_if_any(call)
@@ -102,14 +108,14 @@ class TapPlaces(Kernel):
         reason = self.refusal(call)
         if reason:
             return No(reason)
-        kind = conv_of(call)
-        beyond = -kind.group % AT_ONCE  # lanes of the last channels that are none
+        count = channels(call)
+        beyond = -count % AT_ONCE  # lanes of the last channels that are none
         return Needs(
             rows=frozenset({2}),
             constant=self.constants(call),
             align=self.aligned(call),
             slack={0: beyond} if beyond else {},
-            scratch=self.places(call) * target.pointer_bytes + kind.group + beyond,
+            scratch=self.places(call) * target.pointer_bytes + count + beyond,
             scratch_align=target.pointer_bytes,
             blocks=(int(not beyond and target.prefer != Prefer.FLASH),),
         )
@@ -130,23 +136,23 @@ class TapPlaces(Kernel):
         return square and (self.raised_square or not (found.is_raised or found.packed))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        channels, machine = conv_of(call).group, target.machine
-        lanes = channels + -channels % AT_ONCE
-        instructions = (self.product * lanes + PLACING) / channels
+        count, machine = channels(call), target.machine
+        lanes = count + -count % AT_ONCE
+        instructions = (self.product * lanes + PLACING / self.inputs) / count
         return Cost(static(call.macs) * instructions * machine.short_mac, code=self.code)
 
     def places(self, call: Call) -> int:
         """Taps of a window, and those that fill its last step."""
-        return _taps(call) + -_taps(call) % self.step
+        return _taps(call) + -_taps(call) % (self.step // self.inputs)
 
     def order(self, blocks: np.ndarray) -> np.ndarray:
-        """Weights [block of channels, step, tap, channel] as they are read."""
+        """Weights [block of results, step, product, result] as they are read."""
         return blocks
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         kind, found = conv_of(call), rescaling_if_any(call)
         outs = static(call.ins[1].shape[0])
-        w = viewed(call.ins[1], constants[1]).reshape(outs, -1)  # taps
+        w = np.moveaxis(viewed(call.ins[1], constants[1]), 1, -1).reshape(outs, -1)  # inputs of taps
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
         bias, *values = numbers(call, constants, found, outs) if found else [np.zeros(outs, np.int32)]
         begins = (bias - zero * w.astype(np.int64).sum(1)).astype("<i4")
@@ -157,18 +163,18 @@ class TapPlaces(Kernel):
         return {**packed, **dict.fromkeys(found.tables, each)}
 
     def laid_out(self, call: Call, weights: np.ndarray, begins: np.ndarray) -> np.ndarray:
-        """Weights [result, tap] behind what sums begin with, as they are read."""
-        channels = conv_of(call).group
-        more = -channels % AT_ONCE
-        rows = np.pad(_by_result(weights, channels), [(0, 0), (0, more), (0, -_taps(call) % self.step)])
-        blocks = rows.reshape(-1, AT_ONCE, self.places(call)).swapaxes(1, 2)
+        """Weights [result, product] behind what sums begin with, as they are read."""
+        count = channels(call)
+        more, window = -count % AT_ONCE, self.inputs * self.places(call)
+        rows = np.pad(_by_result(weights, count), [(0, 0), (0, more), (0, window - weights.shape[1])])
+        blocks = rows.reshape(-1, AT_ONCE, window).swapaxes(1, 2)
         ordered = self.order(blocks.reshape(len(blocks), -1, self.step, AT_ONCE)).reshape(len(blocks), -1)
-        first = np.pad(_by_result(begins, channels), [(0, 0), (0, more)]).reshape(-1, AT_ONCE).view(np.int8)
+        first = np.pad(_by_result(begins, count), [(0, 0), (0, more)]).reshape(-1, AT_ONCE).view(np.int8)
         return np.concatenate([first, ordered], 1)
 
     def form(self, call: Call) -> str:
         """What the packing of weights is called."""
-        return f"taps_{self.step}x{AT_ONCE}"
+        return f"taps_{self.step}x{AT_ONCE}" if self.inputs == 1 else f"groups_{self.step}x{AT_ONCE}"
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found, folded = rescaling_if_any(call), "_less_zero" if conv_of(call).x_zero else ""
@@ -193,13 +199,13 @@ class TapPlaces(Kernel):
 
     def label(self, call: Call) -> str:
         kind, (x, w) = conv_of(call), call.ins[:2]
-        return f"depthwise_{windows_name(w.shape[2:], kind.strides, x)}_{w.shape[0]}"
+        return f"{self.family(call)}_{windows_name(w.shape[2:], kind.strides, x)}_{w.shape[0]}"
 
     def family(self, call: Call) -> str:
-        return "depthwise"
+        return "depthwise" if self.inputs == 1 else f"groups_of_{self.inputs}"
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        x, results = call.ins[0], static(call.ins[1].shape[0]) // conv_of(call).group
+        x, results = call.ins[0], static(call.ins[1].shape[0]) // channels(call)
         return {
             **self.results(call, results),
             "c_type": x.buffer.dtype.storage_c,
@@ -212,7 +218,7 @@ class TapPlaces(Kernel):
             "padded": self.is_padded(call),
             "filled": self.places(call) - _taps(call),
             "moves": call.outs[0].shape[3] != 1,
-            "rest": conv_of(call).group % AT_ONCE != 0,
+            "rest": channels(call) % AT_ONCE != 0,
             "unrolled": call.blocks == (1,),  # has every channel of four a statement of its own?
         }
 
@@ -274,7 +280,7 @@ class TapPlaces(Kernel):
             **({"span": (columns - 1) * dilation + 1} if padded or moves else {}),
             **({"span_y": (static(w.shape[2]) - 1) * kind.dilations[0] + 1} if moves and padded else {}),
             "width": static(y.shape[3]),
-            "channels": kind.group,
+            "channels": channels(call),
             "x_row": static(x.strides[2]),
             "x_pixel": static(x.strides[3]),
             "rows": static(w.shape[2]),
@@ -298,11 +304,30 @@ def _by_result(rows: np.ndarray, channels: int) -> np.ndarray:
     return rows.reshape(channels, -1, *rows.shape[1:]).swapaxes(0, 1)
 
 
+def channels(call: Call) -> int:
+    return static(call.ins[0].shape[1])
+
+
+def _has_groups_of(call: Call, inputs: int) -> bool:
+    """Are there several groups of so many channels, each with as many results or a multiple?"""
+    group, count = conv_of(call).group, channels(call)
+    return group > 1 and count == group * inputs and static(call.ins[1].shape[0]) % count == 0
+
+
 def _taps(call: Call) -> int:
     return prod(call.ins[1].type.static_shape[2:])
 
 
 def depthwise_case(
-    name: str, kind: Conv, x: tuple[int, ...], window: tuple[int, ...], results: int = 1, **more: Any
+    name: str,
+    kind: Conv,
+    x: tuple[int, ...],
+    window: tuple[int, ...],
+    results: int = 1,
+    inputs: int = 1,
+    **more: Any,
 ) -> Case:
-    return rescaled_case(name, replace(kind, group=x[1]), x, (x[1] * results, 1, *window), **more)
+    """One with so many groups, of so many channels each."""
+    count = x[1] * inputs
+    shape = (x[0], count, *x[2:])
+    return rescaled_case(name, replace(kind, group=x[1]), shape, (count * results, inputs, *window), **more)

@@ -1,5 +1,4 @@
-"""split_groups: a grouped convolution that has only a portable kernel becomes dense ones over some of the channels,
-where these have better kernels.
+"""split_groups: a grouped convolution becomes dense ones over some of the channels, where these have better kernels.
 
 Each dense convolution makes the channels of one group, or of several: integers of other groups are multiplied with
 weights of 0 then, which is worth it where a window has few channels. The parts are joined by a Concat, in whose place
@@ -12,7 +11,7 @@ where these are integers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -50,30 +49,23 @@ def split_groups(program: Program, context: Context) -> None:
 
 
 def effort_of_groups(call: Call, context: Context) -> float:
-    """What a call takes at least: as it is, or, where it has groups and only a portable kernel, as dense ones."""
+    """What a call takes at least: as it is, or, where it has groups, as dense ones."""
     whole = _whole(call, context)
-    if isinstance(call.kind, Conv) and _is_grouped(call, call.kind) and whole.is_portable:
-        return min(whole.effort, _best(call, call.kind, context)[1])
-    return whole.effort
+    if isinstance(call.kind, Conv) and _is_grouped(call, call.kind):
+        return min(whole, _best(call, call.kind, context)[1])
+    return whole
 
 
-@dataclass(frozen=True)
-class _Whole:
-    """A call as it is."""
-
-    effort: float
-    is_portable: bool
-
-
-def _whole(call: Call, context: Context) -> _Whole:
+def _whole(call: Call, context: Context) -> float:
+    """What a call takes as it is."""
     found = context.registry.choose(call, context.target).candidates
     if not found:
-        return _Whole(math.inf, False)
-    cost, is_portable = found[0].cost, found[0].kernel.isa == PORTABLE
-    if is_portable and isinstance(call.kind, Conv) and _is_grouped(call, call.kind):
+        return math.inf
+    cost = found[0].cost
+    if found[0].kernel.isa == PORTABLE and isinstance(call.kind, Conv) and _is_grouped(call, call.kind):
         runs = static(call.outs[0].type.count) * math.prod(call.ins[1].type.static_shape[2:])
         cost = replace(cost, time=cost.time + runs * PORTABLE_RUN * context.target.machine.mac)
-    return _Whole(effort(cost, context.target), is_portable)
+    return effort(cost, context.target)
 
 
 def _body(body: list[Item], context: Context, names: Names) -> bool:
@@ -98,11 +90,8 @@ def _is_grouped(call: Call, kind: Conv) -> bool:
 
 
 def _quickest(call: Call, kind: Conv, context: Context, names: Names) -> list[Call]:
-    whole = _whole(call, context)
-    if not whole.is_portable:
-        return [call]
     best, least = _best(call, kind, context)
-    if not best or least >= whole.effort:
+    if not best or least >= _whole(call, context):
         return [call]
     parts = _blocks(call, kind, best, names, best == kind.group)
     if len(parts) == 1:
