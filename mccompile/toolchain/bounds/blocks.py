@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..disassembly import Instruction
-from . import thumb, values, vectors
+from . import tables, thumb, values, vectors
 from .memory import Image, Memory
 
 FLAGS, LANES, CORE = 15, 16, vectors.FIRST  # flags; elements of a vector in a loop of letp; s0 to s31
@@ -46,11 +46,16 @@ class Code:
         self.names: dict[int, str] = {}
         self.starts: dict[int, range] = {}  # the function that an instruction is in
         self.follows: dict[int, int] = {}
+        self.jumps: dict[int, tuple[int, ...]] = {}  # where instructions go on by a table
         heads: set[int] = set()
         for name, code in functions:
             own = range(code[0].at, code[-1].at + 2)
             self.names[own.start] = name
             heads.add(own.start)
+            for number, each in enumerate(code):
+                if goals := tables.jumps(code, number, image):
+                    self.jumps[each.at] = goals
+                    heads.update(goals)
             for each, after in zip(code, [*(c.at for c in code[1:]), own.stop], strict=True):
                 self.at[each.at], self.starts[each.at], self.follows[each.at] = each, own, after
                 if thumb.bare(each.name)[0] in "bcwl" and (goal := _GOAL.search(each.operands)):
@@ -186,6 +191,9 @@ class _Builder:
         if name in ("tbb", "tbh"):
             self._table(each, name, parts, after)
             return True
+        if name == "mov" and parts[0] == "pc" and each.at in self.code.jumps:
+            self._by_table(each, f"r{thumb.register(parts[1])}")
+            return True
         made = thumb.Translated(each, name)
         self.lines += made.lines
         if 15 in made.writes:
@@ -206,7 +214,13 @@ class _Builder:
         self.lines += [
             f"w = None if r{index} is None or r{index} >> 32 else m.part({after} + {size} * r{index}, {size}, False)"
         ]
-        self._end(f"({UNKNOWN}, 'a table of jumps') if w is None else {after} + 2 * w")
+        self._by_table(each, f"(None if w is None else {after} + 2 * w)")
+
+    def _by_table(self, each: Instruction, goal: str) -> None:
+        """A jump to where an expression says, or to any entry of a table."""
+        goals = self.code.jumps.get(each.at, ())
+        unknown = f"({JUMP}, {', '.join(map(str, goals))})" if goals else f"({UNKNOWN}, 'a table of jumps')"
+        self._end(f"{unknown} if (goal := {goal}) is None or goal >> 32 else goal & ~1", *goals)
 
     def _perhaps(self, each: Instruction, name: str, condition: str, after: int) -> bool:
         """An instruction that an `it` covers."""

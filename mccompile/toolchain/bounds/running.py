@@ -17,7 +17,7 @@ from .known import State
 from .memory import Memory
 from .shape import Shape
 from .turns import Turns
-from .values import MODEL, OBJECT, SAVED, STACK, of
+from .values import LIBRARY, MODEL, OBJECT, SAVED, STACK, of
 from .values import RETURN as TOP
 
 MOST_FORKS = 100  # branches, one within the other, that depend on data
@@ -190,13 +190,16 @@ class Run:
             self.depth = depth
             state.registers, state.memory, state.cost = kept.registers, kept.memory, before
             self._forget(state)
+        if self.code.function(goal) in runtime.OWN:
+            state.registers[0] = LIBRARY
         state.calls[goal] = state.calls.get(goal, 0) + state.cost - before
         return after
 
     def _of_runtime(self, goal: int, state: State) -> None:
         """A function whose loops end by data, after so many turns at most."""
         memory = state.memory
-        memory.kill(memory.load(state.registers[13]), 8)
+        if self.code.function(goal) in runtime.STORING:
+            memory.kill(memory.load(state.registers[13]), 8)
         for at, times in runtime.most_visits(self.code, goal).items():
             block = self.code.block(at)
             side = state.copy()
@@ -207,30 +210,27 @@ class Run:
                 self._call(block.last, goes[1], goes[2], side, Frame(goal, goes[2]))
             state.cost += times * (block.count + side.cost)
             self.turns |= {way: runtime.TURNS[self.code.function(goal)] for way in block.ways if way <= at}
-        self._forget(state)
+        _clobber(state.registers)
 
     def _forget(self, state: State) -> None:
         """What a call changes that has not been followed."""
         registers = state.registers
         if any(each is not None and of(each) == STACK for each in registers[:4]):
             state.memory.lose()
-        for number in (0, 1, 2, 3, 12, 14, FLAGS, LANES, *_SCRATCH):
-            registers[number] = None
+        _clobber(registers)
 
     def _from_known(self, goal: int, state: State) -> bool:
-        """Whether a call is equal to one before, or will be to later ones: no argument points anywhere."""
+        """Whether a call is equal to one before, or will be to later ones, wherever its arguments point."""
         registers = state.registers
-        if any(each is not None and each >> 32 for each in registers[:4]):
-            return False
-        key = (goal, *registers[:4])
+        arguments = [None if each is None or each >> 32 else each for each in registers[:4]]
+        key = (goal, *arguments)
         if key not in self.known:
-            self.known[key] = self._learnt(goal, registers[:4])
+            self.known[key] = self._learnt(goal, arguments)
         found = self.known[key]
         if found is None:
             return False
+        _clobber(registers)
         registers[:4] = found.results
-        for number in (12, 14, FLAGS, LANES, *_SCRATCH):
-            registers[number] = None
         state.cost += found.cost
         for function, instructions in found.calls.items():
             state.calls[function] = state.calls.get(function, 0) + instructions
@@ -260,6 +260,12 @@ class Run:
         if entry not in self.shapes:
             self.shapes[entry] = Shape.of(self.code, entry)
         return self.shapes[entry]
+
+
+def _clobber(registers: Registers) -> None:
+    """What calls need not keep."""
+    for number in (0, 1, 2, 3, 12, 14, FLAGS, LANES, *_SCRATCH):
+        registers[number] = None
 
 
 def _into(ended: dict[int, State], where: int, state: State) -> None:

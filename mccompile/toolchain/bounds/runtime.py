@@ -1,13 +1,15 @@
-"""Functions of the run-time whose loops end by data, but take a turn for each bit at most.
+"""Functions of the run-time whose loops end by data, but take a turn for each bit of a result at most.
 
-The first word on the stack of __udivmoddi4 says where it stores a remainder of 8 bytes; it writes nothing else.
+The first word on the stack of __udivmoddi4 says where it stores a remainder of 8 bytes; they write nothing else.
 """
 
 from __future__ import annotations
 
 from .blocks import Code
 
-TURNS = {"__udivmoddi4": 64}
+TURNS = {"__udivmoddi4": 64, "__aeabi_fdiv": 27}  # of soft floats: 24 bits, and those it rounds by
+STORING = ("__udivmoddi4",)
+OWN = ("__errno",)  # whose result points to what no program has
 
 
 def most_visits(code: Code, entry: int) -> dict[int, int]:

@@ -22,6 +22,7 @@ LEVELS = 12
 KEEP = WORD | SOMEWHERE | OBJECTS | sum(WORD << TURNS + 64 * level for level in range(LEVELS))
 _BORROW = 1 << 32 | sum(1 << TURNS + 64 * level + 32 for level in range(LEVELS))
 STACK, MODEL, RETURN, SAVED = (number << OBJECT for number in (1, 2, 3, 4))  # from SAVED on what callers keep
+LIBRARY = 28 << OBJECT  # what a library has of its own
 LOADED = 32  # objects whose addresses lie in the model's struct; from ALIGNED on those that lie at multiples of 8
 ALIGNED = 1 << 16
 

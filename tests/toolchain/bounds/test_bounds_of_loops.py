@@ -135,6 +135,34 @@ def test_jumps_through_tables_are_followed() -> None:
     assert most(text, {0x104: 0x00000302}) == 2 + 3
 
 
+BY_OFFSETS = ".f:\nldr r2, [r1]\ncmp r2, #1\nbhi <end>\ntbb [pc, r2]\n.byte 1\nnop\nnop\nend:\nbx lr"
+BY_WORDS = (
+    ".f:\nldr r2, [r1]\ncmp r2, #1\nbhi <end>\nldr r3, [pc, #40]\nlsls r2, r2, #2\nldr r2, [r3, r2]\nmov pc, r2\n"
+    "nop\nnop\nend:\nbx lr"
+)
+
+
+def test_the_dearest_entry_of_a_table_counts_where_data_chooses() -> None:
+    assert most(BY_OFFSETS, {0x108: 0x0301}) == 4 + 3
+    assert most(BY_WORDS, {0x130: 0x140, 0x140: 0x10F, 0x144: 0x113}) == 7 + 3
+
+
+@pytest.mark.parametrize("text", [BY_OFFSETS, BY_WORDS])
+def test_a_table_whose_length_nothing_says_has_no_bound(text: str) -> None:
+    with pytest.raises(Unbounded):
+        most(text.replace("cmp r2, #1", "nop"), {0x108: 0x0301, 0x130: 0x140, 0x140: 0x10F, 0x144: 0x113})
+
+
+def test_what_the_library_stores_as_errno_changes_no_counter() -> None:
+    text = (
+        ".f:\nmov r4, lr\nsub sp, #8\nmovs r2, #50\nstr r2, [sp, #4]\nbl <{name}>\nstr r2, [r0]\nldr r2, [sp, #4]\n"
+        "loop:\nsubs r2, #1\nbne <loop>\nadd sp, #8\nbx r4\n.{name}:\nldr r0, [r1]\nbx lr"
+    )
+    assert most(text.format(name="__errno")) == 5 + 2 + 2 + 100 + 2
+    with pytest.raises(Unbounded):
+        most(text.format(name="g"))
+
+
 SCATTERED = """.f:
 sub sp, #16
 movs r2, #50
