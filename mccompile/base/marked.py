@@ -6,7 +6,8 @@ a size: part of an expression of mcc_index alone, where a variable of that type 
 that of a function, which its body follows.
 
 A block of a template may be marked as a part: where its function is too long, it becomes one of its own, which is
-handed what it reads of the names in whose scope it stands.
+handed what it reads of the names in whose scope it stands. One that is marked as a step becomes a function where the
+steps of several functions are equal.
 
 Where a long line may be folded, single characters say: in lists, at operators, between the words of a comment. They
 stay in text that is not printed yet.
@@ -24,6 +25,7 @@ COMMA, OPERATOR, BEHIND_BRACKET, WORD = "\ue006", "\ue007", "\ue008", "\ue009"  
 between_items = f",{COMMA} "
 _FOLDS = (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)
 _PART = "\ue00a"
+_STEP = "+"  # begins the name of a part that is a step
 _HEADER, _NAME, _SIZE = "header", "name", "size"
 _MARK = re.compile(f"{_BEGIN}(\\w+){_BETWEEN}([^{_END}]*){_END}")
 _UNPRINTED = re.compile(f"{_BEGIN}{_HEADER}{_BETWEEN}[^{_END}]*{_END}|{_BEGIN}\\w+{_BETWEEN}|[{_END}{''.join(_FOLDS)}]")
@@ -36,6 +38,7 @@ class Part:
 
     name: str
     scope: Mapping[str, str]
+    is_step: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,11 @@ def part(name: str, scope: Iterable[str] = ()) -> str:
     return f"{_PART}{name}{_BETWEEN}{_BETWEEN.join(scope)}{_PART}"
 
 
+def step(name: str, scope: Iterable[str] = ()) -> str:
+    """What stands in front of the bracket that opens a step, a block without blocks."""
+    return part(f"{_STEP}{name}", scope)
+
+
 def opens_part(head: str) -> bool:
     return head.startswith(_PART)
 
@@ -78,7 +86,8 @@ def part_of(head: str) -> Part | None:
         return None
     name, *scope = head.split(_PART)[1].split(_BETWEEN)
     declarations = [each if " " in each else f"mcc_index {each}" for each in scope if each]
-    return Part(name, {each.split()[-1].lstrip("*&"): each for each in declarations})
+    scope_of = {each.split()[-1].lstrip("*&"): each for each in declarations}
+    return Part(name.removeprefix(_STEP), scope_of, is_step=name.startswith(_STEP))
 
 
 def names_alone(text: str) -> str:

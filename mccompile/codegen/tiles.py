@@ -1,8 +1,9 @@
-"""Sums of products in portable C: a tile of results kept in named scalars, and sums that are cut into short pieces.
+"""Sums of products in portable C: a tile of results kept in registers, and sums that are cut into short pieces.
 
 A tile is `points` x `lanes` results (positions x output channels, rows x columns). Every loaded number is used once per
-row or column of the tile. Named scalars, not arrays: compilers keep them in registers, and make vectors of them where
-factors lie side by side along the lanes. That is why constant weights are packed by lanes.
+row or column of the tile. The accumulators are an array whose indices are all literals: compilers keep its elements in
+registers, and make vectors of them where factors lie side by side along the lanes. That is why constant weights are
+packed by lanes.
 
 Invariant: long float sums are added up in pieces of about `PIECE` terms, whose sums are added up in turn, so rounding
 errors grow with the length of a piece and the number of pieces, not with their product.
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
-from ..base.marked import listed, marked_name, sized
+from ..base.marked import listed, marked_name, sized, step
 from ..expr.dims_c import dim_c, size_c
 from ..expr.scalar_c import cast_c, load_c, math_c
 from ..kernels.api import elementwise_alias
@@ -79,12 +80,16 @@ class Tile:
 
     def declared(self, type: str) -> str:
         """C that declares the sums, of C type `type`, and sets them to zero."""
-        zero = {"float": "0.0f", "double": "0.0"}.get(type, "0")
-        return f"{type} {listed(f'a{number} = {zero}' for number in range(self.count))}"
+        return f"{type} acc[{self.count}] = {{0}}"
+
+    def step(self, type: str, places: Named, zeros: Named = (), scope: Sequence[str] = ()) -> str:
+        """Opens the block that adds one product to each sum. `scope`: declarations of what it reads besides."""
+        names = [f"{type} *acc", *(name for name, _ in places), *(f"const {type} {name}" for name, _ in zeros), *scope]
+        return step(f"add_products_{self.points}x{self.lanes}", names)
 
     @property
     def scalars(self) -> str:
-        return listed(f"a{number}" for number in range(self.count))
+        return listed(f"acc[{number}]" for number in range(self.count))
 
     def over(self, counters: Sequence[str]) -> list[str]:
         """C that opens the loops over its results, by `lane` and by `point`, as far as there are several."""

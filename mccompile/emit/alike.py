@@ -17,9 +17,11 @@ from .kernels import marked, signature
 from .tokens import names_read
 
 SHORTEST = 900  # characters of a body that is worth it
+NEAR = 8  # what may be added to several times a number
 _LINE = 400  # characters in front of a number that say what it is
 _BEFORE = (  # what stands in front of a number, and what the number is called then
     (re.compile(r"const mcc_index (\w+) = $"), "{}_given"),
+    (re.compile(r"\b(\w+)\[\w+_in \+ $"), "{}_step"),
     (re.compile(r"\b(\w+)\[[^][\n]*?\b(\w+) \* $"), "{}_{}_step"),
     (re.compile(r"\b(\w+) \* $"), "{}_step"),
     (re.compile(r"\b(\w+)(?: [-+] \d+)? < $"), "{}_end"),
@@ -29,12 +31,18 @@ Column = tuple[int, ...]  # a number, as the members have it
 
 
 @dataclass(frozen=True)
-class Member:
-    """A function with its text, what stands around its sizes, and these."""
+class Sized:
+    """What stands around the sizes of a text, and these."""
 
-    function: Function
     parts: tuple[str, ...]
     numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Member(Sized):
+    """The text of a function."""
+
+    function: Function
 
 
 def families(functions: Iterable[Function], may_share: Callable[[Function], bool]) -> list[list[Member]]:
@@ -46,7 +54,7 @@ def families(functions: Iterable[Function], may_share: Callable[[Function], bool
         alike: object = function.name
         if not function.table_c and may_share(whole):
             alike = function.kernel.id, signature(replace(function, name="")), *parts
-        found.setdefault(alike, []).append(Member(whole, tuple(parts), tuple(numbers)))
+        found.setdefault(alike, []).append(Member(tuple(parts), tuple(numbers), whole))
     return list(found.values())
 
 
@@ -58,8 +66,8 @@ class Family:
     sizes: Mapping[str, Column]
 
 
-def common(members: Sequence[Member]) -> Family:
-    """Numbers that are so much more than another one, or so many times as much, are said by it."""
+def common(members: Sequence[Sized]) -> Family:
+    """Numbers that are so many times another one, or so much more than that, are said by it."""
     parts = members[0].parts
     columns = list(zip(*(member.numbers for member in members), strict=True))
     names = Names(names_read("\n".join(parts)))
@@ -80,11 +88,14 @@ def common(members: Sequence[Member]) -> Family:
 def _said_by(column: Column, sizes: Mapping[str, Column]) -> str:
     for name, known in sizes.items():
         pairs = list(zip(column, known, strict=True))
-        more, times = {a - b for a, b in pairs}, {a / b if b else 0.0 for a, b in pairs}
-        if len(more) == 1:
-            return f"({named(name)} {more.pop():+})".replace("+", "+ ").replace("-", "- ")
-        if len(times) == 1 and (factor := times.pop()).is_integer():
-            return f"({named(name)} * {factor:.0f})"
+        times = next((a // b for a, b in pairs if b), 0)
+        for factor in (1, times):
+            rests = {a - b * factor for a, b in pairs}
+            rest = rests.pop()
+            if factor < 1 or rests or (factor > 1 and not 0 <= rest < NEAR):
+                continue
+            product = named(name) if factor == 1 else f"{named(name)} * {factor}"
+            return f"({product}{f' {rest:+}'.replace('+', '+ ').replace('-', '- ') if rest else ''})"
     return ""
 
 

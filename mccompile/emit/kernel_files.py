@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..base.marked import read
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..targets.api import Build
@@ -13,6 +14,7 @@ from .building import missing_flags
 from .kernels import signature
 from .render import TEMPLATES, Source, comment, render_c
 from .shared_bodies import with_shared_bodies
+from .shared_steps import with_shared_steps
 
 
 def kernel_files(
@@ -30,7 +32,9 @@ def kernel_files(
     for step in steps:
         first.setdefault(step.function.name, step)
         uses[step.function.name] = uses.get(step.function.name, 0) + 1
-    shown, headers, own = [], set[str](), set[str]()
+    common, functions = with_shared_steps(functions, prefix)
+    steps_c = [read(text) for text in common]
+    shown, headers, own = [], set[str]().union(*(each.headers for each in steps_c)), set[str]()
     for function in with_shared_bodies(functions, prefix):
         step = first[function.name]
         tensors = ", ".join(f"{a.role} {type}" for a, type in passed(step))
@@ -53,6 +57,7 @@ def kernel_files(
         "missing_flags": missing_flags(build, prefix),
         "also": also,
         "users": users or f"{prefix}.c",
+        "shared": [each.text.rstrip() for each in steps_c],
         "functions": shown,
         "asks": any(function.kernel.asks for function in functions),
         "queues": any(function.kernel.queued(function.call) for function in functions),

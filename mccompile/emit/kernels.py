@@ -45,6 +45,12 @@ def parameters(function: Function) -> dict[str, str]:
     return found
 
 
+def declarations(function: Function) -> dict[str, str]:
+    """Of parameters and of the sizes that the body begins with, by name."""
+    sizes = (*function.kernel.sizes(function.call), *function.constants)
+    return parameters(function) | {name: f"mcc_index {name}" for name in sizes}
+
+
 def pointer(dtype: DType, name: str, may_overlap: bool) -> str:
     return f"{dtype.storage_c} *{'' if may_overlap else 'MCC_RESTRICT '}{name}"
 
@@ -60,13 +66,12 @@ class Printed:
 
 def printed(function: Function) -> Printed:
     kernel, call = function.kernel, function.call
-    declared = parameters(function) | {name: f"mcc_index {name}" for name in (*kernel.sizes(call), *function.constants)}
     text, headers = _tidied(
         function.body or marked(function),
         function.name,
         tuple(_operands(function)),
         tuple(function.sizes),
-        tuple(declared.items()),
+        tuple(declarations(function).items()),
     )
     return Printed(text.replace(SIGNATURE, signature(function)), kernel.headers(call) | headers)
 

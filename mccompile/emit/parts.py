@@ -104,7 +104,7 @@ def _places(block: Block, at: int) -> Iterator[tuple[Block, int, int]]:
     for place, item in enumerate(block.inside):
         if isinstance(item, Block):
             part = part_of(item.head)
-            if part is not None and part.name:
+            if part is not None and part.name and not part.is_step:
                 yield block, place, at
             else:
                 yield from _places(item, at + (part is None))

@@ -7,7 +7,7 @@ a template is `untraced`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..emit.package import Package
@@ -48,7 +48,7 @@ def _c(lines: Sequence[str], package: Package, calls: Sequence[tuple[int, int, i
     steps: dict[str, list[int]] = {}
     for step in plan.steps():
         steps.setdefault(step.function.name, []).append(step.number)
-    steps |= _shared(lines, steps, plan.prefix)
+    steps |= _shared(lines, steps)
     at, begin = 0, 0
     while at < len(lines):
         end = _end(lines, at)
@@ -61,16 +61,27 @@ def _c(lines: Sequence[str], package: Package, calls: Sequence[tuple[int, int, i
         yield {"lines": [begin + 1, len(lines)], "what": "frame", "steps": []}
 
 
-def _shared(lines: Sequence[str], steps: Mapping[str, Sequence[int]], prefix: str) -> dict[str, list[int]]:
-    """Bodies that functions share, and the steps of these functions."""
-    found: dict[str, list[int]] = {}
+def _shared(lines: Sequence[str], steps: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """Functions that functions of several steps call, and the steps of these."""
+    called: dict[str, set[str]] = {}
     name = ""
     for line in lines:
-        if line[:1].isalpha() and (opened := re.search(r"(\w+)\(", line)):
+        if line[:1].isalpha() and (opened := re.search(r"(\w+)\(", line.removeprefix("MCC_PART "))):
             name = opened[1]
-        for body in re.findall(rf"^ .*?\b({prefix}_\w+_of_sizes(?:_\d+)?)\(", line):
-            found.setdefault(body, []).extend(steps.get(name, ()))
-    return {body: sorted(set(numbers)) for body, numbers in found.items()}
+            called.setdefault(name, set())
+        elif line.startswith(" "):
+            called.setdefault(name, set()).update(re.findall(r"\b(\w+)\(", line))
+    found: dict[str, set[int]] = {}
+    for name in reversed(called):  # what is called stands in front of what calls it
+        of = found.get(name, set()).union(steps.get(_kernel(name, steps), ()))
+        for each in called[name] & called.keys():
+            found.setdefault(each, set()).update(of)
+    return {each: sorted(of) for each, of in found.items() if not _kernel(each, steps)}
+
+
+def _kernel(name: str, steps: Collection[str]) -> str:
+    """The function of steps that a function is, or is a part of."""
+    return max((each for each in steps if name == each or name.startswith(f"{each}_")), key=len, default="")
 
 
 def _end(lines: Sequence[str], at: int) -> int:
@@ -105,7 +116,7 @@ def _declared(
     place = {"lines": [begin + 1, end + 1]}
     if name.startswith("MCC_"):  # a macro that writes a function, whose name it is told first
         name = next(iter(re.findall(r"\((\w+)", lines[at])), "") if name != "MCC_PART" else name
-    kernel = max((each for each in steps if name == each or name.startswith(f"{each}_")), key=len, default="")
+    kernel = _kernel(name, steps)
     if kernel:
         yield place | {"what": "function", "name": name, "steps": steps[kernel]}
     elif re.fullmatch(rf"{prefix}_run|run_part_\d+|run_step|(?:piece|rows)_of_\d+", name):

@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0xD881D950u
+#define READY 0x244E8E28u
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xD8, 0x81, 0xD9, 0x50, 0x65, 0x86, 0xD4, 0x3F, 0x13, 0x42, 0x41, 0x4E, 0xC3, 0x8B, 0xA6, 0x34
+        0x24, 0x4E, 0x8E, 0x28, 0xC0, 0xFA, 0x2A, 0xA5, 0x16, 0x88, 0xF9, 0x3C, 0x58, 0x33, 0x0E, 0x35
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

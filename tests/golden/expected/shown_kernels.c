@@ -26,7 +26,7 @@ MCC_PART void shown_conv_3x3s1_6x6x2_2_tile1(float *MCC_RESTRICT y, const float 
     mcc_index end0, mcc_index p1, mcc_index at1)
 {
     const mcc_index x_at = at0 * 6 + at1;
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f, a4 = 0.0f, a5 = 0.0f, a6 = 0.0f, a7 = 0.0f;
+    float acc[8] = {0};
     for (mcc_index c = 0; c < 2; ++c) {
         for (mcc_index k0 = first0; k0 < end0; ++k0) {
             for (mcc_index k1 = 0; k1 < 3; ++k1) {
@@ -38,18 +38,18 @@ MCC_PART void shown_conv_3x3s1_6x6x2_2_tile1(float *MCC_RESTRICT y, const float 
                 const float x3 = x[x_in + 3];
                 const float w0 = w[w_in];
                 const float w1 = w[w_in + 1];
-                a0 += x0 * w0;
-                a2 += x1 * w0;
-                a4 += x2 * w0;
-                a6 += x3 * w0;
-                a1 += x0 * w1;
-                a3 += x1 * w1;
-                a5 += x2 * w1;
-                a7 += x3 * w1;
+                acc[0] += x0 * w0;
+                acc[2] += x1 * w0;
+                acc[4] += x2 * w0;
+                acc[6] += x3 * w0;
+                acc[1] += x0 * w1;
+                acc[3] += x1 * w1;
+                acc[5] += x2 * w1;
+                acc[7] += x3 * w1;
             }
         }
     }
-    const float totals[8] = {a0, a1, a2, a3, a4, a5, a6, a7};
+    const float totals[8] = {acc[0], acc[1], acc[2], acc[3], acc[4], acc[5], acc[6], acc[7]};
     for (mcc_index lane = 0; lane < 2; ++lane) {
         for (mcc_index point = 0; point < 4; ++point) {
             const float total = totals[point * 2 + lane];
@@ -63,7 +63,7 @@ MCC_PART void shown_conv_3x3s1_6x6x2_2_tile2(float *MCC_RESTRICT y, const float 
     mcc_index end0, mcc_index p1, mcc_index at1, mcc_index first1, mcc_index end1)
 {
     const mcc_index x_at = at0 * 6 + at1;
-    float a0 = 0.0f, a1 = 0.0f;
+    float acc[2] = {0};
     for (mcc_index c = 0; c < 2; ++c) {
         for (mcc_index k0 = first0; k0 < end0; ++k0) {
             for (mcc_index k1 = first1; k1 < end1; ++k1) {
@@ -72,12 +72,12 @@ MCC_PART void shown_conv_3x3s1_6x6x2_2_tile2(float *MCC_RESTRICT y, const float 
                 const float x0 = x[x_in];
                 const float w0 = w[w_in];
                 const float w1 = w[w_in + 1];
-                a0 += x0 * w0;
-                a1 += x0 * w1;
+                acc[0] += x0 * w0;
+                acc[1] += x0 * w1;
             }
         }
     }
-    const float totals[2] = {a0, a1};
+    const float totals[2] = {acc[0], acc[1]};
     for (mcc_index lane = 0; lane < 2; ++lane) {
         const float total = totals[lane];
         y[p0 * 6 + p1 + lane * 36] = mcc_max_f32(total + e0[lane], 0.0f);
@@ -133,7 +133,7 @@ void shown_copy(float *MCC_RESTRICT y, const float *MCC_RESTRICT e0)
  * for m/MatMul + z/Tanh */
 void shown_gemm_1x108x3(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, const float *MCC_RESTRICT b)
 {
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f;
+    float acc[3] = {0};
     for (mcc_index k = 0; k < 108; ++k) {
         const mcc_index a_in = k;
         const mcc_index b_in = k * 3;
@@ -141,11 +141,11 @@ void shown_gemm_1x108x3(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, cons
         const float b_0 = b[b_in];
         const float b_1 = b[b_in + 1];
         const float b_2 = b[b_in + 2];
-        a0 += a_0 * b_0;
-        a1 += a_0 * b_1;
-        a2 += a_0 * b_2;
+        acc[0] += a_0 * b_0;
+        acc[1] += a_0 * b_1;
+        acc[2] += a_0 * b_2;
     }
-    const float totals[3] = {a0, a1, a2};
+    const float totals[3] = {acc[0], acc[1], acc[2]};
     for (mcc_index lane = 0; lane < 3; ++lane) {
         const float total = totals[lane];
         y[lane] = tanhf(total);
