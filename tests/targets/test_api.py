@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,19 @@ def test_all_problems_of_a_file_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(MccError) as caught:
         api.load(write(tmp_path, 'inherits = "generic"\ncolour = 1\nalign = "x"\n'))
     assert len(caught.value.problems) == 2
+
+
+def test_the_first_rule_that_fits_says_what_to_inherit_and_adds_options(tmp_path: Path) -> None:
+    rules = [(["no_such_flag"], "cortex-m4", 1), ([], "cortex-m7", 2), ([], "generic", 3)]
+    text = "".join(
+        f'[[detect]]\nmachine = "{platform.machine()}"\nflags = {flags}\ninherits = "{name}"\n'
+        f"options = {{ dot_digits = {number} }}\n"
+        for flags, name, number in rules
+    )
+    target = api.load(write(tmp_path, text))
+    seventh = api.load("cortex-m7")
+    assert (target.isas, target.option("dot_digits", 0)) == (seventh.isas, 2)
+    assert dict(target.options) == {**dict(seventh.options), "dot_digits": 2}
 
 
 def test_a_missing_file_is_a_bad_file(tmp_path: Path) -> None:
