@@ -1,4 +1,5 @@
-"""split_groups: a grouped convolution becomes dense ones over some of the channels, where these have better kernels.
+"""split_groups: a grouped convolution becomes dense ones over some of the channels, where these have better kernels;
+one of floats only where it has no kernel but a portable one.
 
 Each dense convolution makes the channels of one group, or of several: integers of other groups are multiplied with
 weights of 0 then, which is worth it where a window has few channels. The parts are joined by a Concat, in whose place
@@ -62,10 +63,15 @@ def _whole(call: Call, context: Context) -> float:
     if not found:
         return math.inf
     cost = found[0].cost
-    if found[0].kernel.isa == PORTABLE and isinstance(call.kind, Conv) and _is_grouped(call, call.kind):
+    if _is_portable(call, context) and isinstance(call.kind, Conv) and _is_grouped(call, call.kind):
         runs = static(call.outs[0].type.count) * math.prod(call.ins[1].type.static_shape[2:])
         cost = replace(cost, time=cost.time + runs * PORTABLE_RUN * context.target.machine.mac)
     return effort(cost, context.target)
+
+
+def _is_portable(call: Call, context: Context) -> bool:
+    found = context.registry.choose(call, context.target).candidates
+    return bool(found) and found[0].kernel.isa == PORTABLE
 
 
 def _body(body: list[Item], context: Context, names: Names) -> bool:
@@ -101,6 +107,8 @@ def _quickest(call: Call, kind: Conv, context: Context, names: Names) -> list[Ca
 
 def _best(call: Call, kind: Conv, context: Context) -> tuple[int, float]:
     """Of how many groups each dense convolution is best, and what they all take; 0 where nothing has better kernels."""
+    if not kind.accumulator.is_integer and not _is_portable(call, context):
+        return 0, math.inf
     integers = kind.accumulator.is_integer and not call.ins[1].buffer.dtype.is_packed
     counts = [n for n in range(1, kind.group + 1 if integers else 2) if kind.group % n == 0 and kind.group // n <= MOST]
     efforts = {n: _effort(_blocks(call, kind, n, Names(), True), context) * CALLS for n in counts}

@@ -95,6 +95,17 @@ def test_floats_are_not_multiplied_with_zeros_of_other_groups() -> None:
         assert sum(int(str(call.macs)) for call in convolutions(program)) == 8 * 8 * 16 * 2 * 9
 
 
+@pytest.mark.parametrize("target", ["cortex-m55", "aarch64"])
+def test_groups_of_floats_stay_together_where_vectors_take_them(target: str) -> None:
+    kind = Conv((1, 1), (1, 1), (1, 1, 1, 1), 2, f32)
+    w = Constant.of(np.ones((32, 16, 3, 3), np.float32))
+    x, y = Buffer("x", f32, (1, 8, 8, 32), INPUT), Buffer("y", f32, (1, 8, 8, 32))
+    views = (x.whole().permuted(FIRST), Buffer("w", f32, w.type.static_shape, CONSTANT, w).whole())
+    program = Program("p", [("x", x)], [("y", y.whole())], [Call(kind, views, (y.whole().permuted(FIRST),))])
+    split_groups(program, context(target))
+    assert [call.kind for call in convolutions(program)] == [kind]
+
+
 def test_small_gains_cost_no_memory_where_that_comes_first() -> None:
     program = grouped(4, 8, 8)
     split_groups(program, context("cortex-m4", Prefer.RAM))
