@@ -180,24 +180,33 @@ def _input_scale(node: Node) -> np.ndarray:
     return np.asarray(_parameters(real.producer)[0])
 
 
-def _window(node: Node) -> tuple[int, str]:
-    """The padding of a window over two axes, and why it has no form."""
+def _not_a_window(node: Node) -> str:
+    op: Any = node.op
+    if len(_kernel(node)) != 2 or op.auto_pad not in ("NOTSET", ""):
+        return "only windows over two axes"
+    return "padding is negative" if min(op.pads or (0,)) < 0 else ""
+
+
+def _kernel(node: Node) -> Any:
+    op: Any = node.op
+    weights = node.inputs[1] if len(node.inputs) > 1 else None
+    return op.kernel_shape or (weights.type.shape[2:] if weights else ())
+
+
+def _padding(node: Node) -> int | None:
+    """Of a window, or nothing where TFLite has no word for it."""
     op: Any = node.op
     shape = node.inputs[0].type.shape if node.inputs[0] else ()
-    weights = node.inputs[1] if len(node.inputs) > 1 else None
-    kernel = op.kernel_shape or (weights.type.shape[2:] if weights else ())
     strides, dilations = op.strides or (1, 1), getattr(op, "dilations", None) or (1, 1)
     pads = tuple(op.pads or (0, 0, 0, 0))
-    if len(kernel) != 2 or op.auto_pad not in ("NOTSET", ""):
-        return VALID, "only windows over two axes"
     wanted = []
-    for size, k, stride, dilation in zip(shape[2:], kernel, strides, dilations, strict=True):
+    for size, k, stride, dilation in zip(shape[2:], _kernel(node), strides, dilations, strict=True):
         total = max((-(-int(str(size)) // stride) - 1) * stride + (k - 1) * dilation + 1 - int(str(size)), 0)
         wanted.append((total // 2, total - total // 2))
     same = (wanted[0][0], wanted[1][0], wanted[0][1], wanted[1][1])
     if not any(pads):
-        return VALID, ""
-    return SAME, "" if pads == same else f"padding {pads} has no word in TFLite"
+        return VALID
+    return SAME if pads == same else None
 
 
 def _takes_conv(unit: Unit, node: Node) -> str:
@@ -208,7 +217,7 @@ def _takes_conv(unit: Unit, node: Node) -> str:
         return "only convolutions of pictures"
     if op.group != 1 and (op.group != node.inputs[0].type.shape[1] or weights.type.shape[1] != 1):
         return "only convolutions of one group, or depthwise ones"
-    return _takes_weights(unit, node) or _window(node)[1]
+    return _takes_weights(unit, node) or _not_a_window(node)
 
 
 def _takes_pool(unit: Unit, node: Node) -> str:
@@ -219,7 +228,7 @@ def _takes_pool(unit: Unit, node: Node) -> str:
         return "only pools without dilations"
     if _result_parameters(unit) != [float(each) for each in _parameters(unit.nodes[0])]:
         return "its result has another scale or zero point"
-    return _window(node)[1]
+    return _not_a_window(node) or ("" if _padding(node) is not None else f"padding {op.pads} has no word in TFLite")
 
 
 def _takes_gemm(unit: Unit, node: Node) -> str:
@@ -271,15 +280,28 @@ def _conv(writing: Writing, unit: Unit, node: Node, activation: int) -> str:
     weights, scale, _ = stored
     depthwise = op.group != 1
     laid = weights.transpose((1, 2, 3, 0)) if depthwise else weights.transpose((0, 2, 3, 1))
-    ins = [writing.made(source), writing.net.tensor(laid.shape, scale, 0, laid, 3 if depthwise else 0)]
+    padding, given = _padding(node), writing.made(source)
+    if padding is None:
+        padding, given = VALID, _padded(writing, source, op.pads)
+    ins = [given, writing.net.tensor(laid.shape, scale, 0, laid, 3 if depthwise else 0)]
     ins.append(_bias(writing, node, writing.scales[source][0], scale, weights.shape[0]))
-    fields = _strides(op) | {"Padding": _window(node)[0], "FusedActivationFunction": activation}
+    fields = _strides(op) | {"Padding": padding, "FusedActivationFunction": activation}
     dilations = op.dilations or (1, 1)
     fields |= {"DilationHFactor": dilations[0], "DilationWFactor": dilations[1]}
     fields |= {"DepthMultiplier": weights.shape[0] // op.group} if depthwise else {}
     name, options = ("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions") if depthwise else ("CONV_2D", "Conv2DOptions")
     writing.net.operator(name, ins, writing.made(result, LAST), options, **fields)
     return ""
+
+
+def _padded(writing: Writing, source: Value, pads: Sequence[int]) -> int:
+    """A picture with more around it, for the convolution behind, which Vela makes one with this."""
+    around = [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)]
+    sizes = [int(str(source.type.shape[axis])) + sum(more) for axis, more in zip(LAST, around, strict=True)]
+    counts = writing.net.tensor((4, 2), 1, 0, np.array(around, np.int32))
+    made = writing.net.tensor(sizes, *writing.scales[source])
+    writing.net.operator("PAD", [writing.made(source), counts], made, "PadOptions")
+    return made
 
 
 def _strides(op: Any) -> dict[str, int]:
@@ -294,7 +316,7 @@ def _pool(writing: Writing, unit: Unit, node: Node, activation: int) -> str:
         return "its input does not lie channels-last"
     kernel = op.kernel_shape
     fields = _strides(op) | {"FilterHeight": kernel[0], "FilterWidth": kernel[1]}
-    fields |= {"Padding": _window(node)[0], "FusedActivationFunction": activation}
+    fields |= {"Padding": _padding(node), "FusedActivationFunction": activation}
     number, made = writing.made(source), writing.made(unit.makes[0], LAST)
     writing.net.operator(POOLS[op.name], [number], made, "Pool2DOptions", **fields)
     return ""
