@@ -89,6 +89,7 @@ class Report:
             "equalised": self.made.equalised,
             "searched": self.made.searched,
             "adapted": self.made.adapted,
+            "corrected": self.made.corrected,
             "gains_in_float": dict(self.made.gains),
             "left_in_float": list(self.made.left),
             "float_in_quantized": list(self.left_in_float),
@@ -116,6 +117,8 @@ class Report:
             lines.append(f"ranges    of {self.made.searched} tensors are others than those of the samples")
         if self.made.adapted:
             lines.append(f"rounded   weights of {self.made.adapted} layers by what samples make of them")
+        if self.made.corrected:
+            lines.append(f"corrected biases of {self.made.corrected} layers, which take back what is added on average")
         for name, gain in self.made.gains:
             lines.append(f"layer     {name}: {gain:+.1f} dB in float{', left there' if name in self.made.left else ''}")
         lines += list(_in_float(self.left_in_float))

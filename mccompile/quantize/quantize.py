@@ -11,8 +11,9 @@ comes in has been loaded by `frontend.load`, so what cannot be compiled never ge
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ from . import through_onnxruntime
 from .adapted_rounding import adapt_rounding
 from .agreement import Agreement
 from .bench import TRIED, Bench, outputs
+from .corrected_biases import correct_biases
 from .equalise import equalise, groups, largest, pairs
 from .guards import check_samples
 from .narrow_layers import LAYERS
@@ -70,6 +72,7 @@ class Quantized:
     equalised: int = 0  # pairs of layers
     searched: int = 0  # tensors whose ranges are others than those of the samples
     adapted: int = 0  # layers whose weights are rounded by what samples make of them
+    corrected: int = 0  # layers whose biases take back what quantizing adds on average
     gains: tuple[tuple[str, float], ...] = ()  # dB that each layer wins in float, most first; only with `auto`
     left: tuple[str, ...] = ()  # layers in float
 
@@ -127,7 +130,10 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     elif recipe.sensitivity:
         made = _sensitive(bench, made, dims)
     bench.quantize(plain, result, made.left)
-    return replace(made, adapted=_adapted(bench, plain, result)) if recipe.needs_samples else made
+    if not recipe.needs_samples:
+        return made
+    adapted = _adapted(bench, plain, result)
+    return replace(made, adapted=adapted, corrected=_corrected(bench, plain, result))
 
 
 def _flatten_biases(plain: Path, dims: DimRanges) -> None:
@@ -197,16 +203,34 @@ def _clipped(bench: Bench, plain: Path) -> Bench:
 
 
 def _adapted(bench: Bench, plain: Path, result: Path) -> int:
-    """Rounds weights by samples, where others say that it helps; the number of layers."""
+    """Rounds weights by samples; the number of layers."""
+    if bench.recipe.weights != "int8":
+        return 0
+    floats = load(plain, bench.dims)
+    adapted = partial(adapt_rounding, plain=floats, file=result)
+    return _confirmed(bench, plain, result, adapted, lambda now, before: now.gain(before, _LIKELY) >= _WORTH)
+
+
+def _corrected(bench: Bench, plain: Path, result: Path) -> int:
+    """Corrects biases by samples; the number of layers."""
+    layers = {node.provenance[0]: node.output.name for node in load(plain, bench.dims).nodes if node.op.name in LAYERS}
+    corrected = partial(correct_biases, plain=plain, layers=layers, scratch=bench.folder / "tried.onnx")
+    return _confirmed(bench, plain, result, corrected, lambda now, before: before.gain(now, _SURE) <= 0)
+
+
+def _confirmed(
+    bench: Bench, plain: Path, result: Path, change: Callable[..., int], keeps: Callable[[Agreement, Agreement], bool]
+) -> int:
+    """What `change` of the graph, with samples, returns where others say that it is kept; else 0, and no change."""
     some = bench.feeds[TRIED:]
-    if bench.recipe.weights != "int8" or len(some) < TRIED:
+    if len(some) < TRIED:
         return 0
     graph = load(result, bench.dims)
-    found = adapt_rounding(graph, load(plain, bench.dims), result, some)
-    tried = bench.folder / "adapted.onnx"
+    found = change(graph, feeds=some)
+    tried = bench.folder / "confirmed.onnx"
     write(graph, tried)
     now, before = (Agreement.of(outputs(plain, file, bench.feeds[:TRIED])) for file in (tried, result))
-    if not found or now.gain(before, _LIKELY) < _WORTH:
+    if not found or not keeps(now, before):
         return 0
     tried.replace(result)
     return found

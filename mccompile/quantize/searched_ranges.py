@@ -9,7 +9,7 @@ Invariant: a range holds 0, and stays what it was unless outputs come closer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +129,7 @@ def _joined(rest: Mapping[str, float], name: str, factor: float) -> dict[str, fl
     return {**rest, name: factor}
 
 
+@cache
 def _scale(low: float, high: float, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
     if symmetric:
         high = max(-low, high)
