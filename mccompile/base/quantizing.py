@@ -78,6 +78,18 @@ class Recipe:
                 layers,
                 "--sensitivity",
             ),
+            (
+                self.symmetric and not self.needs_samples,
+                "--symmetric is for int8 activations",
+                "zero points of others are chosen in each run, or there are none",
+                "--symmetric",
+            ),
+            (
+                self.method != SEARCH and not self.needs_samples,
+                "--calibrate is for int8 activations",
+                "others take no ranges from samples",
+                "--calibrate",
+            ),
             (self.samples < 1, "it takes a sample at least", "ranges come from samples", "--samples 128"),
         ]
         fixes = {flag: f"did you mean {flag}?" if " " in flag else f"leave out {flag}" for _, _, _, flag in wrong}

@@ -98,7 +98,8 @@ def recognised(path: Path, data: bytes) -> Foreign | None:
     found = _of_folder(path) if path.is_dir() else _of_content(data) or _of_name(path)
     if found is None:
         return None
-    made = path.with_suffix(".onnx") if path.suffix != ".onnx" else path.with_name(f"{path.stem}.new.onnx")
+    named = path if path.name else Path("model")  # `.` and `/` have no name
+    made = named.with_suffix(".onnx") if path.suffix != ".onnx" else path.with_name(f"{path.stem}.new.onnx")
     quote = _in_python if "'FILE'" in found.fix else shlex.quote
     names = {"FILE": quote(str(path)), "FOLDER": quote(str(path.parent)), "MODEL.onnx": quote(str(made))}
     return Foreign(found.what, re.sub(r"\bFILE\b|\bFOLDER\b|MODEL\.onnx", lambda name: names[name[0]], found.fix))

@@ -310,7 +310,7 @@ def _not_onnx(path: Path, data: bytes) -> BadFile:
         why, fix = "the file is empty", "copy or export it again"
     else:
         why, fix = f"its {len(data)} bytes are of another format, or were cut off", "export or copy it again"
-    return BadFile(Problem(f"{path.name} is not an ONNX model", str(path), why, fix))
+    return BadFile(Problem(f"{path.name or path} is not an ONNX model", str(path), why, fix))
 
 
 def _check_texts(model: ModelProto, name: str) -> None:

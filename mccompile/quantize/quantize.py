@@ -109,7 +109,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         write(graph, plain)
         if not quantize_weights(graph, recipe.weights_only):
             why = "no Conv, Gemm or MatMul has constant weights of f32"
-            raise UnsupportedModel(Problem("the model is not quantized", graph.name, why, "compile it as it is"))
+            raise UnsupportedModel(Problem("the model is not quantized", "--weights-only", why, "compile it as it is"))
         GRAPH.verify(graph, "quantize_weights")
         write(graph, result)
         return Quantized(plain, result, dims)

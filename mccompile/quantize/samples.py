@@ -86,6 +86,8 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
         if path.exists() and "allow_pickle" in why:
             is_one = path.read_bytes()[:6].startswith((b"\x93NUMPY", b"PK"))
             why = "it holds Python objects, not numbers" if is_one else "it is no file of numpy's"
+        if isinstance(error, BadZipFile):
+            why, usual = "it is an archive that was cut off", "store or copy it again"
         if path.suffix == ".csv" and path.exists():
             table = f"numpy.loadtxt('{path}', delimiter=',', dtype='float32', ndmin=2)"
             fix = _python(f"numpy.savez('{path.with_suffix('.npz')}', {table})")

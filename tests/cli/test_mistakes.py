@@ -69,6 +69,7 @@ TABLE = """
 2 | conv.onnx -o out --mem dtcm=64KB:0,sram | small letters | did you mean --mem dtcm=64k?
 2 | conv.onnx -o out --input x:nhwc | has no = | did you mean --input x=nhwc?
 2 | conv.onnx -o out --input xx=nhwc | the model has 'x' | did you mean x?
+2 | conv.onnx -o out --input xx=u8 | where  --input xx=... | did you mean x?
 2 | conv.onnx -o out --blob flash | --blob cannot be 'flash' | did you mean --blob array?
 2 | conv.onnx -o out --recompute 2x | not a valid | did you mean --recompute 2?
 2 | conv.onnx -o out --mem DTCM=64k | small letters | did you mean --mem dtcm=64k?
@@ -123,6 +124,8 @@ TABLE = """
 2 | quantize conv.onnx -o q.onnx --weights-only 5 | cannot have 5 bits | did you mean --weights-only 8?
 2 | quantize conv.onnx -o q.onnx --weights-only 8 --dynamic | exclude each other | leave out --dynamic
 2 | quantize conv.onnx --data s.npz -o q.onnx --weights int3 | cannot be 'int3' | did you mean --weights int8?
+2 | quantize conv.onnx -o q.onnx --dynamic --symmetric | is for int8 activations | leave out --symmetric
+2 | quantize conv.onnx -o q.onnx --weights-only 8 --calibrate entropy | is for int8 activations | leave out --calibrate
 2 | quantize conv.onnx -o q.onnx --weights int4 --dynamic | is for int8 activations | leave out --weights
 2 | quantize conv.onnx --weights-only 8 -o conv.onnx | would be lost | did you mean -o conv.new.onnx?
 1 | conv.onnx -o out --budget ram=100 | over the budget | --budget ram=
@@ -199,6 +202,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         archive.write(conv, "net.onnx")
     (folder / "packed.onnx").write_bytes(gzip.compress(conv.read_bytes()))
     np.savez(folder / "s.npz", x=np.random.default_rng(0).random((8, 2, 6, 6), np.float32))
+    (folder / "cut.npz").write_bytes((folder / "s.npz").read_bytes()[:900])
+    (folder / "cut.gguf").write_bytes(b"GGUF\x03")
     np.savez(folder / "turned.npz", x=np.zeros((8, 6, 6, 2), np.float32))
     np.savez(folder / "flat.npz", x=np.zeros((8, 72), np.float32))
     assert cli.run([str(conv), "-o", str(folder / "edited")]) == 0
@@ -258,6 +263,13 @@ def test_there_are_forty() -> None:
     [
         ("conv.onnx -o out --input x=1x1x8x8", "did you mean --shape x=1,1,8,8?"),
         ("check edited --runs 1", "did you mean conv.onnx?"),
+        (". -o out", "error: . is not an ONNX model"),
+        ("/ -o out", "name an ONNX file"),
+        ("conv.onnx -o out --board nucleo_f44re", "did you mean --board nucleo_f446re?"),
+        ("conv.onnx -o out --board nucleof446", "did you mean --board nucleo_f446"),
+        ("llm cut.gguf -o out", "copy or download it again"),
+        ("quantize conv.onnx --data cut.npz -o q.onnx", "store or copy it again"),
+        ("quantize odd.onnx --weights-only 8 -o q.onnx", "compile it as it is"),
         ("firmware -o conv.onnx", "mccompile conv.onnx -o firmware"),
         ("diff conv.onnx models/net.onnx", "-o models/out-net && mccompile diff out-conv models/out-net"),
         ("conv.onnx -o out --dims batch=1", "did you mean --dim batch=1?"),

@@ -28,7 +28,7 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if size > len(self.data) - self.place:
-            raise damaged(f"it was cut off: {size} bytes are missing at {self.place} of {len(self.data)}")
+            raise damaged(f"it was cut off: its {len(self.data)} bytes end where {size} more are read")
         self.place += size
         return self.data[self.place - size : self.place]
 

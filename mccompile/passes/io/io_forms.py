@@ -231,7 +231,7 @@ def give_forms(graph: Graph, inputs: Mapping[str, InputForm], outputs: Mapping[s
             if name not in known or name in {*graph.states, *graph.states.values(), *graph.initial}:
                 why = f"the model has {', '.join(map(repr, known))}"
                 fix = meant(name, known) or f"did you mean {known[0]}?"
-                raise WrongUse(Problem(f"no {what} named {name!r}", graph.name, why, fix))
+                raise WrongUse(Problem(f"no {what} named {name!r}", f"--{what} {name}=...", why, fix))
     ins = [(value, inputs[value.name]) for value in graph.inputs if value.name in inputs]
     outs = [(value, outputs[value.name]) for value in graph.outputs if value.name in outputs]
     handed_in = {value.name: edge.input(value, form) for value, form in ins}

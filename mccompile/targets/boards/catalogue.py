@@ -247,6 +247,8 @@ def unknown(name: str, where: str = "--board") -> Problem:
         why = f"the catalogue has no such board or chip; {start} is a family with {core.name}"
         some = ", ".join(board.key for board in _of_family(name)[:_SHOWN])
         fix = f"its boards are {some} (`mccompile boards {start}`)" if some else ""
+        if close := [board.key for board in _near(name) if family(board.chip) == known]:
+            fix = f"did you mean --board {close[0]}? {fix}"
         alone = f"without one: --target {core.target} --budget ram=96K"
         return Problem(f"unknown board {name!r}", where, why, "; ".join(filter(None, (fix, alone))))
     processor = named_processor(name)
