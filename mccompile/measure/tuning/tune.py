@@ -185,18 +185,18 @@ class _Tuner:
             sum(row.key in self.tried for row in own),
             left,
             failures,
-            spearman(own),
+            spearman([row.model for row in own], [row.figure for row in own]),
             by_models.estimate.time_by(measured, self.target),
             tuned.estimate.time_by(measured, self.target),
             own,
         )
 
 
-def spearman(rows: Sequence[Measurement]) -> float | None:
+def spearman(models: Sequence[float], figures: Sequence[float]) -> float | None:
     """The correlation of the ranks of model and measurement; equal ones share theirs."""
-    if len(rows) < 2:
+    if len(models) < 2:
         return None
-    model, measured = (_ranks(np.array(values)) for values in ([r.model for r in rows], [r.figure for r in rows]))
+    model, measured = _ranks(np.array(models)), _ranks(np.array(figures))
     if np.ptp(model) == 0 or np.ptp(measured) == 0:
         return None
     return float(np.corrcoef(model, measured)[0, 1])

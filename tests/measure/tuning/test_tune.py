@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -83,12 +83,10 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
 
 
 def test_ranks() -> None:
-    def of(models: Sequence[float], figures: Sequence[float]) -> float | None:
-        return spearman([row(model=m, figure=f) for m, f in zip(models, figures, strict=True)])
-
-    assert of([1, 2, 3], [10, 100, 101]) == pytest.approx(1) and of([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
-    assert of([1, 1, 2, 3], [1, 2, 2, 9]) == pytest.approx(5 / 6)
-    assert of([1], [1]) is None and of([1, 1], [1, 2]) is None
+    assert spearman([1, 2, 3], [10, 100, 101]) == pytest.approx(1)
+    assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert spearman([1, 1, 2, 3], [1, 2, 2, 9]) == pytest.approx(5 / 6)
+    assert spearman([1], [1]) is None and spearman([1, 1], [1, 2]) is None
 
 
 def test_the_command_merges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
