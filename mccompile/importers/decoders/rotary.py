@@ -14,6 +14,7 @@ import numpy as np
 from .config import Config, damaged, unsupported
 from .description import Rotary
 
+_MOST_CHANNELS = 1 << 16
 _LENGTH = "original_max_position_embeddings"
 
 
@@ -21,6 +22,8 @@ def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "")
     """The rotary embedding of `channels` channels. `kind`: that of layers with this kind of attention."""
     if channels < 2 or channels % 2:
         raise damaged(f"{channels} channels of a head cannot be turned in pairs")
+    if channels > _MOST_CHANNELS:
+        raise damaged(f"a head has {channels} channels")
     said = config.part("rope_parameters")
     said = said.part(kind) if kind and said.has(kind) else said
     scaling = said if said.values else config.part("rope_scaling")
