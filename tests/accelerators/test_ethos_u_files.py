@@ -120,3 +120,10 @@ def test_a_file_computes_what_the_model_does(name: str, files: list[bytes], tmp_
 def test_what_tflite_cannot_say_is_left(why: str, files: list[bytes], tmp_path: Path) -> None:
     left = asked(saved(tmp_path, *LEFT[why])).left
     assert not files and any(why in each.why for each in left)
+
+
+def test_a_region_that_only_moves_needs_no_scale(files: list[bytes], tmp_path: Path) -> None:
+    ends = "(int8[2,3] x) => (int8[6] y) <int64[1] n = {6}>"
+    text = f'<ir_version: 9, opset_import: ["" : 17]> m {ends} {{ y = Reshape (x, n) }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    assert [left.what for left in asked(tmp_path / "m.onnx").left] == ["Reshape"] and len(files) == 1

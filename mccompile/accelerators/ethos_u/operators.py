@@ -20,6 +20,7 @@ LAST: Order = (0, 2, 3, 1)
 ACTIVATIONS = {"Relu": 1}
 POOLS = {"AveragePool": "AVERAGE_POOL_2D", "MaxPool": "MAX_POOL_2D"}
 SAME, VALID = 0, 1
+UNKNOWN = 1, 0  # scale and zero point of what is only moved
 
 
 def why_not(unit: Unit) -> str:
@@ -79,7 +80,7 @@ class Writing:
             self.orders[value] = order
         if value not in self.numbers:
             shape = [int(str(value.type.shape[axis])) for axis in self.orders[value]]
-            self.numbers[value] = self.net.tensor(shape, *self.scales[value])
+            self.numbers[value] = self.net.tensor(shape, *self.scales.get(value, UNKNOWN))
         return self.numbers[value]
 
     def _is_picture(self, value: Value) -> bool:
