@@ -25,9 +25,11 @@ UNKNOWN = 1, 0  # scale and zero point of what is only moved
 
 def why_not(unit: Unit) -> str:
     """Why a unit has no form, or nothing."""
-    if unit.moves or (len(unit.nodes) == 1 and unit.nodes[0].op.name == "Reshape"):
+    if unit.moves or (len(unit.nodes) == 1 and unit.nodes[0].op.name in ("Reshape", "MaxPool")):
         value = unit.nodes[0].output
-        return "" if value.type.dtype.name == "i8" and value.type.rank <= 4 else "only int8 of up to four axes"
+        if value.type.dtype.name != "i8" or value.type.rank > 4:
+            return "only int8 of up to four axes"
+        return _not_a_pool(unit.nodes[0]) if unit.nodes[0].op.name == "MaxPool" else ""
     if not unit.is_quantized:
         return "it is not between int8 tensors"
     for value in (*unit.reads, *unit.makes):
@@ -86,7 +88,7 @@ class Writing:
     def _is_picture(self, value: Value) -> bool:
         """Does a convolution or pool read it?"""
         reals = [node.output for node, _ in value.uses if isinstance(node.op, DequantizeLinear)]
-        names = {node.op.name for real in reals for node, _ in real.uses}
+        names = {node.op.name for each in (value, *reals) for node, _ in each.uses}
         return value.type.rank == 4 and bool(names & {"Conv", *POOLS})
 
     def _unit(self, unit: Unit) -> str:
@@ -99,7 +101,7 @@ class Writing:
             self.numbers[first.output] = self.made(source)
             return ""
         if not unit.is_quantized:
-            return self._reshape(source, first.output)
+            return _pool(self, unit, first, 0) if first.op.name == "MaxPool" else self._reshape(source, first.output)
         work = unit.work[0]
         activation = ACTIVATIONS.get(unit.work[-1].op.name, 0) if len(unit.work) > 1 else 0
         return _FORMS[work.op.name][1](self, unit, work, activation)
@@ -222,13 +224,17 @@ def _takes_conv(unit: Unit, node: Node) -> str:
 
 
 def _takes_pool(unit: Unit, node: Node) -> str:
+    if _result_parameters(unit) != [float(each) for each in _parameters(unit.nodes[0])]:
+        return "its result has another scale or zero point"
+    return _not_a_pool(node)
+
+
+def _not_a_pool(node: Node) -> str:
     op: Any = node.op
     if op.ceil_mode or getattr(op, "count_include_pad", 0) or len(node.outputs) > 1:
         return "only plain pools"
     if any(d != 1 for d in getattr(op, "dilations", None) or ()):
         return "only pools without dilations"
-    if _result_parameters(unit) != [float(each) for each in _parameters(unit.nodes[0])]:
-        return "its result has another scale or zero point"
     return _not_a_window(node) or ("" if _padding(node) is not None else f"padding {op.pads} has no word in TFLite")
 
 
@@ -311,7 +317,7 @@ def _strides(op: Any) -> dict[str, int]:
 
 
 def _pool(writing: Writing, unit: Unit, node: Node, activation: int) -> str:
-    source = _source(unit, node)
+    source = unit.reads[0]
     op: Any = node.op
     if writing.orders[source] != LAST:
         return "its input does not lie channels-last"
