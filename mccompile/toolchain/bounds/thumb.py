@@ -28,6 +28,8 @@ _ONE_RESULT = re.compile(
     r"(sm(la|ls|mla|mls|mul|ua|us|ul)|[us]?sat|[us]xta?[bh]|(s|u|q|sh|uh|uq|qd)(add|sub|asx|sax)|sel|bf[ic]|rev|rbit|pkh"
     r"|adc|sbc|rrx|mrs|cs(el|inc|inv|neg|et)|c(inc|inv|neg)|usada?8|add|sub|mov|mul|mla|mls|[us]qr?sh|[us]rshr)"
 )
+_CHOICE = re.compile(r"c(set|setm|sel|inc|inv|neg|sinc|sinv|sneg)")
+_CHANGED = {"inc": "op_add({}, 1)", "inv": 'unary("mvn", {})', "neg": 'unary("neg", {})'}
 _FROM_STACK = re.compile(r"\bsp!|\[sp\], #")
 
 
@@ -93,6 +95,8 @@ class Translated:
             return self._access(name, parts)
         if name.startswith("v"):
             return self._vector(name, parts)
+        if _CHOICE.fullmatch(name):
+            return self._choice(name, parts)
         return self._arithmetic(name, parts)
 
     def _arithmetic(self, name: str, parts: list[str]) -> bool:
@@ -152,6 +156,23 @@ class Translated:
             self.lines += ["f = None"] if flags else []
         elif flags and operation not in ("sub", "rsb", "add", "neg"):
             self.lines.append(f'f = ("is", {f"r{target}"}, None)')
+        return True
+
+    def _choice(self, name: str, parts: list[str]) -> bool:
+        """One of two values by a condition, of Armv8.1-M."""
+        target, given = register(parts[0]), ["0" if part == "zr" else value(part) for part in parts[1:-1]]
+        known = [each for each in given if each is not None]
+        if target is None or len(known) < len(given):
+            return False
+        changed = _CHANGED.get(name[-3:], "{}")
+        if not known:
+            yes, no = str(0xFFFFFFFF if name == "csetm" else 1), "0"
+        elif len(known) == 1:
+            yes, no = changed.format(known[0]), known[0]
+        else:
+            yes, no = known[0], changed.format(known[1])
+        self.lines.append(f'c = m.holds("{parts[-1]}", f)')
+        self.set(target, f"meet({yes}, {no}) if c is None else {yes} if c else {no}")
         return True
 
     def _sum(self, operation: str, first: str, second: str) -> str:

@@ -55,9 +55,10 @@ class Turns:
         steps = dict(_steps(before, state)) if trial.is_possible else {}
         if not steps:
             return 0
-        unknown = {FLAGS, *(place for place, step in steps.items() if step is None)}
+        unknown = {place for place, step in steps.items() if step is None}
+        flags = {FLAGS} if before.registers[FLAGS] != state.registers[FLAGS] else set()  # that a turn has set
         for _ in range(_TRIES):
-            if len(unknown) > 1 and not may_forget:
+            if unknown and not may_forget:
                 return 0
             trial = Trial(state.memory.trial)
             side = state.copy()
@@ -65,7 +66,7 @@ class Turns:
             for place, step in steps.items():
                 if step is not None:
                     _set(side, place, trial.growing(_number(state, place), step))
-            for place in unknown:
+            for place in unknown | flags:
                 _set(side, place, None)
             begun = side.copy()
             after = self.follow(head, side)
@@ -74,7 +75,7 @@ class Turns:
             _forget_below(after)
             wrong = _wrong(begun, after, steps)
             if not wrong:
-                return _skip(state, after, steps, unknown, trial.turns())
+                return _skip(state, after, steps, unknown | flags, trial.turns())
             if not wrong <= steps.keys():
                 return 0
             unknown |= wrong

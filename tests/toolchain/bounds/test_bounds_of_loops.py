@@ -75,6 +75,11 @@ LOOPS = {
         "cmp r2, #50\nbne <loop>\nadd sp, #8\nbx lr",
         3 + 5 * 50 + 2,
     ),
+    "flags over a loop": (
+        ".f:\npush {r4, lr}\nmovs r2, #20\nmovs r4, #30\nouter:\nsubs r2, #1\ndls lr, r4\ninner:\nnop\nle lr, <inner>\n"
+        "bne <outer>\npop {r4, pc}",
+        3 + 20 * (2 + 30 * 2 + 1) + 1,
+    ),
     "half way": (  # a branch that is taken in the first 40 turns alone
         ".f:\nmovs r2, #0\nloop:\ncmp r2, #40\nbge <late>\nnop\nnop\nlate:\nadds r2, #1\ncmp r2, #100\nbne <loop>\n"
         "bx lr",
@@ -133,6 +138,32 @@ def test_loops_that_nothing_unknown_ends_are_exact(name: str) -> None:
 def test_jumps_through_tables_are_followed() -> None:
     text = ".f:\nmovs r2, #1\ntbb [pc, r2]\n.byte 0\nnop\nbx lr\nnop\nnop\nbx lr"
     assert most(text, {0x104: 0x00000302}) == 2 + 3
+
+
+@pytest.mark.parametrize(
+    ("choice", "turns"),
+    [
+        ("csel r2, r3, r4, eq", 9),
+        ("csel r2, r3, r4, ne", 5),
+        ("csinc r2, r3, r4, ne", 6),
+        ("csinv r2, r3, r5, ne", 7),
+        ("csneg r2, r3, r5, ne", 8),
+        ("csinc r2, r3, zr, ne", 1),
+        ("cinc r2, r3, eq", 10),
+        ("cneg r2, r5, ne", 0xFFFFFFF8),
+        ("cinv r2, r5, eq", 7),
+        ("cset r2, eq", 1),
+        ("csetm r2, eq", 0xFFFFFFFF),
+    ],
+)
+def test_choices_of_armv8_1_m_are_followed(choice: str, turns: int) -> None:
+    text = f".f:\nmovs r3, #9\nmovs r4, #5\nmvn r5, #7\ncmp r4, #5\n{choice}\nbx lr"
+    assert followed(text)[1].registers[2] == turns
+
+
+def test_a_choice_by_data_is_not_known() -> None:
+    text = ".f:\nmovs r3, #9\nmovs r4, #5\nldr r5, [r1]\ncmp r5, #5\ncsel r2, r3, r4, eq\nbx lr"
+    assert followed(text)[1].registers[2] is None
 
 
 BY_OFFSETS = ".f:\nldr r2, [r1]\ncmp r2, #1\nbhi <end>\ntbb [pc, r2]\n.byte 1\nnop\nnop\nend:\nbx lr"
