@@ -92,6 +92,11 @@ class VectorLoops(Kernel):
             )
             cases += [_case(f"{dtype}_{name}", expr, 37, many) for name, expr, many in named]
             cases.append(replace(_case(f"{dtype}_scalar", apply("mul", a, b), 19, 2), repeated={1: (0,)}))
+        for dtype in (f32, *NARROW):
+            a, b, truth = operand(0, dtype), operand(1, dtype), operand(0, bool_)
+            cases.append(_case(f"{dtype}_less", apply("less", a, b), 37, 2))
+            cases.append(_case(f"{dtype}_truth", cast(apply("floor", a), bool_), 37))
+            cases.append(_case(f"{dtype}_of_truth", apply("add", cast(truth, dtype), b), 37, 2))
         for dtype in SHORT:
             cases += [_case(f"quantize_{dtype}_{n}", _quantized(dtype), n, 3) for n in (16, 37)]
             less = apply("sub", cast(operand(0, dtype), i32), cast(operand(2, dtype), i32))
@@ -193,7 +198,8 @@ class VectorLoops(Kernel):
 def _in_halves(call: Call, target: Target) -> bool:
     """Are all numbers f16, and does the target compute in it?"""
     nodes = [node.dtype for node in walk(call.kind.expressions()[0])]
-    return bool(target.option("half_lanes", 0)) and all(dtype in (f16, bool_) for dtype in nodes)
+    halves = bool(target.option("half_lanes", 0)) and all(dtype in (f16, bool_) for dtype in nodes)
+    return halves and not refusal(call.kind.expressions()[0], f16)
 
 
 def _computed_in(call: Call) -> DType:

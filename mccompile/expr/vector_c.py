@@ -1,10 +1,10 @@
 """Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h; mcc_vec_half.h).
 
 Only what vectors can do: floats, and truth values that comparisons make on the way; integers become floats, and the
-value may become a short integer. Vectors of 32 bits also compute narrow floats, which are rounded after every
-operation; vectors of 16 bits compute those only. `refusal` says why something else cannot be printed, so that the
-portable kernel takes it. Invariant: every lane gets what scalar C would give, but functions of these headers may differ
-from libm's in the last places, and vectors of 16 bits compute everything in 16 bits.
+value may become a short integer or a truth value. Vectors of 32 bits also compute narrow floats, which are rounded
+after every operation; vectors of 16 bits compute those only. `refusal` says why something else cannot be printed, so
+that the portable kernel takes it. Invariant: every lane gets what scalar C would give, but functions of these headers
+may differ from libm's in the last places, and vectors of 16 bits compute everything in 16 bits.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | 
 def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str:
     """Why vectors of such floats cannot compute the expression, with floats of these narrow types in it, or nothing.
     Where truth values are among the types, operands may be such; they are given as masks of 32 bits. Where integers
-    are, they are given as floats, and the result may be stored as a short one."""
+    are, they are given as floats, and the result may be stored as a short one, or as a truth value."""
     if dtype is f32 and not set(narrow).isdisjoint(SHORT):
         expr = _of_floats(expr)
     expr = _in_one_type(_without_tests(expr), dtype)
@@ -89,10 +89,14 @@ def refusals(expressions: Sequence[Expr], dtype: DType = f32, narrow: Sequence[D
 
 
 def _without_tests(expr: Expr) -> Expr:
-    """Signs and tests for infinity as comparisons."""
+    """Signs and tests for infinity as comparisons, casts from and to truth values as choices and comparisons."""
 
     def compared(node: Expr) -> Expr | None:
         match node:
+            case Cast(argument=truth) if truth.dtype is bool_ and node.dtype.is_float:
+                return _as_number(_without_tests(truth), node.dtype)
+            case Cast(argument=x, dtype=dtype) if dtype is bool_ and x.dtype.is_float:
+                return apply("not", apply("equal", _without_tests(x), literal(0, x.dtype)))
             case Apply(function="is_positive_inf" | "is_negative_inf", arguments=(x,)):
                 end = literal(math.inf if node.function == "is_positive_inf" else -math.inf, x.dtype)
                 return apply("equal", _without_tests(x), end)
@@ -106,8 +110,15 @@ def _without_tests(expr: Expr) -> Expr:
     return rebuild(expr, compared)
 
 
+def _as_number(truth: Expr, dtype: DType) -> Expr:
+    return apply("select", truth, literal(1, dtype), literal(0, dtype))
+
+
 def _of_floats(expr: Expr) -> Expr:
-    """The float that is stored as a short integer, or the expression; sums of short integers are exact as floats."""
+    """The float that is stored as a short integer or a truth value, or the expression; sums of short integers are exact
+    as floats."""
+    if expr.dtype is bool_:
+        return _as_number(expr, f32)
     if isinstance(expr, Cast) and expr.dtype in SHORT and expr.argument.dtype is f32:
         low, high = _reach(expr.argument)
         if expr.dtype.low <= low and high <= expr.dtype.high:

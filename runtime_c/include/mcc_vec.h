@@ -216,6 +216,22 @@
     typedef float mcc_f32x##N##_sqrt
 #endif
 
+/* Bytes, which GCC moves one by one in the general form. */
+#define MCC_VEC_WIDENED_u8(N, p) __builtin_convertvector(*(const mcc_u8x##N *)(p), mcc_i32x##N)
+#define MCC_VEC_WIDE_u8_4(p) MCC_VEC_WIDENED_u8(4, p)
+#if defined(__AVX2__)
+#define MCC_VEC_8_BYTES(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
+#define MCC_VEC_WIDE_u8_8(p) (mcc_i32x8)_mm256_cvtepu8_epi32(MCC_VEC_8_BYTES(p))
+#else
+#define MCC_VEC_WIDE_u8_8(p) MCC_VEC_WIDENED_u8(8, p)
+#endif
+#if defined(__AVX512F__) /* with a mask, all of it set: for C++, gcc's own headers warn of the plain forms */
+#define MCC_VEC_16_BYTES(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define MCC_VEC_WIDE_u8_16(p) (mcc_i32x16)_mm512_maskz_cvtepu8_epi32((__mmask16)-1, MCC_VEC_16_BYTES(p))
+#else
+#define MCC_VEC_WIDE_u8_16(p) MCC_VEC_WIDENED_u8(16, p)
+#endif
+
 #define MCC_VEC_MASK(N)                                                                                                \
     typedef uint8_t mcc_u8x##N __attribute__((vector_size(N), aligned(1), may_alias));                                 \
     MCC_VEC_INLINE mcc_i32x##N mcc_load_mask_i32x##N(const uint8_t *p, ptrdiff_t step, int n)                          \
@@ -223,8 +239,7 @@
         mcc_i32x##N v = {0};                                                                                           \
         int i;                                                                                                         \
         if (step == 0) return mcc_set_i32x##N(*p ? -1 : 0);                                                            \
-        if (step == 1 && n == N)                                                                                       \
-            return (mcc_i32x##N)(__builtin_convertvector(*(const mcc_u8x##N *)p, mcc_i32x##N) != 0);                   \
+        if (step == 1 && n == N) return (mcc_i32x##N)(MCC_VEC_WIDE_u8_##N(p) != 0);                                    \
         for (i = 0; i < n; i++) v[i] = p[i * step] ? -1 : 0;                                                           \
         return v;                                                                                                      \
     }                                                                                                                  \

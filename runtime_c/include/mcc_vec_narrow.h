@@ -185,25 +185,17 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
     MCC_VEC_MVE_INTEGER(i16, int16_t, hq, s);                                                                          \
     MCC_VEC_MVE_INTEGER(u16, uint16_t, hq, u)
 #else
-/* Bytes, which GCC moves one by one in the general form. */
 #define MCC_VEC_WIDENED(N, T, p) __builtin_convertvector(*(const mcc_##T##_f32x##N *)(p), mcc_i32x##N)
 #define MCC_VEC_WIDE_i8_4(p) MCC_VEC_WIDENED(4, i8, p)
-#define MCC_VEC_WIDE_u8_4(p) MCC_VEC_WIDENED(4, u8, p)
 #if defined(__AVX2__)
-#define MCC_VEC_8_BYTES(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
 #define MCC_VEC_WIDE_i8_8(p) (mcc_i32x8)_mm256_cvtepi8_epi32(MCC_VEC_8_BYTES(p))
-#define MCC_VEC_WIDE_u8_8(p) (mcc_i32x8)_mm256_cvtepu8_epi32(MCC_VEC_8_BYTES(p))
 #else
 #define MCC_VEC_WIDE_i8_8(p) MCC_VEC_WIDENED(8, i8, p)
-#define MCC_VEC_WIDE_u8_8(p) MCC_VEC_WIDENED(8, u8, p)
 #endif
 #if defined(__AVX512F__)
-#define MCC_VEC_16_BYTES(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define MCC_VEC_WIDE_i8_16(p) (mcc_i32x16)_mm512_maskz_cvtepi8_epi32((__mmask16)-1, MCC_VEC_16_BYTES(p))
-#define MCC_VEC_WIDE_u8_16(p) (mcc_i32x16)_mm512_maskz_cvtepu8_epi32((__mmask16)-1, MCC_VEC_16_BYTES(p))
 #else
 #define MCC_VEC_WIDE_i8_16(p) MCC_VEC_WIDENED(16, i8, p)
-#define MCC_VEC_WIDE_u8_16(p) MCC_VEC_WIDENED(16, u8, p)
 #endif
 #define MCC_VEC_INTEGER(N, T, type, widened)                                                                           \
     MCC_VEC_LOADS(N, T, type, widened);                                                                                \

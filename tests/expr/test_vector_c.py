@@ -84,8 +84,17 @@ def test_integers_become_floats_where_they_are_known(of: DType, to: DType) -> No
     assert refusal(cast(operand(0, of), to), f32, (f16,))
 
 
-def test_masks_do_not_become_floats() -> None:
-    assert refusal(cast(operand(0, bool_), f32), f32, (bool_,))
+def test_masks_and_floats_become_each_other_by_choices_and_comparisons() -> None:
+    number, truth = cast(operand(0, bool_), f32), cast(X, bool_)
+    assert refusal(number)
+    assert not refusal(number, f32, (bool_,))
+    assert c(number) == "mcc_select_f32x8(x, mcc_set_f32x8(1.0f), mcc_set_f32x8(0.0f))"
+    assert c(apply("select", truth, X, Y)) == "mcc_select_f32x8(~mcc_equal_f32x8(x, mcc_set_f32x8(0.0f)), x, y)"
+
+
+def test_truth_values_are_stored_where_bytes_are() -> None:
+    assert not refusal(NEGATIVE, f32, SHORT)
+    assert c(NEGATIVE).startswith("mcc_select_f32x8(mcc_less_f32x8(x, ")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...base.dims import Dim, static
-from ...base.dtypes import SHORT, DType, bool_, f32
+from ...base.dtypes import SHORT, DType, bool_, f32, u8
 from ...base.marked import marked_name, named
 from ...expr.vector_c import NARROW
 from ...kernels.work import Units
@@ -60,8 +60,8 @@ class Chunk:
 
 
 def narrow(stored: DType, dtype: DType = f32) -> str:
-    """In the names of functions that load and store numbers of a type in another one."""
-    return "" if stored is dtype else f"{stored}_"
+    """In the names of functions that load and store numbers of a type in another one. Truth values are bytes."""
+    return "" if stored is dtype else f"{u8 if stored is bool_ else stored}_"
 
 
 def repeated(of: str, number: str, stored: DType, dtype: DType = f32) -> str:

@@ -120,7 +120,7 @@ def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
         return math | {"mcc_vec_half.h"}
     dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
     dtypes.update(node.dtype for expr in expressions for node in walk(expr))
-    narrow = not dtypes.isdisjoint((*NARROW, *SHORT, *ROUNDED))
+    narrow = not dtypes.isdisjoint((*NARROW, *SHORT, *ROUNDED)) or call.outs[0].buffer.dtype is bool_
     return math | {"mcc_vec.h", *["mcc_vec_narrow.h", "mcc_narrow.h"] * narrow}
 
 
