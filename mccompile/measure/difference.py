@@ -213,7 +213,7 @@ def _options(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     before, after = one["options"], other["options"]
     for option in options():
         key = option.name
-        if key != "target" and before.get(key) != after.get(key):
+        if key != "target" and option.has_flag and before.get(key) != after.get(key):
             was, now = (f"{option.flag} {_words(each[key])}".strip() if key in each else "" for each in (before, after))
             yield f"{was} → {now}" if was and now else f"now {now}" if now else f"no longer {was}"
 

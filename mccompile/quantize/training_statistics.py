@@ -2,7 +2,8 @@
 
 BatchNormalization keeps the mean and the variance of each channel, as training has left them: samples that are scaled
 otherwise change the deviation, samples of which a part is held at one value, or that show something else, move the
-mean. Networks without it keep biases, which tell of the scale alone. Where nothing tells that values which never move
+mean. So does what standardizes an input inside of the network. Networks without either keep biases, which tell of the
+scale alone. Where nothing tells that values which never move
 did not move in training either, they are said.
 """
 
@@ -51,6 +52,7 @@ def check_statistics(graph: Graph, file: Path, samples: Samples) -> None:
     watched = [_seen(node) for node in layers]
     if not samples.feeds:
         return
+    _against_scalers(graph, samples)
     channels = _channels(file, watched, samples.feeds[:_RUN]) if watched else []
     moved = float("inf")  # where nothing tells
     if normalized:
@@ -75,6 +77,33 @@ def _against_deviations(node: Node, found: _Channels, path: Path) -> None:
         raise BadFile(Problem("the calibration data does not fit the model", str(path), said, fix))
     if not 1 / _NEAR <= ratio <= _NEAR:
         _warn(f"{said}: are the samples scaled as in training?")
+
+
+def _against_scalers(graph: Graph, samples: Samples) -> None:
+    """Where an input is standardized, by a mean and a deviation for each of its features."""
+    arrays = arrays_of(samples.feeds)
+    for value in graph.inputs:
+        for node, _ in value.uses:
+            mean = _constant(node, 1) if node.op.name == "Sub" else None
+            after = next(iter(node.output.uses), (None, 0))[0]
+            scale = _constant(after, 1) if after is not None and after.op.name in ("Div", "Mul") else None
+            if mean is None or scale is None or after is None or min(mean.size, scale.size) < 2:
+                continue
+            away = arrays[value.name].astype(np.float64) - mean
+            away = away / scale if after.op.name == "Div" else away * scale
+            features = np.broadcast_shapes(mean.shape, scale.shape, (1,) * away.ndim)
+            others = tuple(axis for axis, size in enumerate(features) if size == 1)
+            _warn_or_refuse(value.name, node, _middle(np.sqrt((away**2).mean(others))), samples.path)
+
+
+def _warn_or_refuse(name: str, node: Node, deviations: float, path: Path) -> None:
+    mean = f"the mean that {node.provenance[0]} subtracts"
+    said = f"{name} is {deviations:.3g} deviations away from {mean}; 1 in training"
+    if deviations > _FAR:
+        fix = "give samples as the network was trained on, in the same units and order"
+        raise BadFile(Problem("the calibration data does not fit the model", str(path), said, fix))
+    if deviations > _NEAR:
+        _warn(f"{said}: are the samples in the units and the order of training?")
 
 
 def _against_means(node: Node, found: _Channels) -> float:

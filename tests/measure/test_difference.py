@@ -50,6 +50,10 @@ def test_options_that_changed_are_told(tmp_path: Path) -> None:
     assert found.as_dict()["options"] == [*found.options]
 
 
+def test_what_a_budget_sets_inside_is_no_option(tmp_path: Path) -> None:
+    assert difference(*reports(tmp_path, {"enough": 4096})).options == ()
+
+
 def test_a_folder_or_its_report_or_a_bench(tmp_path: Path) -> None:
     before, after = reports(tmp_path, {})
     assert not difference(before / "report.json", after).has_changes

@@ -95,6 +95,32 @@ def test_without_statistics_biases_tell_of_the_scale(scale: float, figure: str, 
         quantized(tmp_path, file, x=x * np.float32(scale))
 
 
+def scaled(op: str, folder: Path) -> tuple[Path, np.ndarray]:
+    """A network that standardizes what it reads, and what it was made for."""
+    chance, mean = np.random.default_rng(0), np.float32([13, 2.3, 746, 5, 100, 19])
+    deviation = mean / np.float32(6)
+    constants = {"m": mean, "d": 1 / deviation if op == "Mul" else deviation, "w": np.eye(6, 3, dtype=np.float32)}
+    nodes = [node("Sub", "x m", "s"), node(op, "s d", "z"), node("MatMul", "z w", "y")]
+    file = save(model("scaled", nodes, [("x", (1, 6))], [("y", (1, 3))], constants), folder)
+    return file, np.float32(chance.normal(mean, deviation, (24, 6)))
+
+
+@pytest.mark.parametrize("op", ["Div", "Mul"])
+def test_a_network_that_standardizes_tells_of_its_units(op: str, tmp_path: Path) -> None:
+    file, x = scaled(op, tmp_path)
+    with pytest.raises(BadFile, match=r"x is 1\.4\de\+03 deviations away from the mean that s/Sub subtracts; 1 in"):
+        quantized(tmp_path, file, x=x * 240)
+    with pytest.warns(MccWarning, match=r"x is 5\.\d* deviations away .*: are the samples in the units"):
+        quantized(tmp_path, file, x=x / 10)
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.parametrize("op", ["Div", "Mul"])
+def test_what_is_standardized_as_in_training_goes_through(op: str, tmp_path: Path) -> None:
+    file, x = scaled(op, tmp_path)
+    quantized(tmp_path, file, x=x)
+
+
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_data_as_in_training_goes_through_without_a_word(pictures: np.ndarray, tmp_path: Path) -> None:
     quantized(tmp_path, image=pictures)
