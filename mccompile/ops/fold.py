@@ -15,7 +15,7 @@ from .rules.at_run_time import Formula, both, chosen, either, equals, static_cou
 
 @dataclass(frozen=True)
 class Col2Im(Operator):
-    no_gradient = "its overlapping blocks have no rule for their gradient"
+    no_gradient = "adding up its blocks has no rule for their gradient"
     versions = (18,)
     dilations: tuple[int, ...] | None = None
     pads: tuple[int, ...] | None = None
