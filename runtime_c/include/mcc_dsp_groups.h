@@ -1,6 +1,6 @@
 /* mcc_dsp_groups.h - sums of groups of channels over taps that lie anywhere, in the words of mcc_dsp.h:
  *
- *     mcc_dsp_pairs_i8(sums, taps, w, c, count)    four results of two groups of two channels, from c on (u8 too)
+ *     mcc_dsp_twos_i8(sums, taps, w, c, count)     four results of two groups of two channels, from c on (u8 too)
  *     mcc_dsp_fours_i8(sums, taps, w, c, count)    four results of a group of four channels (u8 too)
  *
  * Both give where weights go on. Taps point to their first channels. Weights are four words that sums begin with, and
@@ -64,14 +64,14 @@
     "ldrd %[first], %[second], [%[w]], #8\n"                                                                           \
     MCC_DSP_RESULT("first", "s2")                                                                                      \
     MCC_DSP_RESULT("second", "s3")
-MCC_DSP_OVER_TAPS(pairs, i8, int8_t, "sxtb16", MCC_DSP_PAIRS)
-MCC_DSP_OVER_TAPS(pairs, u8, uint8_t, "uxtb16", MCC_DSP_PAIRS)
+MCC_DSP_OVER_TAPS(twos, i8, int8_t, "sxtb16", MCC_DSP_PAIRS)
+MCC_DSP_OVER_TAPS(twos, u8, uint8_t, "uxtb16", MCC_DSP_PAIRS)
 MCC_DSP_OVER_TAPS(fours, i8, int8_t, "sxtb16", MCC_DSP_FOURS)
 MCC_DSP_OVER_TAPS(fours, u8, uint8_t, "uxtb16", MCC_DSP_FOURS)
 #else
 #define MCC_DSP_OVER_TAPS(T, C)                                                                                        \
-    MCC_INLINE const int8_t *mcc_dsp_pairs_##T(int32_t *sums, const C *const *taps, const int8_t *w, mcc_index c,      \
-                                               mcc_index count)                                                        \
+    MCC_INLINE const int8_t *mcc_dsp_twos_##T(int32_t *sums, const C *const *taps, const int8_t *w, mcc_index c,       \
+                                              mcc_index count)                                                         \
     {                                                                                                                  \
         memcpy(sums, w, 16);                                                                                           \
         w += 16;                                                                                                       \
