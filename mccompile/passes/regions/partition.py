@@ -12,6 +12,7 @@ from pathlib import Path
 from ...accelerators.api import Built, No, Region, Unit
 from ...base.dims import static
 from ...graph.ir import Graph, Value
+from ...ops.quantize import DequantizeLinear
 from ...plan.partition import LeftUnit, TakenRegion
 from ...targets.api import Target
 from ..api import Accelerated, StandIn
@@ -78,9 +79,16 @@ def region_of(graph: Graph, group: tuple[Unit, ...], name: str) -> Region:
     inside = {node for unit in group for node in unit.nodes}
     made = [value for unit in group for value in unit.makes]
     inputs = dict.fromkeys(value for unit in group for value in unit.reads if value not in set(made))
-    results = [
-        value for value in made if graph.is_output(value) or any(reader not in inside for reader, _ in value.uses)
-    ]
+
+    def is_read_outside(value: Value) -> bool:
+        """Also through a DequantizeLinear that units inside and outside read."""
+        readers = [reader for reader, _ in value.uses]
+        reals = [
+            real for reader in readers if isinstance(reader.op, DequantizeLinear) for real in reader.present_outputs
+        ]
+        return graph.is_output(value) or not inside.issuperset(readers) or any(map(is_read_outside, reals))
+
+    results = [value for value in made if is_read_outside(value)]
     return Region(name, group, tuple(inputs), tuple(results))
 
 

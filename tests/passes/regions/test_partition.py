@@ -125,6 +125,20 @@ def test_nodes_between_quantized_tensors_are_one_unit(tmp_path: Path) -> None:
     assert [left.what for left in partition.left] == ["Sin"]
 
 
+def test_a_dequantized_tensor_may_be_read_inside_and_outside_of_a_region(tmp_path: Path) -> None:
+    """As quantizers write a tensor with two readers."""
+    nodes = """
+        h = DequantizeLinear(x, s, z) [a] i = Relu(h) k = QuantizeLinear(i, s2, z) l = DequantizeLinear(k, s2, z)
+        [b] m = Neg(l) y = QuantizeLinear(m, s, z) [core] o = Sin(l) u = QuantizeLinear(o, s, z)
+    """
+    ends = "(int8[4,64] x) => (int8[4,64] y, int8[4,64] u)"
+    weights = "<float s = {0.02}, float s2 = {0.04}, int8 z = {3}>"
+    onnx.save(network(nodes, ends, weights), tmp_path / "m.onnx")
+    options = asked(tmp_path)
+    assert taken(onnx.load(tmp_path / "m.onnx"), options) == [["a", "b"]]
+    assert correctness.check(tmp_path / "m.onnx", options).ok
+
+
 def test_other_code_of_a_region_has_another_identity(tmp_path: Path) -> None:
     graphs, options = [load_proto(network(GRAPHS["line"])) for _ in range(2)], asked(tmp_path)
     other = tmp_path / "other"
