@@ -76,7 +76,7 @@ def _shared(lines: Sequence[str], steps: Mapping[str, Sequence[int]]) -> dict[st
         of = found.get(name, set()).union(steps.get(_kernel(name, steps), ()))
         for each in called[name] & called.keys():
             found.setdefault(each, set()).update(of)
-    return {each: sorted(of) for each, of in found.items() if not _kernel(each, steps)}
+    return {each: sorted(of) for each, of in found.items() if of and not _kernel(each, steps)}
 
 
 def _kernel(name: str, steps: Collection[str]) -> str:

@@ -48,6 +48,12 @@ def test_plans_with_regions_of_accelerators_are_accepted() -> None:
     folder.checked(small_models.compiled(small_models.conv(), Options(accelerator=backend)))
 
 
+def test_init_that_calls_reset_of_states_is_traced() -> None:
+    made = small_models.model("kept", [small_models.node("Neg", "x", "y")], [("x", [7])], [("y", [7])])
+    package = small_models.compiled(made, Options(state={"y": "x"}))
+    folder.checked_trace(package, nodes_of(made), folder.checked(package))
+
+
 def test_other_code_is_rejected() -> None:
     good, (code, header) = mutate.certificate(small_models.compiled(small_models.mlp()))
     call = next(mutate.calls_in(good["program"]))

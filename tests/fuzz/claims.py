@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from embedded.bounds import around
-from mccompile.base.errors import MccError, UnsupportedModel
+from mccompile.base.errors import InternalError, MccError, UnsupportedModel
 from mccompile.driver import Options, compile_graph
 from mccompile.evidence.folder import checked, checked_ranges, checked_trace
 from mccompile.evidence.stack import of_graph
@@ -79,7 +79,7 @@ def main() -> int:
             wrong, kind = broken(drawn, arguments.seed, core)
         except UnsupportedModel:
             wrong, kind = [], "refused"
-        except MccError as failed:
+        except (InternalError, MccError) as failed:
             wrong, kind = [str(failed)], "failed"
         counts[kind] += 1
         counts["wrong"] += bool(wrong)
