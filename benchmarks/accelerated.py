@@ -3,8 +3,8 @@
     python -m benchmarks.accelerated kws_ref_model.tflite mobilenet.onnx --accelerator ethos-u55-128
 
 Each model becomes one package, is emulated with the stand-in of the accelerator, and is compared with LiteRT
-(onnxruntime for .onnx). Inputs are random; `differ` counts elements of the outputs, and `by` is the largest difference.
-Status 1 says that outputs differ by more than a step.
+(onnxruntime for .onnx). Inputs are random; `differ` counts elements of the outputs, and `by` is the largest difference,
+in steps: units of integers, 127ths of the largest float. Status 1 says that outputs differ by more than one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Row:
     arena: int
     elements: int
     differ: int
-    by: int
+    by: float  # steps
 
 
 def measured(model: Path, options: Options, runs: int = RUNS) -> Row:
@@ -56,12 +56,12 @@ def measured(model: Path, options: Options, runs: int = RUNS) -> Row:
         package.plan.arena_bytes,
         apart.size,
         int(np.count_nonzero(apart)),
-        int(apart.max()),
+        round(float(apart.max()), 2),
     )
 
 
 def _apart(model: Path, package: Package, runs: int) -> np.ndarray:
-    """Of the first output of some runs."""
+    """Of the first output of some runs, in steps; of floats, in 127ths of the largest."""
     built, other = build(package, targets.load(package.plan.build.target)), reference(model)
     given, draw, found = package.plan.inputs[0], np.random.default_rng(1), []
     dtype = given.type.dtype.numpy
@@ -69,7 +69,8 @@ def _apart(model: Path, package: Package, runs: int) -> np.ndarray:
         shape = tuple(int(size) for size in given.type.static_shape)
         x = draw.integers(-128, 128, shape).astype(dtype) if dtype.kind == "i" else draw.random(shape).astype(dtype)
         got, want = next(iter(built.run({given.name: x}).values())), other(x)
-        found.append(np.abs(got.astype(np.int64) - want.astype(np.int64)).ravel())
+        step = 1.0 if want.dtype.kind in "iu" else max(float(np.abs(want).max()), 1e-30) / 127
+        found.append(np.abs(got.astype(np.float64) - want.astype(np.float64)).ravel() / step)
     return np.concatenate(found)
 
 
