@@ -57,7 +57,7 @@ class Joiner:
     program: Program
     registry: Registry
     target: Target
-    slower: float = 0.0  # what calls take longer whose kernels do not take them as they lie now
+    longer: float = 0.0  # what calls take longer in other kernels, less the copies that go
 
     def __post_init__(self) -> None:
         self.outputs = {view.buffer for _, view in self.program.outputs}
@@ -95,6 +95,7 @@ class Joiner:
         if not joined:
             return
         rest = self.rest(call, joined)
+        self.longer += sum(map(self.time, rest)) - self.time(call)
         position = next(number for number, item in enumerate(body) if item is call)
         body[position : position + 1] = rest
         for view in (*call.ins, *call.outs):
@@ -208,7 +209,7 @@ class Joiner:
             changes.append((item, draft))
         for item, draft in changes:
             if draft.kernel != item.kernel:
-                self.slower += self.time(draft) - self.time(item)
+                self.longer += self.time(draft) - self.time(item)
             item.ins, item.outs, item.kernel, item.blocks, item.scratch = (
                 draft.ins,
                 draft.outs,
@@ -274,7 +275,7 @@ class Joiner:
 
     # -- what is left of the call
 
-    def rest(self, call: Call, joined: Set[int]) -> list[Item]:
+    def rest(self, call: Call, joined: Set[int]) -> list[Call]:
         drafts = list(self.fills(call, call.kind) if isinstance(call.kind, Pad) else self.copies(call, joined))
         for draft in drafts:
             choice = self.registry.choose(draft, self.target)
@@ -282,7 +283,7 @@ class Joiner:
             if not served:
                 raise InternalError(f"no kernel for what is left of {call.kind.name} from {call.provenance}")
             draft.kernel, draft.blocks = served[0].kernel.id, served[0].needs.blocks
-        return list(drafts)
+        return drafts
 
     def copies(self, call: Call, joined: Set[int]) -> Iterator[Call]:
         """Neighbouring operands that still have to be copied, as smaller concats into slices of the result."""

@@ -10,9 +10,9 @@ call that makes it.
 The second always gains. The first does not: a result whose parts are made early lives long, and strides may keep
 results from being written over operands. Nor does the third. So these are choices, made by trying: the one with the
 smallest peak, and of equals the one with the fewest copies, as long as calls that get slower kernels for it take no
-more time than a smaller peak is worth. What touches nothing that is alive at the peak cannot make it smaller and is
-not tried. The number of trials is bounded by a count of work, so the outcome does not depend on the machine. After
-this pass a buffer may have several writers.
+more time, less that of the copies, than a smaller peak is worth. What touches nothing that is alive at the peak cannot
+make it smaller and is not tried. The number of trials is bounded by a count of work, so the outcome does not depend on
+the machine. After this pass a buffer may have several writers.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
     time = total(program.body, context, lambda cost: cost.time) if worth else 0.0
 
     def score(found: _Peak) -> tuple[float, float]:
-        longer = time + found.slower
-        return (float(found.bytes) ** worth * longer, 0) if worth else (found.bytes, longer)
+        taken = time + found.longer
+        return (float(found.bytes) ** worth * taken, 0) if worth else (found.bytes, taken)
 
     def attempt(tried: Choice, gain: int) -> None:
         nonlocal best, now, trials
@@ -106,18 +106,18 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
 class _Peak:
     bytes: int
     names: frozenset[str]  # of buffers in the blocks that are alive then
-    slower: float  # what calls take longer
+    longer: float  # what calls take longer, less the copies that go
 
 
 def _peak(program: Program, context: Context, choice: Choice) -> _Peak:
     """The largest live set that these choices lead to, or the tallest block."""
-    trial, slower = _bound(program, context, choice)
+    trial, longer = _bound(program, context, choice)
     blocks, owners = _blocks(trial, context)
     most = peak(blocks)
     tall = [number for number, block in enumerate(blocks) if highest_end(block) > most.bytes]
     alive = {*tall} or {number for number, block in enumerate(blocks) if block.name in most.names}
     bound = max((highest_end(blocks[number]) for number in tall), default=most.bytes)
-    return _Peak(bound, frozenset(buffer.name for buffer, (number, _) in owners.items() if number in alive), slower)
+    return _Peak(bound, frozenset(buffer.name for buffer, (number, _) in owners.items() if number in alive), longer)
 
 
 def peak_of(program: Program, context: Context, choice: Choice) -> int:
@@ -136,9 +136,9 @@ def blocks_after(program: Program, context: Context, choice: Choice) -> list[Blo
 
 
 def _bound(program: Program, context: Context, choice: Choice) -> tuple[Program, float]:
-    """A copy with these choices, and what its calls take longer."""
+    """A copy with these choices, and what its calls take longer, less the copies that go."""
     trial = clone(program)
-    return trial, _bind(trial, context, choice).slower
+    return trial, _bind(trial, context, choice).longer
 
 
 def _blocks(trial: Program, context: Context) -> tuple[list[Block], Mapping[Buffer, tuple[int, int]]]:

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from mccompile.driver import Options
+from mccompile.kinds.concat import Concat
 from mccompile.passes.program import bufferize
 from mccompile.program.ir import Program
 from tests.passes.program.before_after import after, calls
+from tests.small_models import branches, compiled
 
 MAP, CONCAT = 'kernel "map/any_strided_loops__c"', 'kernel "concat/any_strided__c"'
 
@@ -316,6 +319,14 @@ def joined(count: int) -> str:
             f'output "y" %c{count - 1}\n}}\n',
         ]
     )
+
+
+def test_a_copy_that_goes_pays_for_a_slower_kernel() -> None:
+    """A sigmoid is written between other channels, in tiles that take longer than lines, and is not copied there."""
+    plan = compiled(branches(), Options(target="cortex-m55", prefer="ram")).plan
+    asked = [step.function.call for step in plan.steps()]
+    copied = [len(call.ins) for call in asked if isinstance(call.kind, Concat)]
+    assert copied == [1]
 
 
 def test_what_cannot_lower_the_peak_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
