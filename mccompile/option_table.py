@@ -76,7 +76,7 @@ class OptionTable:
     )
     slices: bool = _option("Let programs run a few steps at a time (<model>_run_steps).", FILES, False)
     max_slice: int = _option(
-        "Slices of at most so many cycles, as estimated: 50K.", FILES, 0, reads="max_slice", draws=(3000, 30000)
+        "Slices of at most this many estimated cycles: 50K.", FILES, 0, reads="max_slice", draws=(3000, 30000)
     )
 
     target: str = _option(
@@ -192,7 +192,7 @@ class OptionTable:
     )
     mem: tuple[Pool, ...] = _option(  # empty: what the target says
         "A memory for tensors, with an arena of its own: dtcm=64K,fast then sram=256K. The fast ones get what is "
-        "read and written most. In one that is `copied` (psram=8M,copied) no step works: rows are copied to and fro.",
+        "read and written most. A memory that is `copied` (psram=8M,copied) is accessed by copies of rows only.",
         MEMORY,
         (),
         common=True,

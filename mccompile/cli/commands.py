@@ -209,7 +209,7 @@ def _with_pages(files: Mapping[str, bytes], packages: Sequence[Package]) -> Mapp
 @click.option(
     "--counter", type=int, default=0, metavar="N", help="Of the update: programs refuse one that is lower than before."
 )
-@click.option("--serial", metavar="PORT", help="Send them to the board there, which goes on with them.")
+@click.option("--serial", metavar="PORT", help="Send the weights to the board there, which then uses them.")
 @click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial.")
 @trust_flag
 def blob(

@@ -17,7 +17,7 @@ from .options import force_flag, output_option
 @click.option("--channels", type=int, metavar="N", help="Of a pixel; default: an argument.")
 @click.option("--dtype", default="u8", show_default=True, metavar="u8|f32", help="Elements.")
 @click.option("--strided", is_flag=True, help="Strides stay arguments where sizes are known.")
-@click.option("--fraction", type=int, metavar="10|5", help="Bits behind the point of positions (warp_affine of bytes).")
+@click.option("--fraction", type=int, metavar="10|5", help="Fractional bits of positions (warp_affine of bytes).")
 @output_option
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="imgproc", show_default=True, help="Prefix in C.")

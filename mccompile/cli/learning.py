@@ -39,7 +39,7 @@ _OPTIONS = (
         type=click.Choice(["frozen", "train"]),
         default="frozen",
         show_default=True,
-        help="Does BatchNormalization learn, with the statistics of the batch?",
+        help="Whether BatchNormalization learns, with batch statistics.",
     ),
     click.option(
         "--save",

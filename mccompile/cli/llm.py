@@ -13,7 +13,9 @@ from .options import force_flag, output_option, understood
 @commands.command()
 @click.argument("source", metavar="FOLDER|FILE.gguf", type=click.Path(path_type=Path))
 @output_option
-@click.option("--dim", "dims", multiple=True, metavar="past=0..1008,tokens=1..16", help="Room of the text; of a run.")
+@click.option(
+    "--dim", "dims", multiple=True, metavar="past=0..1008,tokens=1..16", help="Context length; tokens per run."
+)
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
 @click.option("--name", default="", help="Prefix in C.")
 @click.option("--cache-dtype", type=click.Choice(["f32", "f16", "int8"]), default="f32", help="Keys and values.")

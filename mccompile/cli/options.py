@@ -113,7 +113,7 @@ def quantizing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 model_argument = click.argument("model", type=click.Path(path_type=Path))
 executor_option = click.option(
-    "--executor", default="", metavar="dask://HOST:PORT", help="Workers of dask do the jobs; default: this machine."
+    "--executor", default="", metavar="dask://HOST:PORT", help="Run jobs on the workers of dask; default: this machine."
 )
 
 
@@ -143,7 +143,7 @@ def board_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--flash",
             default="",
             metavar="'COMMAND {}'",
-            help="Brings each build onto the board first: gets the folder of C files, with the server among them.",
+            help="Command that flashes each build first: {} is the folder of C files, with the server among them.",
         ),
     )
     for option in reversed(options):
