@@ -19,7 +19,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32, i8
-from mccompile.base.rounding import SHORT, in_runs
+from mccompile.base.summation_error import SHORT, in_runs
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.tiles import epilogue_alias

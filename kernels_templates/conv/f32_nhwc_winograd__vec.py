@@ -23,7 +23,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f16, f32
 from mccompile.base.marked import named
-from mccompile.base.rounding import PLAIN, SHORT
+from mccompile.base.summation_error import PLAIN, SHORT
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias

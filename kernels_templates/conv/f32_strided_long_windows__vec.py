@@ -17,7 +17,7 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import named
-from mccompile.base.rounding import allowed, in_runs
+from mccompile.base.summation_error import allowed, in_runs
 from mccompile.base.tensor import Shape
 from mccompile.codegen.cases import RELU_OF_SUM, conv_case, with_picture
 from mccompile.codegen.loops import index_c

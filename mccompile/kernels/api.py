@@ -20,7 +20,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.dims import Dim, static, upper
 from ..base.dtypes import DType, f32
-from ..base.rounding import plain
+from ..base.summation_error import plain
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import walk
 from ..kinds.api import Kind
@@ -164,7 +164,7 @@ class Kernel:
         return False
 
     def rounding(self, call: Call) -> float:
-        """How far sums of 32-bit floats are off, as base/rounding.py counts it."""
+        """How far sums of 32-bit floats are off, as base/summation_error.py counts it."""
         return plain(terms(call))
 
     def varies(self, call: Call, target: Target) -> Sequence[str]:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from ..base.dims import Dim, ceil_div, maximum, minimum, product
 from ..base.dtypes import DType
-from ..base.rounding import ANY
+from ..base.summation_error import ANY
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import Box, WithEpilogue, whole
@@ -31,7 +31,7 @@ class Conv(WithEpilogue):
     epilogue: Expr | None = None
     x_zero: bool = False  # is there a zero point of x among the operands?
     w_zero: bool = False
-    rounding: int = ANY  # how exactly sums are made: see base/rounding.py
+    rounding: int = ANY  # how exactly sums are made: see base/summation_error.py
     palette: bool = False  # do weights take few values? Kernels may store indices of these then
 
     def out_shape(self, x: Shape, w: Shape) -> Shape:

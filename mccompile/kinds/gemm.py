@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ..base.dims import Dim
 from ..base.dtypes import DType
-from ..base.rounding import ANY
+from ..base.summation_error import ANY
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import Box, WithEpilogue
@@ -26,7 +26,7 @@ class Gemm(WithEpilogue):
     epilogue: Expr | None = None
     a_zero: bool = False  # is there a zero point of a among the operands?
     b_zero: bool = False
-    rounding: int = ANY  # how exactly sums are made: see base/rounding.py
+    rounding: int = ANY  # how exactly sums are made: see base/summation_error.py
     palette: bool = False  # does b take few values? Kernels may store indices of these then
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:

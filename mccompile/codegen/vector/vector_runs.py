@@ -1,5 +1,5 @@
 """Sums that are cut into runs, whose sums are added up: of 16-bit floats always, of 32-bit ones where they are to be
-more exact (base/rounding.py)."""
+more exact (base/summation_error.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...base.dtypes import DType, f16, f32
 from ...base.marked import named
-from ...base.rounding import ANY, SHORT, in_short_runs, plain, short_run
+from ...base.summation_error import ANY, SHORT, in_short_runs, plain, short_run
 from ...kernels.api import terms
 from ...kinds.gemm import Gemm
 from ...program.ir import Call

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...base.marked import called
-from ...base.rounding import rounded_terms
+from ...base.summation_error import rounded_terms
 from ...expr.vector_c import half_c
 
 # F(4x4) takes polynomials at 0, infinity and two values with both signs. The powers of 1 and 2 grow so far apart that
@@ -42,8 +42,8 @@ _WEIGHTS = {
 HALF_SCALE, HALF_TERMS = 4, 3
 
 
-# How far results are off, as base/rounding.py counts it, by the transforms of each axis; and how many times as far as
-# without transforms by the sums over channels, with one axis and with two. Measured.
+# How far results are off, as base/summation_error.py counts it, by the transforms of each axis; and how many times as
+# far as without transforms by the sums over channels, with one axis and with two. Measured.
 _OWN = {2: 1.3, 4: 4.3}
 _SUMS = {2: (1.8, 3.6), 4: (6.6, 34.0)}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ...base.dims import static
 from ...base.dtypes import DType, f16
-from ...base.rounding import allowed
+from ...base.summation_error import allowed
 from ...kernels.api import terms
 from ...kernels.work import Units, slowest
 from ...kinds.conv import Conv

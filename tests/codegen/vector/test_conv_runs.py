@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mccompile.base.dtypes import f32
-from mccompile.base.rounding import ANY, SHORT, in_runs, plain, short_run
+from mccompile.base.summation_error import ANY, SHORT, in_runs, plain, short_run
 from mccompile.codegen.cases import conv_case
 from mccompile.kernels.api import Call, Needs
 from mccompile.kernels.registry import Registry

@@ -6,7 +6,7 @@ import pytest
 
 from mccompile.base.dtypes import f16, f32
 from mccompile.base.marked import plain
-from mccompile.base.rounding import ANY, DIRECT, PLAIN, SHORT, short_run
+from mccompile.base.summation_error import ANY, DIRECT, PLAIN, SHORT, short_run
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.vector.vector_runs import HALF_RUN, cutting, longest_run, runs
 

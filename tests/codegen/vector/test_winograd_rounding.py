@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mccompile.base.marked import plain
-from mccompile.base.rounding import ANY, HALF_PLACE, SHORT, short_run
+from mccompile.base.summation_error import ANY, HALF_PLACE, SHORT, short_run
 from mccompile.codegen.vector.winograd import input_transform, output_transform, rounding, transformed_weights
 
 f = np.float32

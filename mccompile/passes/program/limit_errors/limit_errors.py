@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 
 from ....base.dtypes import f32
-from ....base.rounding import ANY, DIRECT, HALF_PLACE, PLAIN, SHORT
+from ....base.summation_error import ANY, DIRECT, HALF_PLACE, PLAIN, SHORT
 from ....kinds.conv import Conv
 from ....kinds.gemm import Gemm
 from ....program.ir import Call, Program

@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from mccompile import cli
 from mccompile.base.errors import WrongUse
-from mccompile.base.rounding import ANY, DIRECT, PLAIN, SHORT
+from mccompile.base.summation_error import ANY, DIRECT, PLAIN, SHORT
 from mccompile.driver import Options, compile
 from mccompile.passes.program.limit_errors import limit_errors as chooser
 from mccompile.passes.program.limit_errors.limit_errors import DOUBT, LIMIT, Way

@@ -11,8 +11,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from onnx import ModelProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from mccompile.base import rounding
-from mccompile.base.rounding import HALF_PLACE
+from mccompile.base import summation_error
+from mccompile.base.summation_error import HALF_PLACE
 from mccompile.driver import Options
 from mccompile.frontend.load import load_proto
 from mccompile.kernels.api import terms
@@ -133,7 +133,8 @@ def test_errors_of_networks(name: str) -> None:
     made, activation = NETWORKS[name]
     program = prepared(made, Options(target="x86-64-v3", prefer=Prefer.TIME, winograd=0))
     squares = sum(
-        rounding.plain(terms(step.call)) * HALF_PLACE**2 * step.products * step.arrives for step in steps(program)
+        summation_error.plain(terms(step.call)) * HALF_PLACE**2 * step.products * step.arrives
+        for step in steps(program)
     )
     exact, rounded = (network(made, activation, dtype) for dtype in (np.float64, np.float32))
     off = float(np.mean((rounded - exact) ** 2) / np.mean(exact**2))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from mccompile.base import rounding
-from mccompile.base.rounding import ANY, DIRECT, HALF_PLACE, LONGEST, PLAIN, SHORT, SHORTEST
+from mccompile.base import summation_error
+from mccompile.base.summation_error import ANY, DIRECT, HALF_PLACE, LONGEST, PLAIN, SHORT, SHORTEST
 
 TERMS = (27, 288, 2304)
 
@@ -29,31 +29,31 @@ def measured(terms: int, run: int) -> float:
 
 @pytest.mark.parametrize("terms", TERMS)
 def test_plain_sums(terms: int) -> None:
-    assert 1 / 2 < rounding.plain(terms) / measured(terms, terms) < 2
+    assert 1 / 2 < summation_error.plain(terms) / measured(terms, terms) < 2
 
 
 @pytest.mark.parametrize("terms", TERMS)
 def test_sums_in_short_runs(terms: int) -> None:
-    assert 1 / 2 < rounding.in_short_runs(terms) / measured(terms, rounding.short_run(terms)) < 2
+    assert 1 / 2 < summation_error.in_short_runs(terms) / measured(terms, summation_error.short_run(terms)) < 2
 
 
 @pytest.mark.parametrize("terms", [0, 1, 27, 63, 64, 288, 2304, 1 << 20])
 def test_short_runs_are_about_as_many_as_their_terms(terms: int) -> None:
-    run, root = rounding.short_run(terms), min(max(math.sqrt(terms), SHORTEST), LONGEST)
+    run, root = summation_error.short_run(terms), min(max(math.sqrt(terms), SHORTEST), LONGEST)
     assert SHORTEST <= run <= LONGEST and 0.7 < run / root < 1.42
 
 
 @pytest.mark.parametrize("terms", TERMS)
 def test_short_runs_are_never_worse(terms: int) -> None:
-    assert rounding.in_short_runs(terms) < rounding.plain(terms)
+    assert summation_error.in_short_runs(terms) < summation_error.plain(terms)
 
 
 def test_a_sum_of_one_run_is_a_plain_one() -> None:
-    assert rounding.in_short_runs(SHORTEST) == rounding.plain(SHORTEST)
+    assert summation_error.in_short_runs(SHORTEST) == summation_error.plain(SHORTEST)
 
 
 @pytest.mark.parametrize("terms", TERMS)
 def test_each_level_allows_what_it_says(terms: int) -> None:
-    allowed = [rounding.allowed(asked, terms) for asked in (ANY, PLAIN, SHORT, DIRECT)]
-    plain = rounding.plain(terms)
-    assert allowed == [math.inf, plain, plain, rounding.in_short_runs(terms)]
+    allowed = [summation_error.allowed(asked, terms) for asked in (ANY, PLAIN, SHORT, DIRECT)]
+    plain = summation_error.plain(terms)
+    assert allowed == [math.inf, plain, plain, summation_error.in_short_runs(terms)]

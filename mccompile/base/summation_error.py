@@ -1,4 +1,4 @@
-"""How far sums of 32-bit floats are off, and how exactly a call may be asked to make them.
+"""Rounding errors of sums of 32-bit floats, by how they are added up, and how exact a call may ask them to be.
 
 Errors are variances, in squares of half a last place of the usual size of a sum: the root of its terms' squares, added
 up. A sum made term by term rounds what it has so far at each of them, which is smaller than the whole at first.
