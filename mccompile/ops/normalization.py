@@ -35,7 +35,7 @@ from .api import (
 )
 from .reduce import element_count, reduce_call
 from .rules.elementwise import check_broadcast, check_dtypes, wide
-from .rules.normalizing import Normalized, scaled_back
+from .rules.normalization_backward import Normalized, scaled_back
 
 if TYPE_CHECKING:
     from .rules.backward import Backward
