@@ -17,7 +17,7 @@ from ..measure.learning import check_learning
 from ..measure.verdict import Tolerance
 from ..measure.workers import Lost, opener, results
 from ..toolchain.serial_line import Port
-from . import lessons, verdicts
+from . import training_verdicts, verdicts
 from .jobs import held_of
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _learned(job: Check, learning: Learning) -> Checked:
     except MccError as error:
         return Checked(job.name, {}, error=error)
     failures = () if found.ok else (found.failure(job.file),)
-    return Checked(job.name, lessons.as_dict(found), tuple(lessons.lines(found)), failures=failures)
+    return Checked(job.name, training_verdicts.as_dict(found), tuple(training_verdicts.lines(found)), failures=failures)
 
 
 def _failed(job: Check, failed: CheckFailed) -> Checked:

@@ -1,4 +1,4 @@
-"""What a check of learning has found, as text and as JSON.
+"""What a check of on-device training (losses, gradients and steps of the optimizer) has found, as text and as JSON.
 
 Invariant: both say the same; where something is wrong, the text ends with an error.
 """
