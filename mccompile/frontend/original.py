@@ -35,7 +35,7 @@ from .judged import judged
 from .load import contents, read_proto
 from .own_functions import evaluators
 from .scope import is_structure
-from .unsaturated import unsaturated
+from .u8s8_to_u8u8 import u8s8_to_u8u8
 
 _DecodeError: type[Exception] = import_module("google.protobuf.message").DecodeError
 
@@ -58,7 +58,7 @@ class Original:
         made = [name for node in graph.node for name in node.output if name]
         self.inner = [name for name in made if name not in self.outputs]  # in graph order, without those of regions
         self.lengths = lengths(graph)
-        self._model = unsaturated(self._model)
+        self._model = u8s8_to_u8u8(self._model)
         self._labels = {node.output[0]: _labels(node) for node in graph.node if node.op_type == "ZipMap"}
 
     @property

@@ -19,7 +19,7 @@ from onnx import ModelProto
 from mccompile.base.errors import MccError
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
-from mccompile.frontend.unsaturated import unsaturated
+from mccompile.frontend.u8s8_to_u8u8 import u8s8_to_u8u8
 from mccompile.measure.correctness import build
 from mccompile.plan.ir import max_bytes
 from mccompile.targets import api as targets
@@ -85,7 +85,7 @@ def _onnxruntime(model: ModelProto, feeds: Mapping[str, np.ndarray]) -> list[Any
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    exact = unsaturated(model).SerializeToString()
+    exact = u8s8_to_u8u8(model).SerializeToString()
     session = onnxruntime.InferenceSession(exact, options, providers=["CPUExecutionProvider"])
     found: list[Any] = session.run(None, dict(feeds))
     return found

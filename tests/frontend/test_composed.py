@@ -13,7 +13,7 @@ from onnx import TensorProto, ValueInfoProto, defs, helper, numpy_helper, parser
 import mccompile
 from mccompile import backend
 from mccompile.base.errors import MccError
-from mccompile.frontend.unsaturated import unsaturated
+from mccompile.frontend.u8s8_to_u8u8 import u8s8_to_u8u8
 
 CONTRIB = "com.microsoft"
 CHANCE = np.random.default_rng(3)
@@ -65,7 +65,7 @@ def agrees(
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1  # some operators give every thread scales of its own
-    session = onnxruntime.InferenceSession(unsaturated(model).SerializeToString(), options)
+    session = onnxruntime.InferenceSession(u8s8_to_u8u8(model).SerializeToString(), options)
     wants = session.run(None, {"x0": ins[0]})
     gots = backend.run_model(model, {"x0": ins[0]})
     for got, want in zip(gots, wants, strict=True):

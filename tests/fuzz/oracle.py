@@ -15,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from mccompile.frontend.original import widen
-from mccompile.frontend.unsaturated import unsaturated
+from mccompile.frontend.u8s8_to_u8u8 import u8s8_to_u8u8
 from tests.passes.graph import exact_qdq
 
 from .builder import EXACT_BITS
@@ -44,7 +44,7 @@ def session(model: ModelProto) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(unsaturated(model).SerializeToString(), options, ["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(u8s8_to_u8u8(model).SerializeToString(), options, ["CPUExecutionProvider"])
     except Exception:  # its exceptions have no class in common
         return None
 

@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 
-from mccompile.frontend.unsaturated import unsaturated
+from mccompile.frontend.u8s8_to_u8u8 import u8s8_to_u8u8
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>\n'
 FEED = {"x": np.arange(200, 224, dtype=np.uint8).reshape(2, 12), "w": np.full((12, 3), -128, np.int8)}
@@ -36,7 +36,7 @@ def evaluated(model: ModelProto) -> np.ndarray:
 @pytest.mark.parametrize("text", [PRODUCT, ZEROS, QUANTIZED, COMPUTED, INSIDE])
 def test_products_stay(text: str) -> None:
     model = made(text)
-    exact = unsaturated(model)
+    exact = u8s8_to_u8u8(model)
     assert "unsaturated" in onnx.printer.to_text(exact)
     np.testing.assert_array_equal(evaluated(exact), evaluated(model))
 
@@ -51,7 +51,7 @@ def test_products_stay(text: str) -> None:
 )
 def test_others_stay_as_they_are(text: str) -> None:
     model = made(text)
-    assert unsaturated(model) == model
+    assert u8s8_to_u8u8(model) == model
 
 
 def test_operators_that_quantize_themselves() -> None:
@@ -59,13 +59,13 @@ def test_operators_that_quantize_themselves() -> None:
         "g (float[2,12] x, int8[12,3] w) => (float[2,3] y) <float s = {1.0}>"
         "{ y = com.microsoft.DynamicQuantizeMatMul (x, w, s) }"
     )
-    model = unsaturated(model)
+    model = u8s8_to_u8u8(model)
     assert model.graph.node[-1].input[1] == "y_unsaturated_1"
     assert model.graph.node[-1].input[3] == "y_unsaturated_1_zero"
 
 
 def test_onnxruntime_gives_the_exact_product() -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
-    model = unsaturated(made(PRODUCT))
+    model = u8s8_to_u8u8(made(PRODUCT))
     (got,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, FEED)
     np.testing.assert_array_equal(got, FEED["x"].astype(int) @ FEED["w"].astype(int))

@@ -1,6 +1,7 @@
-"""Products of uint8 and int8 that onnxruntime computes exactly on every machine.
+"""Products of uint8 and int8 (U8S8) as products of uint8 and uint8 (U8U8), which onnxruntime computes exactly on every
+machine.
 
-On x86 processors without VNNI it adds pairs of such products in 16 bits, which saturate; its documentation of
+On x86 processors without VNNI it adds pairs of U8S8 products in 16 bits, which saturate; its documentation of
 quantization says so. Products of uint8 and uint8 are exact everywhere. Invariant: int8 operands with 128 added, to them
 and to their zero points, give the same products.
 """
@@ -40,7 +41,7 @@ _PRODUCTS: Mapping[tuple[str, str], _Product] = {
 }
 
 
-def unsaturated(model: ModelProto) -> ModelProto:
+def u8s8_to_u8u8(model: ModelProto) -> ModelProto:
     """The model with such products where operands are known to be uint8 and int8; itself where it has none."""
     if not any((node.domain, node.op_type) in _PRODUCTS for graph in _graphs(model.graph) for node in graph.node):
         return model
