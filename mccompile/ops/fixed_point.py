@@ -142,7 +142,7 @@ class ByteRescale(_ToBytes):
 
 @dataclass(frozen=True)
 class PartRescale(_ToBytes):
-    """Rescale of terms of few bits with multipliers and an addend of two parts (see part_rounding.py). Operands:
+    """Rescale of terms of few bits with multipliers and an addend of two parts (see two_part_rounding.py). Operands:
     `terms` tensors, as many multipliers, an addend (with the zero point in it); the lower parts, where they have `low`
     bits; a zero point that is added behind the shift, where sums that are `halves` become even; low, high. `to` is the
     type of the result."""

@@ -3,7 +3,7 @@
     (high(t0 << left, m0) + high(t1 << left, m1) + addend) >> shift
 
 where high is the upper half of a product of 32-bit numbers, rounded down, and left brings a term to the top. Where
-halves occur, or sums come too close to one, part_rounding.py has numbers of another form.
+halves occur, or sums come too close to one, two_part_rounding.py has numbers of another form.
 
 Invariant: what is found equals the exact sum, rounded to the nearest integer, halves to even, plus the zero point, for
 all bytes; that is tried, byte by byte. Nothing overflows.

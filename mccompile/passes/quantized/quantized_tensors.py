@@ -18,8 +18,8 @@ from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..pattern import Maker
 from .byte_rounding import SHIFT_OF_ALL, SHIFTS, byte_rounding
 from .fixed_point import fixed_point
-from .part_rounding import part_rounding
 from .short_rounding import Rescaling, ShortRounding, short_number, short_rounding
+from .two_part_rounding import two_part_rounding
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def _few_rescaled(
 
     def in_parts(halves: bool) -> Value | None:
         shifts = [bits for bits in usual if make.whole.may_use(_in_parts(name, bits, halves))]
-        found = part_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts, halves)
+        found = two_part_rounding(factors, constant, ranges, target.low, target.high, target.zero, shifts, halves)
         if found is None:
             return None
         make.used(_in_parts(name, found.shift, halves))

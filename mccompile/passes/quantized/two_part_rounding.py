@@ -1,4 +1,5 @@
-"""Sums of few terms of few bits times rational factors as fixed point of multipliers in two parts:
+"""Requantization of sums of few terms of few bits by rational factors, in fixed point with multipliers in two parts, an
+upper and a lower one:
 
     (t0 * m0 + t1 * m1 + addend + ((t0 * n0 + t1 * n1 + low addend) >> low bits)) >> shift
 
@@ -25,7 +26,7 @@ BELOW = 2  # where they are but for the error of factors
 
 
 @dataclass(frozen=True)
-class PartRounding:
+class TwoPartRounding:
     multipliers: tuple[int, ...]
     addend: int
     low: tuple[int, ...]  # lower parts of the multipliers, and of the addend, or nothing
@@ -33,7 +34,7 @@ class PartRounding:
     shift: int
 
 
-def part_rounding(
+def two_part_rounding(
     factors: Sequence[Fraction],
     constant: Fraction,
     ranges: Sequence[tuple[int, int]],
@@ -42,7 +43,7 @@ def part_rounding(
     zero: int = 0,
     shifts: Sequence[int] = SHIFTS,
     halves: bool = False,
-) -> PartRounding | None:
+) -> TwoPartRounding | None:
     """As byte_rounding. `halves`: of sums that mcc_shift_even shifts."""
     if not shifts or not is_small(factors, constant, ranges):
         return None
@@ -60,7 +61,7 @@ def part_rounding(
         found = (total + (total >> shift - 2 & UNITS) >> shift) + zero if halves else total >> shift
         if np.array_equal(np.clip(found, low, high), wanted):
             further = tuple(lower) if any(lower) else ()
-            return PartRounding(tuple(upper[:-1]), upper[-1], further, bits if further else 0, shift)
+            return TwoPartRounding(tuple(upper[:-1]), upper[-1], further, bits if further else 0, shift)
     return None
 
 
