@@ -20,7 +20,7 @@ from ...base.streaming import WARM, Stream, StreamedOutput
 from ...graph.ir import Graph, Node, Value, reads
 from ...ops.cast import Cast
 from ...ops.quantize import DequantizeLinear
-from . import carried, elementwise_motion, shapes, windows  # noqa: F401 (each tells its rules)
+from . import carried, data_movement, elementwise_motion, windows  # noqa: F401 (each tells its rules)
 from .motion import Around, Frames, Motion, Span, Step, rule_of
 
 

@@ -1,4 +1,5 @@
-"""Operators that only move elements: what they do to the axis of time, and to where elements are counted from."""
+"""Rules of operators that only move data (Transpose, Reshape, Slice, Split, Gather, Pad, Concat): what they do to the
+axis of time, and to where elements are counted from."""
 
 from __future__ import annotations
 
