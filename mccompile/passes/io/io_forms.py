@@ -21,7 +21,7 @@ from ...base.names import new_name
 from ...base.near import meant
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Refused, Value, is_input
-from ...ops.along_axis import ArgMax
+from ...ops.argmax_cumsum import ArgMax
 from ...ops.binary import Mul, Sub
 from ...ops.camera import FORMATS
 from ...ops.cast import Cast

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....base.dims import upper
 from ....graph.ir import Value
-from ....ops.along_axis import ArgExtreme
+from ....ops.argmax_cumsum import ArgExtreme
 from ....ops.binary import Div, Mod
 from ....ops.cast import Cast
 from ....ops.top_k import TopK

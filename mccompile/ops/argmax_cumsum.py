@@ -1,4 +1,4 @@
-"""ArgMax, ArgMin, CumSum, CumProd: what runs along one axis."""
+"""ArgMax and ArgMin; CumSum and CumProd, which are scans: what runs along one axis."""
 
 from __future__ import annotations
 
