@@ -25,7 +25,7 @@ from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import AnyKind, Kind
 from .phases import Phase
 from .pull import Pull
-from .strides import reshaped_strides
+from .reshaped_strides import reshaped_strides
 
 TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
 STREAM = "stream"  # where random numbers go on: kept from run to run, in the model's struct
