@@ -1,4 +1,4 @@
-"""Floor 7: what is done to the IRs, one file a pass. The order stands in pipeline.py.
+"""Floor 7: passes over the IRs, one file per pass. pipeline.py has their order.
 
 In: graphs, programs, and a target.
 Out: the same, smaller or faster, and at last a plan.

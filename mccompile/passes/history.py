@@ -1,4 +1,4 @@
-"""What becomes of the model's nodes from pass to pass, by the names that provenance carries.
+"""Records what becomes of the model's nodes from pass to pass, by the names in the provenance.
 
 Invariant: a name that was there after one pass is there after the next one, or has a fate: the pass, and what stands in
 the node's place.

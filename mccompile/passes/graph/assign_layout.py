@@ -1,4 +1,5 @@
-"""assign_layout: results of convolutions and their like lie channels-last in memory, and so does what follows them.
+"""assign_layout: results of convolutions and similar operators are stored channels-last, and so are the tensors that
+follow them.
 
 Kernels read any strides, so only the order in which results are written matters. In three steps:
 

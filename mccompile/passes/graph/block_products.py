@@ -1,4 +1,4 @@
-"""block_products: products with weights of few bits read these as they are; no float copy of them is made.
+"""block_products: products with weights of few bits read the weights as they are stored, without a float copy.
 
 All spellings become one (ops/block_matmul.py): MatMul or Gemm of anything and DequantizeLinear of a constant matrix, as
 it is or transposed, with scales and zero points for the whole matrix, for each column of the product or for blocks

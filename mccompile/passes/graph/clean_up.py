@@ -1,5 +1,5 @@
-"""clean_up: after the passes that insert nodes: constants folded, algebra simplified, dead nodes taken out, once
-more."""
+"""clean_up: folds constants, simplifies algebra and eliminates dead nodes once more, after the passes that insert
+nodes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""cut_regions: regions of the graph become one call each of an accelerator's function (`--accelerator`), where that
-takes less time than the core does.
+"""cut_regions: each region of the graph that an accelerator computes faster than the core becomes one call of the
+accelerator's function (`--accelerator`).
 
 Quantized operators are still what the model says: lower_qdq comes behind.
 """

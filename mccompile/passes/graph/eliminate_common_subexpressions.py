@@ -1,4 +1,4 @@
-"""eliminate_common_subexpressions: nodes that compute the same from the same operands become one; so do equal
+"""eliminate_common_subexpressions: nodes that compute the same from the same operands are merged, and so are equal
 constants.
 
 That two constants are equal is a fact about weights, so it is recorded; those of operators over integers, and all of

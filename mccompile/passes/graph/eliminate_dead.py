@@ -1,4 +1,4 @@
-"""eliminate_dead: nodes whose results nobody reads go away, and so do optional results that nobody reads."""
+"""eliminate_dead: removes nodes whose results nobody reads, and optional results that nobody reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fold_constants: what follows from constants alone becomes a constant.
+"""fold_constants: values that depend on constants only become constants.
 
 Two sources: values that the type rules know (shape arithmetic), and onnx's evaluator for nodes whose operands are
 constant. A node stays where the evaluator fails or gives another type than the type rule, where its result would add

@@ -1,4 +1,4 @@
-"""fuse_batchnorm: a factor and an offset per channel become part of the weights and bias beside them.
+"""fuse_batchnorm: a factor and an offset per channel are folded into the weights and bias of a neighbouring operator.
 
 BatchNormalization, and Mul, Div, Add, Sub with a constant per channel, behind Conv, ConvTranspose or Gemm with constant
 weights. In front of Conv and Gemm too; an offset only where nothing is padded, because padding comes after it.

@@ -1,4 +1,4 @@
-"""fuse_pad: padding becomes part of the convolution or pool behind it, where that computes exactly the same.
+"""fuse_pad: padding becomes part of the convolution or pool that follows it, where the result is exactly the same.
 
 A convolution pads with zeros; so does an average pool that counts its padding. A maximum pool ignores its padding,
 which is the same as padding with the lowest value, or with zeros where nothing is negative. The number that pads

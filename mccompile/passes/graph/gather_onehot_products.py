@@ -1,4 +1,4 @@
-"""gather_onehot_products: the product of one-hot lines with a constant matrix is a row of that matrix for every index.
+"""gather_onehot_products: the product of one-hot rows with a constant matrix becomes a Gather of rows of this matrix.
 
 Lines come from OneHot, or from Equal of a column of indices with 0, 1, 2, ... They have no one where an index lies
 outside of the depth; the matrix gets a row of zeros for that. That off is 0, on is 1, that numbers count up and that

@@ -1,4 +1,4 @@
-"""gather_quantized: rows are taken of a quantized table as it is stored, and only these become floats.
+"""gather_quantized: rows are gathered from the quantized table, and only these rows are dequantized.
 
 Gather of DequantizeLinear of a constant becomes DequantizeLinear of Gathers: of the integers, and of the scales and
 zero points that belong to the rows. An embedding stays packed in the blob and no run unpacks it whole, also where a

@@ -1,4 +1,4 @@
-"""move_factors: a factor of an operand becomes a factor of the product.
+"""move_factors: moves a factor of an operand to the result of the product.
 
 (x * s) @ y is (x @ y) * s, where the factor costs nothing: it is part of the product's epilogue. Exporters scale the
 queries, the keys, or both by a root before the scores of an attention, behind views that no epilogue reaches through.

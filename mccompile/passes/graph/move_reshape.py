@@ -1,4 +1,4 @@
-"""move_reshape: what is calculated between a reshape and the reshape back is calculated in the shape before.
+"""move_reshape: operators between a reshape and the reshape back work in the original shape.
 
 Exporters flatten pictures to add a factor or bias per channel. In the shape before, the calculation is part of the
 convolution's epilogue and pictures may lie in the layout that kernels want; the two reshapes meet, and nothing is left

@@ -1,4 +1,5 @@
-"""simplify_algebra: operators that change nothing go away, pairs that undo or repeat each other become one.
+"""simplify_algebra: removes operators that change nothing, and merges pairs of operators that undo or repeat each
+other.
 
 Rewrites that hold only because of what a constant contains (x * 1) record that; those about axes, shapes and types need
 not, since code depends on these anyway. A neutral 0 that is added may change the sign of a zero, nothing else.

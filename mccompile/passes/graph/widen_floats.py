@@ -1,4 +1,4 @@
-"""widen_floats: what a model computes in 16-bit floats is computed in 32 bits where time comes first.
+"""widen_floats: operators on 16-bit floats compute in 32 bits where time comes first.
 
 Machines that do not add and multiply 16-bit floats convert each number twice, and have no kernels in vectors for them.
 So each operator that does the same for wider floats does it for them; inputs, outputs, and what other operators read

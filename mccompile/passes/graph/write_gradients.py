@@ -1,4 +1,4 @@
-"""write_gradients: nodes `Gradient` of ai.onnx.preview.training become the nodes that compute what they ask for."""
+"""write_gradients: replaces nodes `Gradient` of ai.onnx.preview.training by the nodes that compute these gradients."""
 
 from __future__ import annotations
 

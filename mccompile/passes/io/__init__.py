@@ -1,4 +1,4 @@
-"""Inputs and outputs as users hand them over: forms, layouts, scales.
+"""Inputs and outputs in the form that users pass and read: element types, layouts, scales.
 
 In: forms that a user asks for, such as u8 or NHWC.
 Out: a graph or a program whose ends have them.

@@ -1,4 +1,4 @@
-"""call_functions: nodes, operators and sub-graphs that C functions of the user's own compute, for `--external`.
+"""call_functions: nodes, operators and sub-graphs that C functions of the user compute, for `--external`.
 
 What is handed to a function is one node: operands are those of the node, or the tensors in front of the sub-graph in
 the order of the option, then its constants in the order in which nodes read them.

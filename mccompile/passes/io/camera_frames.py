@@ -1,4 +1,4 @@
-"""Frames of cameras among the forms of inputs: which operator makes pictures of them, and what `check` hands over."""
+"""Camera frames as a form of inputs: which operator converts them to pictures, and what `check` passes in."""
 
 from __future__ import annotations
 

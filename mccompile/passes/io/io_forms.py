@@ -1,4 +1,5 @@
-"""io_forms: inputs as sensors give them and outputs as programs want them, for `--input` and `--output`.
+"""io_forms: inputs in the form that sensors deliver and outputs in the form that programs need, for `--input` and
+`--output`.
 
 Camera formats, normalisation and the search for the largest score become operators at the edge of the graph, so that
 the passes fold them into what is there. Each form also says in numpy what it does, which is what checks compare with.

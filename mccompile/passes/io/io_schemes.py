@@ -1,5 +1,5 @@
-"""What integers of inputs and outputs stand for: scales and zero points of the operators that read or make them,
-however these are moved in between.
+"""The real values that integers of inputs and outputs represent: scales and zero points of the operators that read or
+write them, also if other operators move the elements in between.
 
 They come from weights, so they are told to programs and people, and nothing is compiled by them.
 """

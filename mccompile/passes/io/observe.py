@@ -1,4 +1,4 @@
-"""observe: inner tensors of the model made outputs, for `--observe`.
+"""observe: makes inner tensors of the model outputs, for `--observe`.
 
 Where quantized integers become floats and integers again, what lies between is one operator over integers, which rounds
 once. Floats on the way that somebody looks at are computed beside that, so that looking changes no result.

@@ -1,4 +1,4 @@
-"""turn_io: inputs and outputs of the model channels-last, for `--io-layout nhwc`.
+"""turn_io: transposes inputs and outputs of the model to channels-last, for `--io-layout nhwc`.
 
 Pictures: what has rank 4 or 5, and what of rank 3 convolutions and their like read or make. The caller hands over and
 gets tensors in the order batch, space, channels; inside each is looked at in ONNX order, which costs nothing.

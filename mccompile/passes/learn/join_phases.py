@@ -1,4 +1,4 @@
-"""Programs that share inputs and what is kept, as one program of several phases.
+"""Joins programs that share inputs and kept values into one program of several phases.
 
 Each has been through all passes by itself. Invariant: nothing goes from one phase to another but through what is kept,
 so each is right wherever the plan puts the others; constants that are equal and packed alike are there once.

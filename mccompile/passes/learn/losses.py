@@ -1,4 +1,4 @@
-"""Losses as nodes behind a network: the mean over all that a batch holds, as PyTorch has it.
+"""Losses as nodes behind a network: the mean over all elements of a batch, as in PyTorch.
 
 Invariant: where the network ends in what a loss undoes (Softmax, Sigmoid), the loss is taken of what goes into that.
 """

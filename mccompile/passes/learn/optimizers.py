@@ -1,4 +1,4 @@
-"""Optimizers: what becomes of a weight and of its statistics, given the gradient; the arithmetic is PyTorch's.
+"""Optimizers: the new values of a weight and of its statistics, given the gradient; the arithmetic is PyTorch's.
 
 Invariant: all statistics begin with zeros. What depends on the number of steps is kept as 1 - beta^steps, which a step
 turns into 1 - beta^(steps + 1) without losing digits.

@@ -1,4 +1,5 @@
-"""The graphs of a network that learns: of its run, of learning from one batch, and of a step of the optimizer.
+"""The graphs of a network that learns: one for inference, one for learning from one batch, and one for a step of the
+optimizer.
 
 Weights that learn are inputs that are kept, and begin with the constants of the file. Gradients are kept where they are
 added up until a step takes them; else each weight moves as soon as its gradient is there. Below this nothing knows that

@@ -1,4 +1,5 @@
-"""Operators that channels go through, as steps: elementwise ones, tables, moves, pools and concatenations."""
+"""Operators that pass channels on, as steps of drop_channels: elementwise ones, tables, moves, pools and
+concatenations."""
 
 from __future__ import annotations
 

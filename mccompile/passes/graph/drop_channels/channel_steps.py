@@ -1,4 +1,5 @@
-"""Which step of channels a node is: one line per operator that lets channels through, everything else takes all."""
+"""Maps nodes to steps of channels: one line per operator that passes channels on; any other operator reads all
+channels."""
 
 from __future__ import annotations
 

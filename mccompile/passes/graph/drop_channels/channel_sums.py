@@ -1,5 +1,5 @@
-"""Integer convolutions and products as steps of channels: where weights are zero, and what channels that never vary add
-to sums."""
+"""Integer convolutions and products as steps of channels: where weights are zero, and what constant channels add to
+sums."""
 
 from __future__ import annotations
 

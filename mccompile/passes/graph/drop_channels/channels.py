@@ -1,4 +1,4 @@
-"""What operators do with channels: which are one number in every run, and which belong together.
+"""What operators do with channels: which ones have the same value in every run, and which belong together.
 
 A tensor's channels lie along one axis, from the convolution or product that makes them to those that read them. A
 `Step` says three things of a node: what is known of the channels of its result, which channels it keeps its operands

@@ -1,5 +1,5 @@
-"""Chains of integer operators that follow from one 8-bit tensor, element by element, become one table: GELU spelled
-with a quantization after every step is one lookup.
+"""Elementwise chains of integer operators over one 8-bit tensor become one lookup table: a GELU that is quantized after
+every step is one lookup.
 
 Every step keeps its own rounding, since entries are what the operators themselves give (`Operator.evaluate`).
 """

@@ -1,5 +1,5 @@
-"""Operators that only move elements, or choose among them, are applied to integers and not to the floats they stand
-for: Transpose(DequantizeLinear(q)) becomes DequantizeLinear(Transpose(q)).
+"""Operators that only move or select elements are applied to the integers instead of the floats that these represent:
+Transpose(DequantizeLinear(q)) becomes DequantizeLinear(Transpose(q)).
 
 Only where all elements have one scale and one zero point; several operands must have the same, which is recorded.
 The other way round, QuantizeLinear(Transpose(x)) becomes Transpose(QuantizeLinear(x)) where elements stay as many, or

@@ -1,4 +1,5 @@
-"""Softmax and normalizations between quantized tensors: the numbers of the operators in ops/byte_normalization.py.
+"""Softmax and normalizations between quantized tensors: computes the parameters of the operators in
+ops/byte_normalization.py.
 
 Invariant: nothing is made where a number would not have the bits that the definitions of the kinds count on.
 """

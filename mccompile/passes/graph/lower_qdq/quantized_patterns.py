@@ -1,4 +1,4 @@
-"""Patterns of quantized operands that the rules of lower_qdq share, and what a match says of them."""
+"""Patterns of quantized operands that the rules of lower_qdq share, and the properties of a match."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rules for convolutions and matrix products of quantized tensors: sums of integers, rescaled once; or, where results
-are not quantized, made floats once.
+"""Rules for convolutions and matrix products of quantized tensors: sums of integers, requantized once or, where results
+are not quantized, converted to floats once.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Convolutions in full, side by side over one input: weights, how far they reach, and when a smaller kernel is a larger
-one with zeros around it."""
+"""Parallel convolutions over one input: their weights, the extent of their windows, and when a smaller kernel can be
+padded with zeros to a larger one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions and matrix products over one input, computed as one with the results of all, which is split again.
+"""Convolutions and matrix products over one input, merged into one operator, whose result is split again.
 
 Kernels compute FEW results side by side at once; one with fewer leaves them idle, and each reads the input anew. Where
 the sizes of kernels differ, a smaller one is enlarged with zeros if these cost less than that.

@@ -1,4 +1,4 @@
-"""recognise_idioms: what exporters spell out becomes one operator again.
+"""recognise_idioms: operators that exporters have decomposed become one operator again.
 
 In: groups of nodes.
 Out: the operator that they mean.

@@ -1,4 +1,4 @@
-"""Moves of elements that exporters spell out by reshapes: shuffles, blocks, repeated and skipped elements."""
+"""Moves of elements that exporters write as reshapes: shuffles, blocks, repeated and skipped elements."""
 
 from __future__ import annotations
 

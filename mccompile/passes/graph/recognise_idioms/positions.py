@@ -1,4 +1,4 @@
-"""Positions divided in floats: exporters cast what TopK and ArgMax say, divide, round down and cast back.
+"""Indices divided in floats: exporters cast the indices of TopK and ArgMax to float, divide, round down and cast back.
 
 A float holds a position exactly as long as the axis has no more elements than the type has whole numbers, and then the
 quotient of two of them rounds to the whole number below it as in integers.

@@ -1,4 +1,4 @@
-"""recognise_idioms: what exporters spell out becomes one operator again.
+"""recognise_idioms: operators that exporters have decomposed become one operator again.
 
 Activations, normalizations and moves of elements that kernels know as a whole. The numbers in a spelling (0.5, the root
 of 2 ...) are compared with a tolerance, as exporters round them, and that they were looked at is recorded. Formulas of

@@ -1,4 +1,4 @@
-"""Means of pictures and softmax, spelled as reductions: a part of recognise_idioms.
+"""Global average pooling and softmax that exporters write as reductions: a part of recognise_idioms.
 
 A mean over all places of a picture is a pool, which runs row by row behind convolutions as ReduceMean does not.
 """

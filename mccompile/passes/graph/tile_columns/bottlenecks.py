@@ -1,5 +1,6 @@
-"""Bottlenecks of a part: a 1x1 convolution that makes many channels, one that slides over each of them alone, and a 1x1
-convolution that makes few again, with what is elementwise between them. fuse_bottlenecks makes one call of them.
+"""Inverted bottlenecks of a part: a 1x1 convolution that expands channels, a depthwise convolution, and a 1x1
+convolution that reduces channels again, with the elementwise operators between them. fuse_bottlenecks turns them into
+one call.
 
 Only sums of integers are taken: these are the same in any order.
 """

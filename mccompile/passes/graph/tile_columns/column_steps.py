@@ -1,5 +1,5 @@
-"""Which rows or columns of its operands a node reads for some of its result, and the node that computes columns alone.
-Operators that are not listed take all columns."""
+"""Which rows or columns of its operands a node reads for some rows or columns of its result, and the node that computes
+only these columns. Operators that are not listed read all columns."""
 
 from __future__ import annotations
 

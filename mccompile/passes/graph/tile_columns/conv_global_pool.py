@@ -1,4 +1,4 @@
-"""Recognizes a convolution with a global pool behind it, which block_channels computes by blocks of channels."""
+"""Recognizes a convolution followed by a global pool, a pair that block_channels computes by blocks of channels."""
 
 from __future__ import annotations
 

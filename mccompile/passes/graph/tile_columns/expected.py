@@ -1,5 +1,5 @@
-"""What strips are expected to take, for every part of a graph and every number of them: rings of rows as wide as a
-strip, between the values that the part begins and ends with."""
+"""Expected memory and time of strips, for every part of a graph and every number of strips: line buffers as wide as a
+strip, between the first and last value of the part."""
 
 from __future__ import annotations
 

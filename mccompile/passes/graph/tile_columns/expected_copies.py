@@ -1,5 +1,6 @@
-"""What parts of a graph are expected to take of two memories, of which steps work in one: in strips, or, as one strip,
-by rows as wide as the tensors. What a part begins and ends with lies far away, and rows of it are copied."""
+"""Expected costs of parts of a graph with two memories, where steps work in the near one only: in strips, or, as one
+strip, by rows as wide as the tensors. The first and last value of a part are in the far memory, and their rows are
+copied."""
 
 from __future__ import annotations
 

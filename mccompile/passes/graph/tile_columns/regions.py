@@ -1,5 +1,5 @@
-"""Parts of a graph that can be computed in strips of columns: all that lies between two values through which
-everything goes."""
+"""Parts of a graph that can be computed in strips of columns: all nodes between two values through which every path
+goes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """tile_columns: spatial tiling with recomputation. Parts of the graph are computed in strips of columns, one after the
 other, so that line buffers (fuse_line_buffers) are as wide as a strip. The halo, where windows of two strips overlap,
-is computed twice. Which bottlenecks become single calls (fuse_bottlenecks) is noted here, where these have their nodes.
+is computed twice. The pass also marks the bottlenecks that become single calls (fuse_bottlenecks), because their nodes
+still exist here.
 
 Which parts, and how many strips, is decided by driver/recomputing.py from what this pass says that they take.
 
