@@ -1,4 +1,4 @@
-"""lower: from the graph to a program. Each operator writes its calls; values become views.
+"""lower: turns the graph into a program. Each operator writes its calls; values become views.
 
 Every operator that cannot be lowered is collected before stopping, so the user sees all of them at once.
 """

@@ -1,4 +1,4 @@
-"""Declarative rewriting: a rule is a pattern, a condition and what to build instead.
+"""Declarative rewriting: a rule is a pattern, a condition and a function that builds the replacement.
 
     x, one = Anything("x"), ConstantOperand("one")
     Rule("multiply_by_one", Made("Mul", x, one, either_order=True), build=lambda m, make: m["x"], when=is_one)

@@ -1,6 +1,6 @@
 """gather_onehot_products: the product of one-hot rows with a constant matrix becomes a Gather of rows of this matrix.
 
-Lines come from OneHot, or from Equal of a column of indices with 0, 1, 2, ... They have no one where an index lies
+The rows come from OneHot, or from Equal of a column of indices with 0, 1, 2, ... They have no one where an index lies
 outside of the depth; the matrix gets a row of zeros for that. That off is 0, on is 1, that numbers count up and that
 the matrix is finite is looked at, and recorded.
 """

@@ -1,4 +1,4 @@
-"""Who touches a piece of memory, when, and which bytes: part of bufferize.
+"""Which calls access a piece of memory, when, and which bytes: part of bufferize.
 
 Invariant: `used_after` tells exactly what going through all accesses would, in time that follows the edges between
 bytes that are touched at different times, not the number of accesses.

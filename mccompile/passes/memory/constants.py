@@ -1,4 +1,4 @@
-"""How constants lie in the blob."""
+"""How constants are stored in the blob."""
 
 from __future__ import annotations
 

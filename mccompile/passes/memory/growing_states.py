@@ -1,4 +1,4 @@
-"""States that grow, as decoders have them: `present = Concat(past, new)`, and `--state present=past`.
+"""States that grow, such as the caches of decoders: `present = Concat(past, new)`, and `--state present=past`.
 
 Such a state lies in a buffer with room for the most. Its length is a state too, which every run measures first and
 leaves longer by what it has added; so what a run adds is written behind what is there, and nothing is moved. Inputs

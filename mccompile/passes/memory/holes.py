@@ -1,4 +1,4 @@
-"""Results laid into dead parts of operands: the output of attention where its queries were. Part of bufferize.
+"""Results placed in dead parts of operands, such as the output of attention over its queries. Part of bufferize.
 
 A hole is a view of an operand's buffer that was read before and shares no element with any that is still needed. The
 result gets the view's strides, if kernels take those.

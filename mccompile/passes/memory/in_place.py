@@ -1,4 +1,4 @@
-"""Results written over operands that die there, where the kernel's alias pattern allows it: part of bufferize.
+"""Results that overwrite operands at their last use, where the kernel's alias pattern allows it: part of bufferize.
 
 Invariant: nobody reads a byte after it was overwritten. The accesses of every piece of memory (a `root` and all that
 overlaps it) are kept together, so a decision sees earlier ones.

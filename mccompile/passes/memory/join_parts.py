@@ -1,4 +1,5 @@
-"""Concat and constant Pad without copies: operands are made where the result wants them. Part of bufferize.
+"""Concat and constant Pad without copies: operands are written directly to their place in the result. Part of
+bufferize.
 
 An operand that lies in one piece of the result gets an `Overlap` (its own life, the result's bytes). One that lies
 between other elements is relocated: all views of its buffer become strided views of the result's, if kernels take

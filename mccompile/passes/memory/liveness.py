@@ -1,4 +1,4 @@
-"""When each buffer of the arena is alive, and the blocks that a planner has to place.
+"""Liveness of each buffer of the arena, and the blocks that a planner has to place.
 
 Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model
 inputs: from before the first call) to the last that reads it (model outputs, and what strings may point into: beyond

@@ -1,4 +1,5 @@
-"""States that grow, stored in fewer bits: what a run adds is rounded once, when it is written, and read as f32.
+"""States that grow, stored in fewer bits: elements that a run adds are rounded once, when they are written, and read as
+f32.
 
 f16: rounded to the nearest, ties to even. int8: each row along the last axis has a scale in f32, its largest magnitude
 over 127 (and 2^-126 at least), and levels, which are the nearest integers to the numbers over the scale, ties to even;

@@ -1,4 +1,4 @@
-"""Buffers shared out among the memories of a target: what a model reads and writes most per byte lies in the fast ones.
+"""Distributes buffers among the memories of a target: those that a model accesses most per byte go into the fast ones.
 
 Buffers that overlap by decision of bufferize stay together. Invariant: what comes back fits, or it is an error that
 says what does not, and how much would do.

@@ -1,4 +1,4 @@
-"""The judge of what shares memory: who writes a byte last, and who reads it after that.
+"""The verifier of shared memory: which call writes a byte last, and which one reads it after that.
 
 It plays a placed program with the name of its owner in every byte of the arenas: a write makes bytes its buffer's, a
 read must find them so. It ends with what a user does: states are brought to their places, outputs (and inputs that are

@@ -1,4 +1,4 @@
-"""State: what a run leaves for the next one, in an output that takes the place of an input.
+"""State: values that a run leaves for the next run, in an output that replaces an input.
 
 Invariant: the input of a state keeps its memory for good, and nothing else is laid over it. At the end of a run the
 output is brought there, unless it was written there already: that is where all that reads the old state has run before.

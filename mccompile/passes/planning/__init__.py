@@ -1,4 +1,4 @@
-"""From the finished program to the plan, and what can be said of it: functions, addresses, estimates.
+"""From the finished program to the plan and its properties: functions, addresses, estimates.
 
 In: a program whose kernels are chosen.
 Out: a plan, and estimates of its time and size.

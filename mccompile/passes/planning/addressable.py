@@ -1,4 +1,4 @@
-"""Does a plan fit what its target can address?
+"""Checks that a plan fits into the memory that its target can address.
 
 Invariant: no code is written whose arena, weights or tensors outside lie beyond what an address of the target reaches.
 """

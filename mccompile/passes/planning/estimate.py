@@ -1,4 +1,4 @@
-"""What a plan takes, as its kernels estimate it or as they were measured: cycles of a run, and bytes of code."""
+"""The cost of a plan, as estimated by its kernels or as measured: cycles of a run, and bytes of code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that differ in sizes only become one, which reads them from a table: where flash is preferred.
+"""Where flash is preferred, functions that differ only in sizes become one, which reads the sizes from a table.
 
 Invariant: what a step computes stays the same; every step of a shared function has a table with the numbers that were
 constants in its own.

@@ -1,5 +1,5 @@
-"""What steps leave in memory, for programs that look inside of a run (`--dump-values`): tensors of the model's file
-under their names, everything else under names of ours.
+"""The tensors that steps leave in memory, for programs that look inside of a run (`--dump-values`): tensors of the
+model's file under their names, all others under generated names.
 
 Invariant: a tensor stands at the step after which all of it is there, or at the one that makes it row by row. What is
 fused or folded is nowhere in memory, and `unseen` says why.

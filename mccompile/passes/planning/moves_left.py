@@ -1,4 +1,4 @@
-"""Which calls of a finished program only move elements, and why nobody does that on the side.
+"""Which calls of a finished program only move elements, and why they were not fused into other calls.
 
 Transposes, slices and broadcasts are views and cost nothing; what is left are copies, each with a reason.
 """

@@ -1,4 +1,5 @@
-"""plan_memory: from the program to the frozen plan: functions, blob offsets, and a place in the arena for every buffer.
+"""plan_memory: turns the program into the frozen plan: functions, blob offsets, and a place in the arena for every
+buffer.
 
 Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model
 inputs: from before the first call) to the last that reads it (model outputs: beyond the last). Buffers that overlap by

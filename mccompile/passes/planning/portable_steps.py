@@ -1,4 +1,5 @@
-"""Steps that portable C computes although the target has better instructions, and why; for the summary and the report.
+"""Steps that are computed by portable C although the target has better instructions, and why; for the summary and the
+report.
 
 Only those that are expected to take more than `LEAST` of a run: the others are not worth a line.
 """

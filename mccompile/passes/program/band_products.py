@@ -1,5 +1,5 @@
-"""band_products: products with constant matrices whose columns are 0 but for short runs, such as the filters of a
-spectrum, multiply and store the runs alone, where that costs less.
+"""band_products: products with constant matrices whose columns are 0 except for short runs, such as the filters of a
+spectrum, store and multiply only these runs, where that costs less.
 
 How long the runs are is a fact about values, and recorded. Runs are of one length, so that code has it as a literal and
 no blob can lead outside. Before passes that store weights in fewer bits.

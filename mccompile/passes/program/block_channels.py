@@ -1,5 +1,5 @@
-"""block_channels: a convolution and a pool over all of its result run by blocks of channels, so that only a block of
-what lies between them exists at a time.
+"""block_channels: a convolution and the global pool of its result run by blocks of channels, so that only a block of
+the tensor between them exists at a time.
 
 A channel of the pool needs nothing but the same channel of the convolution, so nothing is computed twice. The results
 are joined, which bufferize has them written in place for. Which pairs, and how many blocks, driver/recomputing.py

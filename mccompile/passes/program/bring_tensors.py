@@ -1,6 +1,6 @@
-"""bring_tensors: a program for two memories, where steps work in the near one alone. Tensors that it cannot hold lie in
-the far one; their rows are copied to rings of the near memory when they are wanted, and rows of results to the far
-memory when they are made.
+"""bring_tensors: a program for two memories, where steps work only in the near one. Tensors that do not fit there are
+stored in the far one; their rows are copied to ring buffers in the near memory when they are read, and rows of results
+are copied to the far memory when they are complete.
 
 What is copied is as little as is found (passes/staging/route.py) within the bytes of both memories, and in as few
 copies as there is room for where each takes a time of its own. Where nothing fits, calls on the way get kernels with

@@ -1,4 +1,4 @@
-"""bring_weights: with a window for weights, the items of a run get their constants as copies in the arena.
+"""bring_weights: with a window for weights, the constants of a run's items are copied to the arena.
 
 A `Copy` in front of them brings these from the blob: one for each item, or for several that have few. It is begun
 before the items of the copy before compute, where the window holds the weights of both; one is under way at a time.

@@ -1,4 +1,4 @@
-"""bufferize: decides what is written in place. The only pass that does.
+"""bufferize: decides which results are written in place; no other pass decides that.
 
 - An operand of a concat, and what a constant is padded around, is written straight to its place in the result by the
 call that makes it.

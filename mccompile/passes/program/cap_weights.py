@@ -1,4 +1,4 @@
-"""cap_weights: how much flash weights may take for the sake of time, on microcontrollers.
+"""cap_weights: limits the flash that weights may take to save time, on microcontrollers.
 
 Kernels pack weights for themselves: in 16 bits, or transformed for Winograd's method. Beyond `MOST` times the smallest
 weights of a network, a run must be as many times faster as the weights are larger; up to `FREE` bytes all is allowed.

@@ -1,6 +1,6 @@
-"""copy_column_tiles: strips of columns (tile_columns) run one after the other, and each is copied into the result
-as soon as it is made. A copy runs row by row with what makes its strip; a single call that joins them would need all
-at once.
+"""copy_column_tiles: strips of columns (tile_columns) run one after the other, and each is copied into the result as
+soon as it is computed. A copy runs row by row with the calls that compute its strip; a single call that joins the
+strips would need all of them at once.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""copy_partial_states: a state that is the smaller part of a tensor is copied from it at once, so the tensor
-need not live on.
+"""copy_partial_states: a state that is the smaller part of a tensor is copied out of it at once, so that the tensor
+need not stay alive.
 
 A larger part stays where it is, and bufferize may have it lie there for good.
 """

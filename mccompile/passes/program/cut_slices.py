@@ -1,5 +1,5 @@
-"""cut_slices: where slices are to take so many cycles at most, calls that take longer are computed in pieces, one after
-the other, each of them a slice.
+"""cut_slices: if slices have a maximum of cycles, calls that take longer are computed in pieces, one after the other,
+and each piece is a slice.
 
 Invariant: no slice takes longer, as kernels estimate their time, with a margin for integers; a program of which that
 cannot be had is refused. Pieces are those that workers could compute at the same time, so their order changes nothing.

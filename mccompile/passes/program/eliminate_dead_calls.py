@@ -1,4 +1,5 @@
-"""eliminate_dead_calls: calls whose results nobody reads go away, and values that a loop carries for nobody but itself.
+"""eliminate_dead_calls: removes calls whose results nobody reads, and carried values of a loop that only the loop
+itself reads.
 
 Lowering turns sizes and positions into views where they are known, so the arithmetic that computed them is often not
 needed any more.

@@ -1,5 +1,5 @@
-"""fetch_input_rows: inputs that a function of the program's gives row by row (`--input NAME=rows`) are made by a
-call, which then runs row by row with those that read it, like any other.
+"""fetch_input_rows: inputs that a function of the user's program provides row by row (`--input NAME=rows`) become the
+result of a call, which then runs row by row with its readers, like any other call.
 
 The input itself is a buffer outside of the arena of which nothing is there; one call of the kind `fetch` reads it. Rows
 are those of the picture: the axis along which convolutions, pools and their like go by rows, else the first with more

@@ -1,4 +1,4 @@
-"""fuse: elementwise calls become part of the call that makes their operand, or of the one that reads their result.
+"""fuse: elementwise calls are fused into the call that produces their operand, or into the one that reads their result.
 
 Calls are of four classes, as in TVM's grouping by dominators:
 

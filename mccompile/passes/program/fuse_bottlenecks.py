@@ -1,5 +1,5 @@
-"""fuse_bottlenecks: a 1x1 convolution, one over each channel alone and a 1x1 convolution become one call, which keeps
-only what lies under a window of what is between them, and computes rows under several windows several times.
+"""fuse_bottlenecks: a 1x1 convolution, a depthwise convolution and a 1x1 convolution become one call, which keeps only
+the part of the intermediate tensor that is under a window, and recomputes rows that are under several windows.
 
 Which ones, driver/recomputing.py decides, and tile_columns notes it.
 

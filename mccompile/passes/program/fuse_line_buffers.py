@@ -1,4 +1,4 @@
-"""fuse_line_buffers: chains of convolutions, pools and elementwise calls run row by row. Between them lie line buffers
+"""fuse_line_buffers: chains of convolutions, pools and elementwise calls run row by row. Between them are line buffers
 of a few rows (`ring` in the code) instead of whole tensors.
 
 A cut of the program's line into chains (of one call: as before) costs the largest of what its chains cost: their rings,

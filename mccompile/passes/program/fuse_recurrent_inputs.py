@@ -1,5 +1,5 @@
-"""fuse_recurrent_inputs: a recurrent layer multiplies its inputs with the gates' weights itself, a step at a time. The
-product over all steps at once is mostly the largest tensor around, and a step more that has to be called.
+"""fuse_recurrent_inputs: a recurrent layer itself multiplies its inputs by the gates' weights, one time step at a time.
+The product over all time steps at once is usually the largest tensor around, and needs another call.
 
 Where memory comes first, the layer's kernel may be slower at it than the product's own (`DEARER`); else it has to be
 clearly cheaper (`CHEAPER`).

@@ -1,5 +1,5 @@
-"""global_pool_to_reduce: pools whose window is the whole picture are reductions where that takes less time, and
-reductions of integers such pools.
+"""global_pool_to_reduce: pools whose window is the whole picture become reductions where that takes less time, and
+reductions of integers become such pools.
 
 Kernels of reductions have vectors of floats along the reduced axis. Kernels of pools have vectors of any type along
 channels and positions of the result, but such a pool has one position only. Before lay_channels_last, which would

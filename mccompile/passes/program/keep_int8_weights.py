@@ -1,5 +1,5 @@
 """keep_int8_weights: weights that the model stores as int8 with a scale per channel stay int8 in the blob, where time
-does not come first; sums are multiplied with the scales, in the epilogue of a product or by the recurrent layer itself.
+does not come first; sums are multiplied by the scales, in the epilogue of a product or by the recurrent layer itself.
 
 Invariant: what anything but products and recurrent layers reads stays floats. Before `narrow_weights`, which takes what
 is left; after `fuse_recurrent_inputs`, so that a layer's weights are found where they are used.

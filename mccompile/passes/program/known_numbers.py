@@ -1,4 +1,5 @@
-"""known_numbers: a constant of one element becomes part of an expression where its value decides how that is computed.
+"""known_numbers: a constant of one element becomes a literal of an expression if its value decides how the expression
+is computed.
 
 Exponents for which there are products and roots, and numbers of bits to shift by. Each is a fact about values, and
 recorded; all others stay operands, as do all in `--updatable` code. A trained exponent (as of GeM pooling) seldom has

@@ -1,6 +1,6 @@
-"""lay_channels_last: what convolutions and pools read or write channel by channel lies channels-last instead, where
-only a portable kernel takes it as it is, or one that multiplies channels of other groups by 0, and that is worth its
-time. Convolutions with groups count as what split_groups makes of them.
+"""lay_channels_last: planar operands and results of convolutions and pools become channels-last where this pays, if the
+planar form is supported only by a portable kernel, or by one that multiplies channels of other groups by 0. Grouped
+convolutions count as the convolutions that split_groups turns them into.
 
 assign_layout has laid out what lies between such operators. Left are inputs and outputs of the model, and tensors that
 others make or read in the order of ONNX. Two ways lead there, and what the registry says of all calls around decides:

@@ -1,4 +1,5 @@
-"""narrow_weights: weights of convolutions and matrix products are stored as 16-bit floats, and computed with as f32.
+"""narrow_weights: weights of convolutions and matrix products are stored as 16-bit floats, and converted to f32 for
+computing.
 
 Where nobody asks for it, this is done with large matrices that a single row is multiplied with, which takes as long as
 reading them, if all elements are those of a 16-bit type: models that were trained or stored in it. So it is with scales

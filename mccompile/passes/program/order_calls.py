@@ -1,5 +1,5 @@
-"""order_calls: the topological order of calls with the smallest peak of live bytes. Regions keep their place in the
-line as one item.
+"""order_calls: the topological order of calls with the smallest peak of live bytes. A region keeps its place in the
+order as one item.
 
 Runs before anything is decided about memory, and again in bufferize, when the parts of concats have their places.
 """

@@ -1,4 +1,4 @@
-"""pack_constants: constants in the form in which their kernels want them; equal ones are kept once.
+"""pack_constants: packs constants into the form that their kernels need; equal constants are stored once.
 
 That two are equal, although they are made from others, is a fact about weights and recorded. Those that go with
 quantized tensors change with every training, and stay apart.

@@ -1,6 +1,6 @@
 """pack_low_bit_weights: int8 weights that fit into 4 bits are stored as int4 where flash comes first, or where the
 target has a kernel with SIMD that unpacks them. Weights of at most 16 different values become indices into a table,
-where a kernel can read that. Integers stay what they are.
+where a kernel can read one. The integers themselves do not change.
 
 Both are facts about values, and recorded; so it makes no difference whether the model stores weights as int4 or int8,
 or in a table of its own. Weights that anything else reads stay as they are.

@@ -1,4 +1,4 @@
-"""place_outside: inputs and outputs whose memory is the caller's: the arena is planned without them.
+"""place_outside: inputs and outputs in memory of the caller: the arena is planned without them.
 
 Invariant: what lies outside is told by pointer before a run. An input there is only read; an output is a buffer of its
 own that nothing else overlaps, so a result that is also something else (an input, a constant, a part of a larger

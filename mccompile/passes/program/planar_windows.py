@@ -1,4 +1,4 @@
-"""planar_windows: windows over signals, and over volumes where two dimensions are enough, are windows over pictures.
+"""planar_windows: windows over signals, and over volumes where two dimensions are enough, become windows over pictures.
 
 Kernels in vectors, for DSP instructions and for dot products are written for two spatial dimensions. Views of one more
 axis, or one less, cost nothing, so all kernels serve signals as well. After `fuse`, so that epilogues are in the calls.

@@ -1,5 +1,5 @@
-"""recast_convolutions: a convolution that the faster kernels do not take as it lies becomes what they take, where that
-takes less time, copies included.
+"""recast_convolutions: a convolution whose layout the faster kernels do not support is rewritten to a form that they
+support, where that takes less time, copies included.
 
 - Channels-last: operand and result are copied, so that kernels find channels side by side.
 - By groups: each group is a convolution of its own, over channels of the same operand.

@@ -1,5 +1,5 @@
-"""recompute_activations: calls of a network that learns are done a second time where that takes less memory than to
-keep what they made until its gradient is asked for. As many as it takes to stay within a budget.
+"""recompute_activations: calls of a network that learns are repeated (checkpointing) where that takes less memory than
+keeping their results until the gradients need them. As many calls are repeated as a budget requires.
 
 Runs behind the choice of kernels and of the order, so a call that is done again is the same one in all that it rounds.
 What is tried is measured as the arena of the program that it leads to.

@@ -1,5 +1,5 @@
-"""select_kernels: every call gets the best kernel that takes it on this target, or the one that choose_kernels gave it;
-operands are copied into the form it needs.
+"""select_kernels: every call gets the best kernel that supports it on this target, or the one that choose_kernels has
+chosen; operands are copied into the form that the kernel needs.
 
 Calls that no kernel takes are collected and reported together, each with the reasons of all kernels of its kind.
 """

@@ -1,6 +1,6 @@
-"""share_tables: a table that a Gather takes rows of and a product multiplies with, as embedding and head of a language
-model are, lies once in the blob: packed as the product's kernel wants it. Gather finds rows there, which are columns of
-the product's matrix, tile by tile (kernels/column_tiles.py).
+"""share_tables: a table that is read by a Gather and by a product, such as embedding and head of a language model, is
+stored once in the blob: packed for the product's kernel. Gather reads its rows from there, which are columns of the
+product's matrix, tile by tile (kernels/column_tiles.py).
 
 That both are one table is a fact about weights where these are constants of their own. After choose_kernels; a kernel
 that select_kernels does not choose after all leaves the table twice.

@@ -1,4 +1,5 @@
-"""share_work: calls that take long are computed by several workers at the same time, each one piece of the result.
+"""share_work: long calls are computed by several workers at the same time; each worker computes one piece of the
+result.
 
 Invariant: pieces write different elements, and a call that is shared reads nothing that another piece of it writes.
 """

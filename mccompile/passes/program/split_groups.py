@@ -1,5 +1,5 @@
-"""split_groups: a grouped convolution becomes dense ones over some of the channels, where these have better kernels;
-one of floats only where it has no kernel but a portable one.
+"""split_groups: a grouped convolution becomes dense ones over some of the channels, where these have better kernels; a
+convolution of floats only if it has none but a portable kernel.
 
 Each dense convolution makes the channels of one group, or of several: integers of other groups are multiplied with
 weights of 0 then, which is worth it where a window has few channels. The parts are joined by a Concat, in whose place

@@ -1,4 +1,4 @@
-"""split_phases: a transposed convolution becomes ordinary ones, where their kernels are quicker.
+"""split_phases: a transposed convolution becomes ordinary convolutions where their kernels are faster.
 
 With stride s, results o, o + s, o + 2s ... along an axis meet the same taps at neighbouring inputs: such a phase is a
 convolution of stride 1 with every so-manieth tap. The phases along all axes are computed one after the other, each by

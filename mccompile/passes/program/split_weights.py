@@ -1,5 +1,5 @@
 """split_weights: convolutions and products whose weights are too large for a window run by blocks of output channels,
-so that the weights of one block are copied while the one before computes.
+so that the weights of one block are copied while the block before it is computed.
 
 Invariant: every element is computed as before, from the same operands in the same order.
 """

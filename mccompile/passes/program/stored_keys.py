@@ -1,5 +1,5 @@
-"""Keys and values of attention as they are stored: f16, or levels of int8 with a factor for each row, which becomes a
-factor of its score, or of its share."""
+"""The stored form of keys and values of attention: f16, or int8 with a scale for each row, which becomes a factor of
+the row's score (keys) or share (values)."""
 
 from __future__ import annotations
 

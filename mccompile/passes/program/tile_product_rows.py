@@ -1,5 +1,5 @@
-"""tile_product_rows: two products, one behind the other, run by blocks of rows, where the tensor between them is most
-of the memory at the peak.
+"""tile_product_rows: two consecutive products run by blocks of rows, where the tensor between them is most of the
+memory at the peak.
 
 The MLP of a transformer makes each row four times as wide and narrow again. Rows do not depend on each other, so a
 block of rows goes through both products before the next one, and only a block of what is between exists at a time. The

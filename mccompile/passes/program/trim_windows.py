@@ -1,4 +1,4 @@
-"""trim_windows: convolutions lose the taps that meet nothing but padding, at the ends of their windows.
+"""trim_windows: removes taps at the ends of the windows of convolutions that only meet padding.
 
 A window of 3x3x3 over a single frame multiplies two thirds of its weights with zeros, as does one whose dilation is
 larger than the picture. Both, and weights that are never used, are left out where sizes are known.

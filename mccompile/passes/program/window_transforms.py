@@ -1,5 +1,5 @@
-"""window_transforms: Fourier transforms multiply with their window themselves, and read integers as they are: frames
-that are multiplied beforehand would be copied, each of their samples many times.
+"""window_transforms: Fourier transforms apply their window themselves, and read integers directly: frames that are
+multiplied beforehand would be copies that contain each sample many times.
 
 After `fuse`, which joins conversion and product.
 """

@@ -1,5 +1,5 @@
-"""Expected memory and time of strips, for every part of a graph and every number of strips: line buffers as wide as a
-strip, between the first and last value of the part."""
+"""Expected memory and recomputation of strips, for every part of a graph and every number of strips: line buffers as
+wide as a strip, between the first and last value of the part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""choose_kernels: kernels chosen by the arena of the whole plan, by plans on trial.
+"""choose_kernels: chooses kernels by the arena of the whole plan, in trial plans.
 
 In: a program and the candidates of its calls.
 Out: a kernel for each call.

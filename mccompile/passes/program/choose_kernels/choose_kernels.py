@@ -1,6 +1,6 @@
-"""choose_kernels: which kernels the calls get where memory comes first: those of the plan with the smallest product of
-time and a power of the arena, which says how many percent of time one percent of memory may cost; or, where memory may
-cost any time, of the plan with the smallest arena, and of such plans the fastest.
+"""choose_kernels: chooses kernels where memory comes first: those of the plan with the smallest product of time and a
+power of the arena (the power says how many percent of time one percent of memory may cost); or, where memory may cost
+any time, those of the fastest plan among the ones with the smallest arena.
 
 A kernel's workspace counts only where the peak is, and one that cannot run by rows breaks a chain; both show when
 memory is planned, so plans are made on trial. The search sets out from what each call would get alone, gives calls at

@@ -1,5 +1,5 @@
-"""Which of two programs that compute the same leads to the better plan where memory is preferred, by the first and by
-the most frugal kernels."""
+"""Which of two equivalent programs leads to the better plan where memory is preferred, judged with the first kernels
+and with those that need least memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans on trial: what a program comes to when its open calls get certain kernels.
+"""Trial plans: the plan of a program if its open calls get certain kernels.
 
 A trial runs the passes from the choice of kernels to the binding of storage on a copy of the program, and measures the
 peak; the arena's size, which takes longer, only where somebody asks for it.

@@ -1,4 +1,4 @@
-"""limit_errors: products are made more exactly where their rounding errors would grow.
+"""limit_errors: products are computed more exactly where their rounding errors would grow.
 
 In: products of floats, their weights, and what outputs may be off.
 Out: products that round less.

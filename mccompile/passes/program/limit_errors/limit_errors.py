@@ -1,6 +1,6 @@
-"""limit_errors: products in f32 are made more exactly where their rounding errors would move an output by more than
-LIMIT of its largest element: without the tiles of Winograd's method that are off by more than a plain sum, or with sums
-in short runs.
+"""limit_errors: products in f32 are computed more exactly where their rounding errors would change an output by more
+than LIMIT of its largest element: without those tiles of Winograd's method that have larger errors than a plain sum, or
+with sums in short runs.
 
 Most networks keep errors as small as they are made; some let those of their first layers grow by two orders of
 magnitude. What comes of an error is estimated from weights (noise.py). Where the estimate is too large, the call is

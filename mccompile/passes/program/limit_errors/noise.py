@@ -1,5 +1,6 @@
-"""How far rounding errors of a program's calls move its outputs: a pass over the calls says how elements are spread and
-how much of an error each call keeps, one back says how much of it arrives at an output.
+"""How much rounding errors of a program's calls change its outputs: a forward pass over the calls estimates the
+distribution of elements and how much of an error each call passes on; a backward pass estimates how much of it arrives
+at an output.
 
 Invariant: it follows from types and weights alone.
 """

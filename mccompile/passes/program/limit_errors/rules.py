@@ -1,4 +1,5 @@
-"""What calls of each kind make of spreads and errors. Those without a rule make something normal."""
+"""How calls of each kind propagate distributions and errors. Results of kinds without a rule count as normally
+distributed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the elements of a tensor are spread, as far as weights tell: a few quantiles of each channel.
+"""The distribution of a tensor's elements, estimated from weights: a few quantiles of each channel.
 
 Inputs are taken to be normal, and elements to be independent of each other. That is crude, but it tells networks apart
 whose rounding errors differ by orders of magnitude. Invariant: nothing is random; a model gives the same numbers

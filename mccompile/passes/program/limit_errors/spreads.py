@@ -1,4 +1,5 @@
-"""What is known of the elements of all buffers, and what a call keeps of errors: what rules (rules.py) work with.
+"""The estimated distributions of all buffers, and how much of an error a call passes on: the data of the rules
+(rules.py).
 
 Errors are given by their squares, and those of a tensor lie on its channels as the squares of its elements do.
 """
