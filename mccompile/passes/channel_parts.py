@@ -1,4 +1,4 @@
-"""Some channels of a call's operands and results, for passes that run calls by blocks of channels."""
+"""Selects channels of a call's operands and results, for passes that run calls by blocks of channels."""
 
 from __future__ import annotations
 

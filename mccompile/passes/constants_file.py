@@ -1,4 +1,4 @@
-"""The side file of printed IR: the contents of constants, by the digest that the text shows in their place.
+"""The file next to printed IR with the contents of constants, keyed by the digests that the text shows instead of them.
 
 A zip file, nothing compressed, one entry per digest: a line with the type, then the elements as `Constant.raw_bytes`
 gives them. Invariant: equal constants give equal bytes (no timestamps), and what is read has the digest it is found by.

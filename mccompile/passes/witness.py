@@ -1,5 +1,5 @@
-"""What a compilation leaves behind for those who argue for its result: the program that was placed, and what became of
-the nodes. Nothing of the C depends on it."""
+"""Records of a compilation for evidence about its result: the program that was placed in memory, and what became of the
+nodes. The C does not depend on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of a few bytes times rational factors as fixed point of 32 bits:
+"""Sums of a few bytes times rational factors in 32-bit fixed point:
 
     (high(t0 << left, m0) + high(t1 << left, m1) + addend) >> shift
 

@@ -1,4 +1,4 @@
-"""Rational numbers as fixed point: the numbers that mcc_quant.h needs to round `t0 * f0 + t1 * f1 + ... + constant` to
+"""Rational numbers in fixed point: the numbers that mcc_quant.h needs to round `t0 * f0 + t1 * f1 + ... + constant` to
 the nearest integer, halves to even.
 
 Invariant: what `fixed_point` gives is right for every value that the terms can take, or it gives nothing. What is

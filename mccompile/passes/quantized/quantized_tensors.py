@@ -1,4 +1,5 @@
-"""Quantized tensors of a graph: what DequantizeLinear and QuantizeLinear say about them, in exact numbers."""
+"""Quantized tensors of a graph: their scales and zero points from DequantizeLinear and QuantizeLinear, in exact
+numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounded rational numbers as short fixed point: 32-bit numbers that make
+"""Rounded rational numbers in short fixed point: 32-bit numbers that make
 
     ((t + bias) * raise * multiplier / 2^32 + addend) / 2^shift        (both quotients rounded down)
 

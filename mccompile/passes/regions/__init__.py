@@ -1,4 +1,5 @@
-"""Regions of a graph that an accelerator computes: its units, which of them go together, and whether that pays.
+"""Regions of a graph that an accelerator computes: the units of the graph, which units form a region, and whether the
+region pays.
 
 In: a graph before its quantized operators are lowered.
 Out: the graph with one node in place of each region.

@@ -1,4 +1,4 @@
-"""Which of the units that are taken go together: the largest regions that are connected and convex.
+"""Joins the units that an accelerator supports into the largest regions that are connected and convex.
 
 Invariant: with every region as one step, the units still have an order in which they can run.
 """

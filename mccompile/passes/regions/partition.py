@@ -1,4 +1,4 @@
-"""Which regions an accelerator computes: the largest of what it takes, and of these the ones that pay.
+"""Which regions an accelerator computes: of the largest regions that it supports, those that pay.
 
 A region pays where the accelerator's cycles and those of turning and copying what goes in and out are fewer than the
 core's, as its kernels estimate them. Neither side counts how long constants take to arrive: the core would read them

@@ -1,4 +1,4 @@
-"""A region as a graph of its own, and as one node in the graph that it was cut out of."""
+"""Turns a region into a separate graph, and into one node of the original graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph as units: what an accelerator takes or leaves as a whole.
+"""The units of a graph: nodes that an accelerator computes all together or not at all.
 
 Invariant: every node but DequantizeLinear is in exactly one unit; units come in an order in which they can run.
 """

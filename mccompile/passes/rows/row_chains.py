@@ -1,4 +1,5 @@
-"""What can run row by row, how many rows each ring needs, and which calls to join: the search of fuse_line_buffers.
+"""Which calls can run row by row, how many rows each ring buffer needs, and which calls to join: the search of
+fuse_line_buffers.
 
 A chain is a run of calls in the program's order whose results, but the last, are read by calls of the chain alone. The
 last call drives: before it makes some rows it has the calls that feed it make the rows that those need, and so on. Who

@@ -1,4 +1,4 @@
-"""Which call of a chain has which others make rows, and what comes of it: numbers only.
+"""Simulates a chain, with numbers only: which calls request rows of which others, and what follows from that.
 
 Calls are counted within a chain, which runs as its last call asks for rows. Who makes rows when follows from windows
 and heights alone, so chains that are alike are played once.

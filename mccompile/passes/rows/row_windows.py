@@ -1,5 +1,5 @@
-"""Which rows of its operands a row of a result needs, where a kind says it: windows of convolutions and pools, tables
-of what is resized.
+"""Which rows of the operands a row of the result needs, for kinds that state it: windows of convolutions and pools,
+tables of Resize.
 
 Invariant: a window may hold more rows than are read, never fewer.
 """

@@ -1,5 +1,5 @@
-"""Which runs of calls go row by row, and which tensors lie far away, such that fewest bytes are copied: shortest paths
-through the program.
+"""Which sequences of calls run row by row, and which tensors are stored in the far memory, so that the fewest bytes are
+copied: shortest paths through the program.
 
 A place on a path is a position in the program and the set of tensors alive there that are far. A step is one item, or a
 run of calls row by row; it is possible where the near memory holds what lives beside it, its rings and its copies, and

@@ -1,5 +1,5 @@
-"""A run of calls as it works in one memory while some of its operands, or its result, lie in the other: with calls that
-copy these, by rows where all go row by row."""
+"""A sequence of calls that works in one memory while some of its operands, or its result, are in the other: adds calls
+that copy them, by rows where all calls run row by row."""
 
 from __future__ import annotations
 

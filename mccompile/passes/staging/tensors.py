@@ -1,5 +1,5 @@
-"""What is known of the tensors of a program that is to run in two memories: who makes and reads them, when they are
-alive, and which of them may lie far away."""
+"""The tensors of a program that runs in two memories: which calls write and read them, their liveness, and which of
+them may be stored in the far memory."""
 
 from __future__ import annotations
 

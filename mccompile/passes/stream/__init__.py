@@ -1,4 +1,5 @@
-"""A network over windows as one that takes a few new frames and keeps the past it needs as state (`--stream`).
+"""Turns a network over windows into one that reads a few new frames and keeps the past elements it needs as state
+(`--stream`).
 
 In: a graph over windows, and its axis of time.
 Out: a graph over new frames, with states.

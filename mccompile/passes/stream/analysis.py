@@ -1,4 +1,4 @@
-"""How everything in a window network moves, and what of the past its operators need.
+"""How the tensors of a window network move in time, and which past elements its operators need.
 
 Invariant: what this refuses cannot be run frame by frame with the numbers that the window network gives.
 """

@@ -1,4 +1,5 @@
-"""Recurrent layers that go on from push to push, where windows are taken to go on at their ends (edge=warm).
+"""Recurrent layers that continue from push to push, where the stream is assumed to continue beyond the ends of windows
+(edge=warm).
 
 Within a window a layer starts anew, so its results are those of the whole window. In a stream without edges its state
 is what the run before left.

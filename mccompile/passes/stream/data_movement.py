@@ -1,5 +1,5 @@
-"""Rules of operators that only move data (Transpose, Reshape, Slice, Split, Gather, Pad, Concat): what they do to the
-axis of time, and to where elements are counted from."""
+"""Rules of operators that only move data (Transpose, Reshape, Slice, Split, Gather, Pad, Concat): how they change the
+axis of time, and the position from which elements are counted."""
 
 from __future__ import annotations
 

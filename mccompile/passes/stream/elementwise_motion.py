@@ -1,4 +1,5 @@
-"""Operators that compute elements from those at the same time: elementwise ones, sums over other axes, products."""
+"""Operators whose elements depend only on elements of the same time: elementwise ones, sums over other axes,
+products."""
 
 from __future__ import annotations
 

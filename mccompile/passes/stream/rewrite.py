@@ -1,4 +1,4 @@
-"""stream: a window network rewritten as one that takes the newest frames.
+"""stream: rewrites a window network so that it reads only the newest frames.
 
 Each tensor that moves becomes its new elements. Where an operator needs older ones, they are an input of the graph that
 is joined to the new ones, and the newest of both are an output: a state, as `--state` makes them. All that comes after

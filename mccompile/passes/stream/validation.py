@@ -1,5 +1,6 @@
-"""Does the step network give what the window network gives? Decided for each element of each output, for all contents
-of frames and of memory: not by the rules that made the step network, but by the numbers of what both programs compute.
+"""Does the step network give the results of the window network? This is decided for each element of each output, for
+all contents of frames and of memory: not by the rules that produced the step network, but by numbering the values that
+both programs compute.
 
 Invariant: a step network that passes gives, in every push from the warm-up on, elements that are computed by the same
 operations on the same frames as those of the window that ends there. Memory before the first push counts as unknown,

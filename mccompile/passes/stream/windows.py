@@ -1,4 +1,4 @@
-"""Windows that slide over time: convolutions, pools, and what repeats elements or spreads them."""
+"""Windows that slide over time: convolutions, pools, and operators that repeat elements or spread them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Global value numbering of programs: elements with one number are certainly computed alike from the same inputs.
+"""Global value numbering of programs: elements with equal numbers are certainly computed in the same way from the same
+inputs.
 
 Numbers are hashes of 64 bits of how an element comes about, so that equality of whole tensors is a comparison of
 arrays. Nothing here knows of windows and pushes, or of the rules that make a step network.

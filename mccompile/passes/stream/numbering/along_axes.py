@@ -1,4 +1,4 @@
-"""What works along some axes, and alike at all places of the others."""
+"""Numbers kinds that work along some axes, and in the same way at all positions of the other axes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""How the result of each kind comes about, in numbers: which elements of the operands reach one of the result, and by
-which computation.
+"""The numbers of each kind's result: from which elements of the operands an element is computed, and how.
 
 Where a kind slides over an axis, or treats the places of an axis alike, the number of an element tells nothing of where
 it lies along that axis: the same elements give the same number in a longer or shorter tensor. A kind without a rule

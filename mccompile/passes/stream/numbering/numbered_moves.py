@@ -1,4 +1,4 @@
-"""Element by element, and what moves elements: these keep their numbers."""
+"""Numbers elementwise kinds, and kinds that move elements: moved elements keep their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of all that a program computes, call by call.
+"""The numbers of all elements that a program computes, call by call.
 
 Invariant: a program runs here as it would run: views address buffers, loops take turns, carried buffers change places.
 """

@@ -1,4 +1,4 @@
-"""Push after push of a program with state, many at once.
+"""The numbers of successive pushes of a program with state, many pushes at once.
 
 What a push leaves for the next one is the only way from push to push. So whatever does not wait for itself that way is
 computed for all pushes together; the circles that are left (the past of a tensor, joined to what is new) go push by

@@ -1,4 +1,4 @@
-"""What slides over axes: which elements each tap sees, and where it sees padding or nothing at all."""
+"""Numbers windows that slide over axes: which elements each tap reads, and where it reads padding or nothing at all."""
 
 from __future__ import annotations
 
