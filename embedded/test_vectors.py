@@ -26,7 +26,7 @@ from tests.runtime_c.test_vec import (
     test_remainders_are_exact,
     test_rounding_and_roots_are_exact,
     test_sum_and_largest_see_every_lane,
-    test_tiles_are_turned_and_rows_woven,
+    test_tiles_are_transposed_and_rows_woven,
 )
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
     "test_remainders_are_exact",
     "test_rounding_and_roots_are_exact",
     "test_sum_and_largest_see_every_lane",
-    "test_tiles_are_turned_and_rows_woven",
+    "test_tiles_are_transposed_and_rows_woven",
 ]
 VARIANTS = [
     ("aarch64", 4),
