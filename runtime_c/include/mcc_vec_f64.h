@@ -8,7 +8,7 @@
  *     mcc_log_of_more_f64xH(x)    log(1 + x)
  *     mcc_exp_less_f64xH(x, less) exp(x) - less, below 2^-31
  *     mcc_root_f64xH(x, near)     the root, from one in floats
- *     mcc_reduced_f64xH(x, &k)     x - k * pi/2
+ *     mcc_reduced_f64xH(x, &k)    x - k * pi/2
  *
  * SPDX-License-Identifier: Apache-2.0
  */
