@@ -122,4 +122,3 @@ IN_FEW_BITS: Mapping[str, Callable[[], ModelProto]] = {
 TRANSFORMERS: Mapping[str, Callable[[], ModelProto]] = {
     f"transformer_{form}": _Transformer(form).model for form in ("floats", "int8", "4_bits")
 }
-

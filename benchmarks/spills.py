@@ -26,7 +26,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from benchmarks.own_models import missing, run
 from mccompile.driver import Options, compile
 from mccompile.emit.summary import table
-from mccompile.measure.workers import Lost, results
+from mccompile.measure.workers import LostJob, results
 from mccompile.targets import api
 from tests.executors import add_arguments, opened
 
@@ -258,7 +258,7 @@ def main() -> int:
     return int(any(compiler in recorded for compiler in found) and bool(more))
 
 
-def _lost(lost: Lost[Job]) -> dict[str, list[Loop]]:
+def _lost(lost: LostJob[Job]) -> dict[str, list[Loop]]:
     sys.exit(str(lost))
 
 

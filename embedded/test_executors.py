@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mccompile.cli.checks import Check, How, checked
+from mccompile.cli.checks import Check, CheckSettings, checked
 from mccompile.driver import Options
 from mccompile.measure.verdict import DEFAULT
 from mccompile.measure.workers import opener, results
@@ -27,7 +27,7 @@ CASES = ("test_add", "test_relu", "test_if", "test_loop11", "test_string_concat"
 
 def checks(folder: Path) -> tuple[Sequence[Any], Callable[[Any], Any]]:
     models = [small_models.save(made(), folder) for made in (small_models.mlp, small_models.conv)]
-    how = How(None, 0, 1, DEFAULT, None, None, False)
+    how = CheckSettings(None, 0, 1, DEFAULT, None, None, False)
     return [Check(model, Options(target=t), how) for model in models for t in ("generic", "cortex-m4")], checked
 
 
@@ -51,7 +51,7 @@ def zoo(folder: Path) -> tuple[Sequence[Any], Callable[[Any], Any]]:
 
 
 def suite(folder: Path) -> tuple[Sequence[Any], Callable[[Any], Any]]:
-    how = onnx_cases.How(("-O1",), frozenset(), True, False, 60)
+    how = onnx_cases.CheckSettings(("-O1",), frozenset(), True, False, 60)
     return [onnx_cases.Case(name, how) for name in CASES], onnx_cases.tried
 
 

@@ -32,4 +32,3 @@ def hide() -> None:
             if not link.is_symlink() and (KEPT.fullmatch(program.name) or not OPTIONAL.fullmatch(program.name)):
                 link.symlink_to(program)
     os.environ["PATH"] = folder
-

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from mccompile.measure.workers import Lost, results
+from mccompile.measure.workers import LostJob, results
 from tests.executors import add_arguments, opened, told
 from tests.onnx_cases import BROKEN, EXCLUDED, PASSED, REFUSED, WRONG, Case, How, Outcome, collect, tried
 
@@ -52,7 +52,7 @@ def main() -> int:
     return int(any(outcome.status not in (PASSED, EXCLUDED) for outcome in outcomes))
 
 
-def _lost(lost: Lost[Case]) -> Outcome:
+def _lost(lost: LostJob[Case]) -> Outcome:
     return Outcome(lost.job.name, BROKEN, lost.why)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mccompile.emit.summary import table
-from mccompile.measure.workers import Lost, results
+from mccompile.measure.workers import LostJob, results
 from tests.executors import add_arguments, opened, told
 from tests.zoo_models import Job, Row, row_of
 
@@ -64,7 +64,7 @@ def _how_far_others_move(index: Path) -> dict[str, Mapping[str, Any]]:
     return {entry["name"]: entry.get("ort_opt_vs_noopt") or {} for entry in models}
 
 
-def _lost(lost: Lost[Job]) -> Row:
+def _lost(lost: LostJob[Job]) -> Row:
     return Row(lost.job.name, "broken", lost.why)
 
 

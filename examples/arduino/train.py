@@ -1,11 +1,11 @@
 """Trains a network of two layers on scikit-learn's digits, small enough for 8 KB of RAM:
 
-    digits.onnx     `image` float32 [1, 64] in 0..1 -> `scores` float32 [1, 10]
-    samples.npz     pictures of the training set, to quantize with
-    pictures.h      20 pictures that training never saw, for the sketch
+digits.onnx     `image` float32 [1, 64] in 0..1 -> `scores` float32 [1, 10]
+samples.npz     pictures of the training set, to quantize with
+pictures.h      20 pictures that training never saw, for the sketch
 
-    pip install numpy onnx scikit-learn
-    python examples/arduino/train.py      # seconds
+pip install numpy onnx scikit-learn
+python examples/arduino/train.py      # seconds
 """
 
 from pathlib import Path

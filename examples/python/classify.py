@@ -1,6 +1,6 @@
 """Runs a compiled network from Python, through cffi: the pictures of ../digits, each told by what is in its C.
 
-    python examples/python/classify.py          # needs a C compiler, cffi and numpy
+python examples/python/classify.py          # needs a C compiler, cffi and numpy
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from mccompile.base.marked import named
 from mccompile.codegen.blocks.block_digits import digit_headers, digits_of
 from mccompile.codegen.blocks.block_few import few_rows, room
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of
-from mccompile.codegen.blocks.block_words import Stretch, Words, WordsKernel
+from mccompile.codegen.blocks.block_words import BlockRun, WordLayout, WordsKernel
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
@@ -48,7 +48,7 @@ FLOAT = 4
 class Piece:
     """A part of the sum: its blocks, and tiles of rows: whole ones and what is left over, as far as there are any."""
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[BlockRun, ...]
     tiles: tuple[tuple[str, Tile], ...]  # C that opens the loop over them
 
 
@@ -114,7 +114,7 @@ class _Layout:
     """Loops and C of indices. Counters: first and end of some rows, i row, j first column of a tile, piece."""
 
     def __init__(self, call: Call, size: TileSize, digits: int) -> None:
-        self.call, self.size, self.words, self.kind = call, size, Words(call, size), kind_of(call)
+        self.call, self.size, self.words, self.kind = call, size, WordLayout(call, size), kind_of(call)
         self.digits = digits
         self.rows = call.ins[0].shape[0]
         self.each = max(PIECE // self.words.block, 1)  # blocks of a piece

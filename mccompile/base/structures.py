@@ -34,7 +34,7 @@ class Items(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Room:
+class SlotCapacity:
     """What slots have room for: so many elements, none larger than `shape`."""
 
     count: int
@@ -47,14 +47,14 @@ class Room:
         """Elements of a slot."""
         return prod(self.shape)
 
-    def joined(self, other: Room) -> Room:
-        """Room for the elements of either."""
+    def joined(self, other: SlotCapacity) -> SlotCapacity:
+        """SlotCapacity for the elements of either."""
         mixed = self.mixed or other.mixed or len(self.shape) != len(other.shape)
         rank = max(len(self.shape), len(other.shape))
         a, b = (tuple(room.shape) + (1,) * (rank - len(room.shape)) for room in (self, other))
         shape = tuple(map(max, a, b))
         ragged = mixed or self.ragged or other.ragged or self.shape != other.shape
-        return Room(max(self.count, other.count), shape, ragged, mixed)
+        return SlotCapacity(max(self.count, other.count), shape, ragged, mixed)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Slots(Generic[T]):
     """A bounded sequence: slots, how many are in use, and where sizes differ the true shape of each element."""
 
     dtype: DType
-    room: Room
+    room: SlotCapacity
     data: T
     length: T
     shapes: T | None = None
@@ -204,7 +204,7 @@ def from_json(entry: dict[str, Any]) -> str | Structure[str]:
         case "slots":
             shapes = None if entry["shapes"] is None else str(entry["shapes"])
             shape = tuple(int(size) for size in entry["shape"])
-            room = Room(int(entry["count"]), shape, shapes is not None, bool(entry["mixed"]))
+            room = SlotCapacity(int(entry["count"]), shape, shapes is not None, bool(entry["mixed"]))
             return Slots(DTYPES[entry["dtype"]], room, str(entry["data"]), str(entry["length"]), shapes)
         case "optional":
             value = from_json(entry["value"])
@@ -219,6 +219,6 @@ def in_order(value: T | Structure[T], tensors: Iterator[U]) -> U | Structure[U]:
 
 
 __all__ = [
-    "STRUCTURES", "Interface", "Items", "Maybe", "Room", "Slots", "Structure", "from_json", "in_order", "leaves",
-    "mapped", "named", "to_json",
+    "STRUCTURES", "Interface", "Items", "Maybe", "SlotCapacity", "Slots", "Structure", "from_json", "in_order",
+    "leaves", "mapped", "named", "to_json",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from ..base.errors import CheckFailed, Problem
 from ..frontend.original import Original, nudged
 from ..frontend.pieces import Pieces
 from ..importers.api import AS_IT_IS, Reading
-from ..judge.rules import CHOICES, Graph, LeftOpen, NoWitness
+from ..judge.rules import CHOICES, Graph, NoWitness, Unspecified
 from ..judge.run import judge, narrowed
 from .litert import Litert, speaks_for
 
@@ -111,7 +111,7 @@ class Oracle:
         """The outputs by our own judge, in each way that the standard leaves open. Raises NoWitness."""
         try:
             return [self.judged(inputs)]
-        except LeftOpen:
+        except Unspecified:
             return [self.judged(inputs, choice=choice) for choice in CHOICES]
 
     def witnesses(self) -> Iterator[tuple[str, Callable[[Mapping[str, Any]], list[dict[str, Any]]]]]:

@@ -35,7 +35,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Shaken:
+class RoundingEffect:
     """What rounding does to one output, by the judge: each result that floats do not hold is off by a unit or two."""
 
     output: str
@@ -90,7 +90,7 @@ def typed_as(value: Any, said: Any) -> Any:
 
 def shaken(
     oracle: Oracle, output: str, sets: Sequence[tuple[Mapping[str, Any], Any]], handed: Handed, compare: Compare
-) -> Shaken | None:
+) -> RoundingEffect | None:
     """Of inputs and the output that was computed of them; None where the judge is no witness of it."""
     moved = unexplained = 0
     for number, (inputs, got) in enumerate(sets):
@@ -107,7 +107,7 @@ def shaken(
             return None
         moved += compare(output, _furthest(ways), ways[0]).mismatches
         unexplained += compare(output, got, nearest_of(got, ways)).mismatches
-    return Shaken(output, len(sets), moved, unexplained)
+    return RoundingEffect(output, len(sets), moved, unexplained)
 
 
 def _furthest(ways: Sequence[np.ndarray]) -> np.ndarray:

@@ -67,7 +67,7 @@ def _fill_results(
     seconds: float,
     seed: int,
 ) -> None:
-    from ..measure.mlperf import Asked, mlperf
+    from ..measure.mlperf import MlperfOptions, mlperf
 
     if results is None:
         fix = "name the project of deploy --mlperf-tiny: --results DIR; or leave out --data"
@@ -76,7 +76,7 @@ def _fill_results(
         why = "it is that of one model on one board, which was flashed"
         fix = "name one model and say where the board answers: --serial /dev/ttyACM0"
         raise WrongUse(Problem("nothing can fill the results page", "--results", why, fix))
-    asked = Asked(results, data, seconds)
+    asked = MlperfOptions(results, data, seconds)
     show_each("bench", jobs, as_json, lambda file, own: mlperf(file, own, port, asked, seed))
 
 

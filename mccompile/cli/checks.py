@@ -15,7 +15,7 @@ from ..measure.correctness import check
 from ..measure.golden import check_golden
 from ..measure.learning import check_learning
 from ..measure.verdict import Tolerance
-from ..measure.workers import Lost, opener, results
+from ..measure.workers import LostJob, opener, results
 from ..toolchain.serial_line import Port
 from . import training_verdicts, verdicts
 from .jobs import held_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class How:
+class CheckSettings:
     """What all jobs of a command share."""
 
     data: Path | None
@@ -44,7 +44,7 @@ class How:
 class Check:
     file: Path
     options: Options
-    how: How
+    how: CheckSettings
 
     @property
     def name(self) -> str:
@@ -121,7 +121,7 @@ def _failed(job: Check, failed: CheckFailed) -> Checked:
     return Checked(job.name, found, failures=(failed,))
 
 
-def _lost(lost: Lost[Check]) -> Checked:
+def _lost(lost: LostJob[Check]) -> Checked:
     what, fix = "no worker has brought a check to its end", "check it alone, without --executor"
     return _failed(lost.job, CheckFailed(Problem(what, lost.job.name, lost.why, fix)))
 

@@ -327,7 +327,7 @@ def check(
     --target takes several (a,b). MODEL may be a project file (TOML or JSON).
     """
     from ..measure.verdict import Tolerance
-    from .checks import Check, Checked, How, all_checked
+    from .checks import Check, Checked, CheckSettings, all_checked
     from .progress import is_watched
 
     if update_golden and golden is None:
@@ -336,7 +336,7 @@ def check(
         flag = "--golden" if golden is not None else "--serial"
         fix = f"leave out {flag}, or --loss"
         raise WrongUse(Problem(f"{flag} does not go with learning", flag, "it is about runs alone", fix))
-    how = How(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port, learning)
+    how = CheckSettings(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port, learning)
     jobs = [Check(file, own, how) for file, own in jobs_of(model, options)]
     refuse_several(jobs, port)
     if port is not None and (executor or golden is not None):

@@ -68,13 +68,13 @@ def deploy(
     --for is one of cmake, zephyr, esp-idf, platformio, arduino, pico-sdk, cubeide and keil. --data puts a sample into
     the program of --main loop.
     """
-    from ..deploy.projects import Asked, project
+    from ..deploy.projects import ProjectOptions, project
     from ..emit.folder import write_folder
     from ..emit.summary import summary
 
     sample = (lambda: _first_sample(model, data, options)) if data is not None else None
     folder, hears = quote(str(output)), microphone or ""
-    made = project(Asked(model, options, ecosystem, main, benchmark, hears, rate, called, sample, folder))
+    made = project(ProjectOptions(model, options, ecosystem, main, benchmark, hears, rate, called, sample, folder))
     write_folder(output, made.files, force)
     if as_json:
         told = {"folder": str(output), "board": made.board.key, "ecosystem": made.ecosystem.name}

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..measure.learning import Lessons
+    from ..measure.learning import TrainingCheck
 
 _BESIDE = {"gradients": "central differences in float64", "steps": "the optimizer in float64"}
 _WORST = ("wrong", "near", "ok")
 
 
-def _verdict(found: Lessons, kind: str) -> str:
+def _verdict(found: TrainingCheck, kind: str) -> str:
     return min((each.verdict for each in found.of(kind)), key=_WORST.index)
 
 
-def as_dict(found: Lessons) -> dict[str, Any]:
+def as_dict(found: TrainingCheck) -> dict[str, Any]:
     return {
         "ok": found.ok,
         "model": found.package.plan.name,
@@ -40,7 +40,7 @@ def as_dict(found: Lessons) -> dict[str, Any]:
     }
 
 
-def lines(found: Lessons) -> Iterator[str]:
+def lines(found: TrainingCheck) -> Iterator[str]:
     for kind in found.kinds:
         word = {"ok": "ok   ", "near": "near ", "wrong": "WRONG"}[_verdict(found, kind)]
         count, off = len(found.of(kind)), max(each.rel for each in found.of(kind))

@@ -10,7 +10,7 @@ from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..check.witnesses import Shaken
+    from ..check.witnesses import RoundingEffect
     from ..measure.golden import Golden
     from ..measure.verdict import Run, Verdict
 
@@ -128,7 +128,7 @@ def _witnesses(verdict: Verdict) -> Iterator[str]:
             yield f"silent {each.name}: {each.silent}"
 
 
-def _shaken(moved: Shaken) -> str:
+def _shaken(moved: RoundingEffect) -> str:
     word = "near " if moved.covers else "WRONG"
     if moved.covers and moved.hybrid:
         why = f"which may move it by {moved.hybrid:.1%} of the largest element"

@@ -39,7 +39,7 @@ Inputs = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProjectOptions:
     """What a project is to be."""
 
     model: Path
@@ -67,7 +67,7 @@ class Project:
 class _Plan:
     """What its files are made from."""
 
-    asked: Asked
+    asked: ProjectOptions
     options: Options  # that the model was compiled with
     board: Board
     ecosystem: Ecosystem
@@ -88,7 +88,7 @@ class _Plan:
         return self.ecosystem.sources.format(name=self.name)
 
 
-def project(asked: Asked) -> Project:
+def project(asked: ProjectOptions) -> Project:
     options = asked.options
     if not options.board:
         fix = "name it: --board nucleo_f446re; `mccompile boards WORD` looks for one"
@@ -119,7 +119,7 @@ def project(asked: Asked) -> Project:
     return Project(package, ecosystem, main, board, with_report(made, content))
 
 
-def _main(asked: Asked) -> Main:
+def _main(asked: ProjectOptions) -> Main:
     """The program: --mlperf-tiny and --microphone have one each."""
     wanted = {"mlperf-tiny": asked.benchmark, "microphone": asked.microphone}
     implied = [name for name, given in wanted.items() if given]

@@ -37,7 +37,7 @@ from ..kernels.measurements import measured_by
 from ..kernels.registry import Registry
 from ..kinds.external import External
 from ..memory.planners import PLANNERS, Planner
-from ..passes.api import GRAPH, PROGRAM, Context, GraphPass, LeftOut, PassManager, ProgramPass, Training
+from ..passes.api import GRAPH, PROGRAM, Context, GraphPass, PassManager, ProgramPass, SkippedPass, Training
 from ..passes.graph.eliminate_dead import eliminate_dead
 from ..passes.io.call_functions import call_functions, refuse_functions
 from ..passes.io.io_forms import give_forms
@@ -196,7 +196,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
     """Compiles a graph that is already loaded (and changes it). Passes that fail are left out."""
     loaded = Snapshot(graph)
 
-    def attempt(left_out: tuple[LeftOut, ...]) -> Package:
+    def attempt(left_out: tuple[SkippedPass, ...]) -> Package:
         loaded.restore()
         asked = replace(options, without=options.without | {each.name for each in left_out})
         manager = pass_manager(asked, graph.facts_known, readable(name))
@@ -208,7 +208,7 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
 
 
 def _compiled(
-    graph: Graph, options: Options, name: str, manager: PassManager, left_out: tuple[LeftOut, ...]
+    graph: Graph, options: Options, name: str, manager: PassManager, left_out: tuple[SkippedPass, ...]
 ) -> Package:
     interface = graph.interface
     graph.updatable = options.updatable
@@ -226,7 +226,7 @@ def _compiled(
     turn_io(graph, orders)
     schemes = io_schemes(graph)
     program = programmed(graph, options, manager)
-    made = Outside(schemes, tensors, streamed, interface)
+    made = GraphInterface(schemes, tensors, streamed, interface)
     return packaged(program, graph, options, name, manager, left_out, made)
 
 
@@ -243,7 +243,7 @@ def programmed(graph: Graph, options: Options, manager: PassManager) -> Program:
 
 
 @dataclass(frozen=True)
-class Outside:
+class GraphInterface:
     """What is known of a graph before passes change it: of its inputs and outputs, and the names of its tensors."""
 
     schemes: Mapping[str, Quantized] = field(default_factory=dict)
@@ -258,11 +258,11 @@ def packaged(
     options: Options,
     name: str,
     manager: PassManager,
-    left_out: tuple[LeftOut, ...],
-    outside: Outside | None = None,
+    left_out: tuple[SkippedPass, ...],
+    outside: GraphInterface | None = None,
 ) -> Package:
     """The plan of a program, and its files. `graph`: that it was made of."""
-    context, outside = manager.context, outside or Outside()
+    context, outside = manager.context, outside or GraphInterface()
     interface = outside.interface
     program.name = name
     target, pools = context.target, options.mem or context.target.separate_pools

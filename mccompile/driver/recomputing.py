@@ -21,7 +21,7 @@ PLANS = 24  # that are made
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Segment:
     """From a cut to a later one, by their places."""
 
     begin: int
@@ -36,7 +36,7 @@ class _Path:
     macs: int = 0
     strips: tuple[Strips, ...] = ()
 
-    def along(self, way: _Way) -> _Path:
+    def along(self, way: _Segment) -> _Path:
         return _Path(self.macs + way.macs, (*self.strips, way.strips) if way.strips else self.strips)
 
     @property
@@ -99,9 +99,9 @@ class _Paths:
 
     def smallest(self, below: int) -> tuple[Strips, ...] | None:
         """The path that needs least, of those that need less than `below` and were not tried."""
-        ways = [_Way(place - 1, place, size) for place, size in self.steps.items()]
+        ways = [_Segment(place - 1, place, size) for place, size in self.steps.items()]
         ways += [
-            _Way(self.places[strips.first], self.places[strips.last], size, self.macs[strips], strips)
+            _Segment(self.places[strips.first], self.places[strips.last], size, self.macs[strips], strips)
             for strips, size in self.strips.items()
         ]
         for size in sorted({way.bytes for way in ways if way.bytes < below}):
@@ -116,7 +116,7 @@ def _around(place: int, strips: Iterable[Strips], places: Mapping[str, int]) -> 
     return next((each for each in strips if places[each.first] < place <= places[each.last]), None)
 
 
-def _shortest(ways: Iterable[_Way], end: int) -> _Path | None:
+def _shortest(ways: Iterable[_Segment], end: int) -> _Path | None:
     """From the first cut to the last one."""
     best = {0: _Path()}
     for way in sorted(ways, key=lambda way: way.begin):

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from ..base.errors import DEBUG, MccError, is_strict
-from ..passes.api import LeftOut, PassManager
+from ..passes.api import PassManager, SkippedPass
 
 OUTSIDE = (MccError, MemoryError, OSError, RecursionError)
 
@@ -33,10 +33,10 @@ class PassFailed(Exception):
         self.name, self.cause = name, cause
 
 
-def recovering(attempt: Callable[[tuple[LeftOut, ...]], Made], optional: Sequence[str]) -> Made:
+def recovering(attempt: Callable[[tuple[SkippedPass, ...]], Made], optional: Sequence[str]) -> Made:
     """What `attempt` gives with as few passes left out as it takes; `optional` are the names of those that may be, in
     their order."""
-    left: tuple[LeftOut, ...] = ()
+    left: tuple[SkippedPass, ...] = ()
     while True:
         try:
             made = attempt(left)
@@ -55,7 +55,7 @@ def recovering(attempt: Callable[[tuple[LeftOut, ...]], Made], optional: Sequenc
             cause = error
         if os.environ.get(DEBUG):
             sys.stderr.write("".join(traceback.format_exception(cause)))
-        left = (*left, LeftOut(name, _in_one_line(cause)))
+        left = (*left, SkippedPass(name, _in_one_line(cause)))
 
 
 @contextmanager
@@ -71,7 +71,9 @@ def blamed(manager: PassManager) -> Iterator[None]:
         raise
 
 
-def _fewest(attempt: Callable[[tuple[LeftOut, ...]], object], left: tuple[LeftOut, ...]) -> tuple[LeftOut, ...]:
+def _fewest(
+    attempt: Callable[[tuple[SkippedPass, ...]], object], left: tuple[SkippedPass, ...]
+) -> tuple[SkippedPass, ...]:
     """Without those that only stumbled over what another one had broken."""
     for each in left:
         fewer = tuple(other for other in left if other is not each)
@@ -87,13 +89,15 @@ def _in_one_line(error: Exception) -> str:
     return " ".join([f"{type(error).__name__}:", *lines[:2]]).rstrip(":")
 
 
-def _at_fault(attempt: Callable[[tuple[LeftOut, ...]], Made], left: tuple[LeftOut, ...], names: list[str]) -> str:
+def _at_fault(
+    attempt: Callable[[tuple[SkippedPass, ...]], Made], left: tuple[SkippedPass, ...], names: list[str]
+) -> str:
     """The last of the first passes with which something fails; empty if it fails without any of them."""
 
     def works(count: int) -> bool:
         """With the first passes and no others."""
         try:
-            attempt((*left, *(LeftOut(name, "") for name in names[count:])))
+            attempt((*left, *(SkippedPass(name, "") for name in names[count:])))
         except OUTSIDE:
             raise
         except Exception:

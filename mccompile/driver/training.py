@@ -13,7 +13,7 @@ from ..fitting import SMALLEST, Attempt, Changes, Point, fitting, frontier, refu
 from ..frontend.load import name_of, read_proto
 from ..frontend.lost_parameters import lost_parameters
 from ..graph.ir import Graph
-from ..passes.api import PROGRAM, Context, LeftOut, Memory
+from ..passes.api import PROGRAM, Context, Memory, SkippedPass
 from ..passes.learn.join_phases import join_phases
 from ..passes.learn.phase_graphs import LEARNED, RATE, Learning, keep_weights, learning_graph, step_graph
 from ..pipeline import chosen
@@ -21,9 +21,9 @@ from ..plan.learning import LEARN, STEP
 from ..program.ir import Program
 from ..program.phases import Phase
 from .compiling import frugal, packaged, pass_manager, programmed, read
-from .lighter_lessons import lighter_lessons
 from .options import MOST_RECOMPUTED, PLAIN, Options
 from .recovery import blamed, recovering
+from .smaller_training import smaller_training
 
 # Options that say what a run is like in ways that learning has not: by field, as written, with why.
 _REFUSED = {
@@ -55,7 +55,7 @@ def train(model: Path, asked: Learning, options: Options = PLAIN) -> Package:
     attempt = _attempt(model, asked, options)
     point, fits = fitting(attempt, options.prefer, options.budget)
     if not fits:
-        lighter = [*frugal(options, point.changes, but="recompute"), *lighter_lessons(model, asked, options)]
+        lighter = [*frugal(options, point.changes, but="recompute"), *smaller_training(model, asked, options)]
         refused(point, options.budget, lighter, attempt, options.other_boards if options.board else None)
     return point.package
 
@@ -65,7 +65,7 @@ def best_plans(model: Path, asked: Learning, options: Options = PLAIN) -> list[t
     _check(asked, options)
     attempt = _attempt(model, asked, options)
     found = [(told(point.changes), point) for point in frontier(attempt)]
-    for words, less in lighter_lessons(model, asked, options):
+    for words, less in smaller_training(model, asked, options):
         changes = {**less, **SMALLEST}
         found.append((f"{words} {told(SMALLEST)}", Point(changes, attempt(changes))))
     return found
@@ -73,11 +73,11 @@ def best_plans(model: Path, asked: Learning, options: Options = PLAIN) -> list[t
 
 def _attempt(model: Path, asked: Learning, options: Options) -> Attempt:
     """Changes are of options, and of what is asked."""
-    lesson = {each.name for each in fields(Learning)}
+    of_training = {each.name for each in fields(Learning)}
 
     def attempt(changes: Changes) -> Package:
-        less = {name: value for name, value in changes.items() if name in lesson}
-        other = {name: value for name, value in changes.items() if name not in lesson}
+        less = {name: value for name, value in changes.items() if name in of_training}
+        other = {name: value for name, value in changes.items() if name not in of_training}
         return _recovered(model, replace(asked, **less), replace(options, **other))
 
     return attempt
@@ -86,7 +86,7 @@ def _attempt(model: Path, asked: Learning, options: Options) -> Attempt:
 def _recovered(model: Path, asked: Learning, options: Options) -> Package:
     name = options.name or name_of(model)
 
-    def attempt(left_out: tuple[LeftOut, ...]) -> Package:
+    def attempt(left_out: tuple[SkippedPass, ...]) -> Package:
         without = replace(options, without=options.without | {each.name for each in left_out})
         return replace(_trained(model, asked, without, readable(name), left_out), left_out=left_out)
 
@@ -114,7 +114,7 @@ def _check(asked: Learning, options: Options) -> None:
         raise WrongUse(Problem("--clip does not go with --at-once", "--clip", why, "leave one out"))
 
 
-def _trained(model: Path, asked: Learning, options: Options, name: str, left_out: tuple[LeftOut, ...]) -> Package:
+def _trained(model: Path, asked: Learning, options: Options, name: str, left_out: tuple[SkippedPass, ...]) -> Package:
     manager = pass_manager(options)
 
     def program_of(phase: Phase, graph: Graph, context: Context) -> Program:

@@ -11,7 +11,7 @@ from ..base.dtypes import string
 from ..base.provenance import show
 from ..base.tensor import dense_strides
 from ..expr.dims_c import dim_c
-from ..plan.ir import Made, Plan, Step, Tensor
+from ..plan.ir import Plan, Step, StepResult, Tensor
 from ..plan.sizes import of_address, of_dims, of_step
 from .addresses import IN_STRUCT, pointer
 
@@ -49,7 +49,7 @@ def rows_handed_out(step: Step, indent: str, begin: str, end: str) -> list[str]:
     return lines
 
 
-def _row(step: Step, made: Made, axis: int, indent: str) -> list[str]:
+def _row(step: Step, made: StepResult, axis: int, indent: str) -> list[str]:
     dtype = made.type.dtype
     stride = static(made.strides[axis]) * dtype.bits // 8
     row = f"row % {made.lines}" if made.lines else "row"
@@ -60,7 +60,7 @@ def _row(step: Step, made: Made, axis: int, indent: str) -> list[str]:
     return [f"{indent}static const mcc_index {_lists(shape, made.strides, '')};", f"{indent}{call}"]
 
 
-def _made(step: Step, made: Made, indent: str) -> list[str]:
+def _made(step: Step, made: StepResult, indent: str) -> list[str]:
     names = of_address(made.address) | of_dims((*made.type.shape, *made.strides))
     declared = "" if names <= of_step(step) and not step.shared else IN_STRUCT
     kind = _kind(made)
@@ -70,7 +70,7 @@ def _made(step: Step, made: Made, indent: str) -> list[str]:
     return _block(call, made.type.shape, made.strides, declared, indent)
 
 
-def _kind(made: Made) -> str:
+def _kind(made: StepResult) -> str:
     if made.is_input:
         return "MCC_DUMP_INPUT"
     return "MCC_DUMP_VALUE" if made.is_value else "MCC_DUMP_BUFFER"
@@ -123,7 +123,7 @@ def in_report(plan: Plan, step: Step) -> dict[str, Any]:
     return {"made": [_entry(made) for made in step.made]}
 
 
-def _entry(made: Made) -> dict[str, Any]:
+def _entry(made: StepResult) -> dict[str, Any]:
     return {
         "name": made.name,
         "is_value": made.is_value,

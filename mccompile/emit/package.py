@@ -13,7 +13,7 @@ from typing import Any
 from ..base.errors import Problem, WrongUse
 from ..base.quality import Quality
 from ..base.structures import Interface
-from ..passes.api import Cut, Explanation, LeftOut, Record, StripsCost, Tried
+from ..passes.api import Cut, Explanation, Record, SkippedPass, StripsCost, TriedPlan
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..passes.witness import Witness
@@ -42,11 +42,11 @@ class Package:
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
     identity: bytes = bytes(16)
     assumed: Sequence[str] = ()  # what the model does not say
-    left_out: Sequence[LeftOut] = ()  # passes that failed
+    left_out: Sequence[SkippedPass] = ()  # passes that failed
     estimate: Estimate = NOT_ESTIMATED
     cuts: Sequence[Cut] = ()  # where strips of columns may begin and end
     strips: Sequence[StripsCost] = ()  # what they are expected to take
-    smallest: Sequence[Tried] = ()  # the smallest arena among plans that were tried, where several were
+    smallest: Sequence[TriedPlan] = ()  # the smallest arena among plans that were tried, where several were
     witness: Witness | None = None  # of how it was made
     quality: Quality | None = None  # of integers that compiling made of floats
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
@@ -107,7 +107,7 @@ def package(
     assumed: Sequence[str] = (),
     wrappers: Sequence[str] = (),
     tuned: Sequence[Explanation] | None = None,
-    left_out: Sequence[LeftOut] = (),
+    left_out: Sequence[SkippedPass] = (),
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `interface`: where inputs or outputs are not only tensors. `options`: what was asked for, for the report. `assumed`:

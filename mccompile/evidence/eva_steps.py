@@ -19,7 +19,7 @@ from .memory import touched
 
 
 @dataclass(frozen=True)
-class Room:
+class MemoryObject:
     """An object: one operand, or those of a call that lie over each other."""
 
     name: str
@@ -28,10 +28,10 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Alone:
+class CheckedCall:
     """A call of a kernel, or all that make the rows of a stage."""
 
-    rooms: tuple[Room, ...]
+    rooms: tuple[MemoryObject, ...]
     call: str
     height: int  # rows, and how many one call makes; 0: the call makes all there is
     step: int
@@ -69,11 +69,11 @@ def clauses_of(role: str, spans: list[tuple[int, int]], written: bool) -> Iterat
         yield f"assigns ((char *){role})[{min(lows)} .. {max(lasts)}] \\from Frama_C_entropy_source;"
 
 
-def alone(plan: Plan) -> tuple[list[tuple[int, Alone]], frozenset[str]]:
+def alone(plan: Plan) -> tuple[list[tuple[int, CheckedCall]], frozenset[str]]:
     """Calls that differ, each with the first step that makes it, and the functions that nothing else calls."""
     others = {step.function.name for step in plan.steps() if not _is_alone(step)}
     others |= {step.function.name for item in plan.items if isinstance(item, Repeat) for step in walk((item,))}
-    found: dict[Alone, int] = {}
+    found: dict[CheckedCall, int] = {}
     for step, height, rows in _calls(plan):
         if step.function.name not in others:
             found.setdefault(_alone(step, plan, height, rows), step.number)
@@ -104,7 +104,7 @@ def _calls(plan: Plan) -> Iterator[tuple[Step, int, int]]:
     yield from ((step, *rows.get(step.number, (0, 0))) for step in plan.steps())
 
 
-def _alone(step: Step, plan: Plan, height: int, rows: int) -> Alone:
+def _alone(step: Step, plan: Plan, height: int, rows: int) -> CheckedCall:
     passed = [a for a in step.arguments if a.role not in step.function.unpassed]
     rooms, places = [], dict[str, str]()
     checked = {offset for check in plan.checks for offset in check.offsets}
@@ -112,7 +112,7 @@ def _alone(step: Step, plan: Plan, height: int, rows: int) -> Alone:
         low = min(touched(a, plan)[0] for a in together)
         high = max(touched(a, plan)[1] for a in together)
         exact = together[0].address.base == BLOB and any(a.address.offset in checked for a in together)
-        room = Room(f"room{number}", max(high - low, 1), low if exact else None)
+        room = MemoryObject(f"room{number}", max(high - low, 1), low if exact else None)
         rooms.append(room)
         for a in together:
             const = "" if a.written else "const "
@@ -122,7 +122,7 @@ def _alone(step: Step, plan: Plan, height: int, rows: int) -> Alone:
     end = f"begin + {rows}" if height % max(rows, 1) == 0 else f"begin + {rows} < {height} ? begin + {rows} : {height}"
     more = ["begin", end] if height else []
     call = called(step.function.name, [*(places[a.role] for a in passed), *more])
-    return Alone(tuple(rooms), call, height, rows)
+    return CheckedCall(tuple(rooms), call, height, rows)
 
 
 def _overlapping(arguments: Sequence[Argument], plan: Plan) -> list[list[Argument]]:

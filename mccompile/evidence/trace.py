@@ -13,7 +13,7 @@ from ..base.dims import static
 from ..emit.blob import blob_bytes, data_bytes
 from ..emit.package import Package
 from ..frontend.listed import Listed
-from ..passes.history import Fate, History
+from ..passes.history import Disposition, History
 from ..plan.ir import BLOB, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step, max_bytes, walk
 from .lines import segments
 
@@ -153,7 +153,7 @@ def _disposition(
     return found | {"disposition": ""}
 
 
-def _fate(fate: Fate) -> dict[str, Any]:
+def _fate(fate: Disposition) -> dict[str, Any]:
     return {"disposition": str(fate.how), "by": fate.stage, "into": list(fate.into)}
 
 

@@ -24,7 +24,7 @@ from .bounds import Limits
 from .counted import counted
 from .evaluate import constant_of
 from .findings import Misfit, check_bytes
-from .scope import Found, Missing, Scope, Whole
+from .scope import Found, Missing, Scope, ScopedValue
 from .slots import Writer
 
 
@@ -43,7 +43,7 @@ class NodeAdder:
         cls: type[Operator],
         onnx_node: OnnxNode,
         outputs: Sequence[str],
-        wholes: Sequence[Whole] | None,
+        wholes: Sequence[ScopedValue] | None,
         scope: Scope,
     ) -> Sequence[Found]:
         """Adds a node; `wholes` are like its results, where these are known to be sequences and the like."""

@@ -39,7 +39,7 @@ _LARGE = 4096  # bytes of an initializer that no shape follows from
 
 
 @dataclass(frozen=True)
-class Said:
+class KnownType:
     """A type as far as it is known."""
 
     dtype: DType | None
@@ -59,7 +59,7 @@ class Said:
             said == found or said is None or not isinstance(found, int) for said, found in pairs
         )
 
-    def agrees(self, other: Said) -> bool:
+    def agrees(self, other: KnownType) -> bool:
         if self.dtype is not other.dtype or self.shape is None or other.shape is None:
             return self.dtype is other.dtype
         pairs = zip(self.shape, other.shape, strict=False)
@@ -73,22 +73,22 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Made:
+class NodeResult:
     """A result of a node, by the name that the file has for it."""
 
     where: str
     name: str
-    said: Said | None
+    said: KnownType | None
     value: Value
 
 
-def said_types(graph: GraphProto) -> dict[str, Said]:
+def said_types(graph: GraphProto) -> dict[str, KnownType]:
     """What a graph declares of its values."""
     entries = ((entry.name, entry.type) for entry in (*graph.value_info, *graph.output))
     return {name: said for name, type in entries if (said := _said(type)) is not None}
 
 
-def _said(type: TypeProto, sizes: bool = True) -> Said | None:
+def _said(type: TypeProto, sizes: bool = True) -> KnownType | None:
     if type.WhichOneof("value") != "tensor_type":
         return None
     tensor = type.tensor_type
@@ -97,23 +97,25 @@ def _said(type: TypeProto, sizes: bool = True) -> Said | None:
     except (Invalid, Unsupported):
         return None
     known = None if shape is None else tuple(dim if isinstance(dim, int) and sizes else None for dim in shape)
-    return Said(dtype, known)
+    return KnownType(dtype, known)
 
 
 class Results:
     """The results that have to be judged, collected while a model is read."""
 
     def __init__(self) -> None:
-        self.doubtful: list[Made] = []
+        self.doubtful: list[NodeResult] = []
 
-    def add(self, name: str, value: Value, said: Said | None, where: Callable[[], str]) -> None:
+    def add(self, name: str, value: Value, said: KnownType | None, where: Callable[[], str]) -> None:
         if ALWAYS or (said is not None and not said.allows(value.type)):
-            self.doubtful.append(Made(where(), name, said, value))
+            self.doubtful.append(NodeResult(where(), name, said, value))
 
     def judge(self, model: ModelProto, inputs: Sequence[Value], findings: Findings) -> None:
         """Adds what the file has wrong; raises InternalError for what we have wrong."""
         inferred = _inferred(model, inputs) if self.doubtful else {}
-        sorted_types: Mapping[str, Said] | None = None  # what the inference says where each node reads what is there
+        sorted_types: Mapping[str, KnownType] | None = (
+            None  # what the inference says where each node reads what is there
+        )
         ours = []
         for made in self.doubtful:
             standard, type = inferred.get(made.name), made.value.type
@@ -137,7 +139,7 @@ class Results:
 _ENDS_THE_PROCESS = {"EyeLike"}  # onnx's inference does, for one of a value whose shape it does not know
 
 
-def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
+def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, KnownType]:
     """What ONNX's inference says of values, whatever the file declares of them; only names that mean one value."""
     copy = _bare(model)
     if any(node.op_type in _ENDS_THE_PROCESS for graph in _graphs(copy.graph) for node in graph.node):
@@ -155,7 +157,7 @@ def _inferred(model: ModelProto, inputs: Sequence[Value]) -> Mapping[str, Said]:
     opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
     rounded = any(_is_rounded(node, opset) for graph in _graphs(copy.graph) for node in graph.node)
     rounded = rounded or any(map(_has_places_in_scalars, _graphs(copy.graph)))
-    found: dict[str, Said | None] = {}
+    found: dict[str, KnownType | None] = {}
     for graph in _graphs(copy.graph):
         own = {entry.name for entry in graph.input}
         types = {entry.name: entry.type for entry in (*graph.output, *graph.value_info) if entry.name not in own}

@@ -18,7 +18,7 @@ from onnx import NodeProto, ValueInfoProto, helper
 from ..graph.ir import Invalid, Unsupported, Value
 from .functions import attributes_of
 from .graphs import GraphReader
-from .growing_loops import OWN, Along, written_out
+from .growing_loops import OWN, GrowthAxis, written_out
 from .scope import Found, Missing, Scope
 from .tensors import attribute_value
 
@@ -210,11 +210,11 @@ class Search(ABC):
         read = {*self.results("last "), *(name for node in self.ended("last ") for name in node.input)}
         results = [*(name if name in read else "" for name in last), *("" for _ in pasts)]
         loop = helper.make_node("Loop", ["search trips", "first going", *first, *pasts], results, "tokens", body=body)
-        grows = [Along(len(first) + number, axis=3, rank=5, by=1) for number in range(len(pasts))]
+        grows = [GrowthAxis(len(first) + number, axis=3, rank=5, by=1) for number in range(len(pasts))]
         kept = [(name, f"first {layer}") for name, layer in zip(pasts, self.layers, strict=True)]
         return [
             *(node for name, made in kept for node in self.past("first ", name, made)),
-            *written_out(loop, Along(2, axis=1, rank=2, by=1), self.most - 1, grows),
+            *written_out(loop, GrowthAxis(2, axis=1, rank=2, by=1), self.most - 1, grows),
         ]
 
     @property

@@ -23,7 +23,7 @@ from .declarations import declared_shapes
 from .findings import Findings
 from .ordering import Circle
 from .ordering import in_order as sorted_nodes
-from .scope import FunctionKey, Missing, Scope, Whole
+from .scope import FunctionKey, Missing, Scope, ScopedValue
 from .signature import similar
 from .tensors import declared, dense_constant_of, tensor_constant
 
@@ -80,7 +80,7 @@ class GraphReader(NodeAdder, ABC):
         for node in ordered:
             self.node(node, scope)
 
-    def outputs(self, graph: GraphProto, scope: Scope) -> list[Whole] | None:
+    def outputs(self, graph: GraphProto, scope: Scope) -> list[ScopedValue] | None:
         """Binds the outputs of the scope's graph; None where one is broken."""
         found = self.results(graph, scope)
         if found is not None:
@@ -93,9 +93,9 @@ class GraphReader(NodeAdder, ABC):
             self.bind([output.name for output in graph.output], found, scope)
         return found
 
-    def results(self, graph: GraphProto, scope: Scope) -> list[Whole] | None:
+    def results(self, graph: GraphProto, scope: Scope) -> list[ScopedValue] | None:
         """What the outputs of a graph are; None where one is broken."""
-        whole: list[Whole] = []
+        whole: list[ScopedValue] = []
         for output in graph.output:
             value = scope.find(output.name)
             if value is None or value is Missing.ABSENT:
@@ -106,7 +106,7 @@ class GraphReader(NodeAdder, ABC):
                 whole.append(value)
         return whole if len(whole) == len(graph.output) else None
 
-    def bind(self, names: Sequence[str], found: Sequence[Whole], scope: Scope) -> None:
+    def bind(self, names: Sequence[str], found: Sequence[ScopedValue], scope: Scope) -> None:
         """Makes these the outputs of the scope's graph; what one consists of is named after it."""
         own = {*scope.graph.inputs, *(v for node in scope.graph.nodes for v in node.present_outputs)}
         for name, whole in zip(names, found, strict=True):

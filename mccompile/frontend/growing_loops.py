@@ -25,7 +25,7 @@ FIRST_OPSET = 11  # where Pad and Slice take operands
 
 
 @dataclass(frozen=True)
-class Along:
+class GrowthAxis:
     """Where a carried tensor grows, and by how much in each trip."""
 
     number: int
@@ -56,7 +56,7 @@ def room(node: NodeProto, grows: Grows, loop: OnnxNode) -> int:
 
 def read(reader: GraphReader, node: NodeProto, grows: Grows, loop: OnnxNode, scope: Scope) -> Sequence[Found]:
     """The results of a loop that carries something that grows."""
-    nodes = written_out(node, Along(grows.number, grows.axis, grows.rank, grows.by), room(node, grows, loop))
+    nodes = written_out(node, GrowthAxis(grows.number, grows.axis, grows.rank, grows.by), room(node, grows, loop))
     reader.limits.used.add(node.output[grows.number])
     opsets, prefix = {**scope.opsets, OWN: 1}, f"{scope.origin(node)}/"
     inner = replace(scope, outer=scope, values={}, opsets=opsets, prefix=prefix, shapes={}, said={})
@@ -97,7 +97,7 @@ class Writer:
         return self.op("Pad", x, self.op("Concat", *before, *behind, axis=0))
 
 
-def written_out(node: NodeProto, grows: Along, most: int, alike: Sequence[Along] = ()) -> list[NodeProto]:
+def written_out(node: NodeProto, grows: GrowthAxis, most: int, alike: Sequence[GrowthAxis] = ()) -> list[NodeProto]:
     """Nodes in place of a loop. `alike`: what else is always as long, and grows as much."""
     prefix, states = f"{node_name(node)}/carried {grows.number}", len(node.input) - 2
     around, results = Writer(prefix), [*node.output, *[""] * (states - len(node.output))]
@@ -124,7 +124,9 @@ def written_out(node: NodeProto, grows: Along, most: int, alike: Sequence[Along]
     return around.nodes
 
 
-def _change(body: GraphProto, prefix: str, grows: Along, most: int, states: int, alike: Sequence[Along]) -> None:
+def _change(
+    body: GraphProto, prefix: str, grows: GrowthAxis, most: int, states: int, alike: Sequence[GrowthAxis]
+) -> None:
     """The body takes the buffers and how much of them is used, and gives both."""
     before, behind = Writer(f"{prefix}/taken"), Writer(f"{prefix}/given")
     least, length = most - grows.by, f"{prefix}/used"

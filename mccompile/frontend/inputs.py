@@ -17,13 +17,13 @@ from ..base.dims import Dim
 from ..base.dtypes import DType, bool_, i64
 from ..base.errors import Problem, WrongUse, raise_all
 from ..base.names import c_identifier
-from ..base.structures import Items, Maybe, Room, Slots, leaves, named
+from ..base.structures import Items, Maybe, SlotCapacity, Slots, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Refused, Unsupported, Value
 from .bounds import Limits
 from .findings import Findings
 from .open_sizes import OpenSizes, Shape, SizesMissing
-from .scope import Whole
+from .scope import ScopedValue
 from .signature import similar
 from .tensors import declared
 
@@ -63,7 +63,7 @@ class Inputs:
         self.bound: dict[str, Dim] = {}
         self.open = OpenSizes()
 
-    def values(self) -> list[tuple[str, Whole]]:
+    def values(self) -> list[tuple[str, ScopedValue]]:
         types = [(entry.name, found) for entry in self.inputs if (found := self._declared(entry)) is not None]
         self.free = {dim: None for _, found in types for dim in found.shape or () if isinstance(dim, str)}
         self._check_use([name for name, _ in types])
@@ -73,7 +73,7 @@ class Inputs:
             for dim, size in zip(found.shape or (), self.shapes.get(name, ()), strict=False):
                 if isinstance(dim, str) and isinstance(size, int):
                     self.bound.setdefault(dim, size)
-        values: list[tuple[str, Whole]] = []
+        values: list[tuple[str, ScopedValue]] = []
         for name, found in types:
             whole = self._sequence(name, found) if found.is_sequence else self._tensor(name, found)
             if whole is not None:
@@ -107,7 +107,7 @@ class Inputs:
         if shape is None:
             return None
         largest = tuple(dimensions.upper(dim) for dim in shape)
-        room = Room(most, largest, ragged=any(not isinstance(dim, int) for dim in shape))
+        room = SlotCapacity(most, largest, ragged=any(not isinstance(dim, int) for dim in shape))
         data = Value(name, Fact(TensorType(found.dtype, (most, room.size))))
         length = Value(f"{name}_length", Fact(TensorType(i64, ())))
         shapes = Value(f"{name}_shapes", Fact(TensorType(i64, (most, len(largest))))) if room.ragged else None

@@ -37,7 +37,7 @@ from .inputs import DimRanges, Inputs, InputShapes, kind_name
 from .nodes import NodeReader
 from .open_sizes import Sizes, SizesMisfit, SizesMissing, proposed, refitted
 from .ordering import texts
-from .scope import Scope, Whole
+from .scope import Scope, ScopedValue
 from .signature import STANDARD_DOMAINS, newest_opset
 from .slots import received
 from .tensors import declared
@@ -274,7 +274,9 @@ def is_open(entry: ValueInfoProto, dims: DimRanges, bounds: Bounds) -> bool:
     return shape is None or any(not isinstance(dim, int) and dim not in dims for dim in shape)
 
 
-def _interface(proto: GraphProto, inputs: Sequence[tuple[str, Whole]], outputs: Sequence[Whole]) -> Interface:
+def _interface(
+    proto: GraphProto, inputs: Sequence[tuple[str, ScopedValue]], outputs: Sequence[ScopedValue]
+) -> Interface:
     titles = [output.name for output in proto.output]
     return Interface(
         tuple((title, named(whole, title)) for title, whole in inputs),

@@ -28,7 +28,7 @@ from .loop_counters import steps_of
 from .loop_trips import exact_trips, without_condition
 from .node_checks import is_graph
 from .ordering import node_name
-from .scope import Found, Missing, Scope, Whole, is_structure
+from .scope import Found, Missing, Scope, ScopedValue, is_structure
 
 
 class RegionReader(GraphReader):
@@ -99,12 +99,12 @@ class RegionReader(GraphReader):
 
     def _regions(
         self, node: NodeProto, operator: tuple[type[Operator], OnnxNode] | None, scope: Scope
-    ) -> tuple[tuple[Graph, ...], list[Whole] | None] | None:
+    ) -> tuple[tuple[Graph, ...], list[ScopedValue] | None] | None:
         """The node's regions, and what they give where that is not only tensors; None where one could not be read.
         Without an operator they are searched only."""
         graphs = [(a.name, a.g) for a in attributes_of(node, scope.attributes) if is_graph(a)]
         scopes: list[Scope] = []
-        results: list[list[Whole] | None] = []
+        results: list[list[ScopedValue] | None] = []
         around = self.findings
         apart: list[Findings] = []
         # then_branch before else_branch; every other operator has one region
@@ -118,7 +118,7 @@ class RegionReader(GraphReader):
             scopes.append(self.region(graph, scope, f"{scope.origin(node)}/{name}/", facts, operator is None))
             results.append(self.results(graph, scopes[-1]))
             self.findings = around
-        wholes: list[Whole] | None = None
+        wholes: list[ScopedValue] | None = None
         if any(map(is_structure, (value for result in results for value in result or ()))):
             wholes = self._alike(node, scopes, results)
         found: list[Graph | None] = []
@@ -133,7 +133,9 @@ class RegionReader(GraphReader):
         whole = [graph for graph in found if graph is not None]
         return (tuple(whole), wholes) if len(whole) == len(found) else None
 
-    def _alike(self, node: NodeProto, scopes: list[Scope], results: list[list[Whole] | None]) -> list[Whole]:
+    def _alike(
+        self, node: NodeProto, scopes: list[Scope], results: list[list[ScopedValue] | None]
+    ) -> list[ScopedValue]:
         """Makes sequences and the like, which two branches give, of one form."""
         if node.op_type != "If":
             raise Unsupported("its body gives a sequence", "collect tensors of one shape")

@@ -10,7 +10,7 @@ from onnx import AttributeProto, NodeProto
 
 from ..base.structures import STRUCTURES, Structure
 from ..graph.ir import Graph, Value
-from .contradictions import Said
+from .contradictions import KnownType
 from .ordering import node_name
 
 
@@ -20,7 +20,7 @@ class Missing(Enum):
 
 
 Found = Value | Structure[Value] | Missing
-Whole = Value | Structure[Value]
+ScopedValue = Value | Structure[Value]
 FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
@@ -37,7 +37,7 @@ class Scope:
     provenance: str = ""  # before the names of nodes; ending in "/", or the whole of it
     functions: tuple[FunctionKey, ...] = ()  # being inlined, outermost first
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # that the file declares, by name
-    said: Mapping[str, Said] = field(default_factory=dict)  # the types that it declares, as far as it does
+    said: Mapping[str, KnownType] = field(default_factory=dict)  # the types that it declares, as far as it does
 
     def find(self, name: str) -> Found | None:
         if not name:

@@ -13,13 +13,13 @@ from dataclasses import replace
 from onnx import GraphProto, NodeProto, numpy_helper
 
 from ..base.dtypes import DType, bool_, i64
-from ..base.structures import Items, Maybe, Room, Slots, Structure, leaves
+from ..base.structures import Items, Maybe, SlotCapacity, Slots, Structure, leaves
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Limit, Unsupported, Value
 from ..ops.api import OnnxNode, resolve
 from .declarations import declared_ranks, declared_shapes
 from .regions import RegionReader
-from .scope import Found, Scope, Whole
+from .scope import Found, Scope, ScopedValue
 from .sequences import sequence
 from .slots import Sequence_, Writer, as_slots, room_of
 
@@ -28,7 +28,7 @@ _ATTEMPTS = 8  # to find how large elements become
 
 
 def loop(
-    reader: RegionReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
+    reader: RegionReader, node: NodeProto, graph: GraphProto, operands: Sequence[ScopedValue | None], scope: Scope
 ) -> Sequence[Found] | None:
     """The results; None where the body could not be read, and why has been said."""
     return _Loop(reader, node, graph, operands, scope).run()
@@ -36,7 +36,12 @@ def loop(
 
 class _Loop:
     def __init__(
-        self, reader: RegionReader, node: NodeProto, graph: GraphProto, operands: Sequence[Whole | None], scope: Scope
+        self,
+        reader: RegionReader,
+        node: NodeProto,
+        graph: GraphProto,
+        operands: Sequence[ScopedValue | None],
+        scope: Scope,
     ) -> None:
         self.reader, self.node, self.graph, self.scope = reader, node, graph, scope
         self.origin = scope.origin(node)
@@ -47,7 +52,7 @@ class _Loop:
         bound = said.most(0) if said.most(0) is not None else said.otherwise
         # of trips, where their number is known only at run time
         self.most_trips: dict[int, int] = {} if bound is None else {0: bound}
-        self.states: list[Whole] = []
+        self.states: list[ScopedValue] = []
         for value in given[2:]:
             if value is None:
                 raise Invalid("a carried value is missing")
@@ -59,7 +64,7 @@ class _Loop:
                 f"and {len(graph.output)} outputs"
             )
 
-    def tensor(self, value: Whole | None) -> Value | None:
+    def tensor(self, value: ScopedValue | None) -> Value | None:
         if value is not None and not isinstance(value, Value):
             raise Invalid("the trip count or the condition is not a tensor")
         return value
@@ -158,7 +163,7 @@ class _Loop:
         given = [known.get(number, state) for number, state in enumerate(states)]
         return self.reader.region(self.graph, self.scope, f"{self.origin}/body/", [*facts[:2], *given])
 
-    def rooms(self) -> dict[int, tuple[Room, int]] | None:
+    def rooms(self) -> dict[int, tuple[SlotCapacity, int]] | None:
         """For each carried sequence how large its slots have to be, and how many more of them a trip takes. Found by
         reading the body until nothing grows any more but the number of elements."""
         self.optional = {number for number, state in enumerate(self.states) if isinstance(state, Maybe)}
@@ -184,13 +189,13 @@ class _Loop:
                 settled &= joined == before
                 rooms[number] = joined
             if settled:
-                nothing = Room(0, (), False)
+                nothing = SlotCapacity(0, (), False)
                 return {number: (room or nothing, growth[number]) for number, room in rooms.items()}
         raise Unsupported(
             "the elements of a carried sequence are larger after each trip", "bound their sizes, for example with Slice"
         )
 
-    def guess(self, number: int, room: Room | None) -> Fact | Structure[Fact]:
+    def guess(self, number: int, room: SlotCapacity | None) -> Fact | Structure[Fact]:
         state = self.states[number]
         if not _is_list(state):
             return _facts(state)
@@ -198,7 +203,7 @@ class _Loop:
         made = Items[Fact](dtype, ()) if room is None else _slots_of(dtype, replace(room, count=max(room.count, 1)))
         return Maybe(_flag(), made) if number in self.optional else made
 
-    def most(self, number: int, trips: int | None, room: Room, growth: int) -> int:
+    def most(self, number: int, trips: int | None, room: SlotCapacity, growth: int) -> int:
         """The most elements a carried sequence can have."""
         name = self.node.output[number] if number < len(self.node.output) else ""
         said = self.reader.limits.of(name).most(0) if name else None
@@ -220,31 +225,31 @@ def _take_apart(graph: Graph) -> None:
         graph.remove(node)
 
 
-def _tensor(whole: Whole) -> Value:
+def _tensor(whole: ScopedValue) -> Value:
     if not isinstance(whole, Value):
         raise Invalid("what a loop collects is not a tensor")
     return whole
 
 
-def _content(whole: Whole) -> Sequence_:
+def _content(whole: ScopedValue) -> Sequence_:
     inner = whole.value if isinstance(whole, Maybe) else whole
     return sequence(inner)
 
 
-def _is_list(whole: Whole) -> bool:
+def _is_list(whole: ScopedValue) -> bool:
     return isinstance(whole.value if isinstance(whole, Maybe) else whole, Items | Slots)
 
 
-def _formed(writer: Writer, whole: Whole, room: Room) -> Whole:
+def _formed(writer: Writer, whole: ScopedValue, room: SlotCapacity) -> ScopedValue:
     slots = as_slots(writer, _content(whole), room)
     return Maybe(whole.present, slots) if isinstance(whole, Maybe) else slots
 
 
-def _as_maybe(writer: Writer, whole: Whole) -> Whole:
+def _as_maybe(writer: Writer, whole: ScopedValue) -> ScopedValue:
     return whole if isinstance(whole, Maybe) else Maybe(writer.flag(True), whole)
 
 
-def _facts(whole: Whole) -> Fact | Structure[Fact]:
+def _facts(whole: ScopedValue) -> Fact | Structure[Fact]:
     def fact(value: Value) -> Fact:
         return Fact(value.type)
 
@@ -255,6 +260,6 @@ def _flag() -> Fact:
     return Fact(TensorType(bool_, ()))
 
 
-def _slots_of(dtype: DType, room: Room) -> Slots[Fact]:
+def _slots_of(dtype: DType, room: SlotCapacity) -> Slots[Fact]:
     shapes = Fact(TensorType(i64, (room.count, len(room.shape)))) if room.ragged else None
     return Slots(dtype, room, Fact(TensorType(dtype, (room.count, room.size))), Fact(TensorType(i64, ())), shapes)

@@ -13,7 +13,7 @@ import numpy as np
 from onnx import TypeProto
 
 from ..base.dtypes import i64, of_onnx
-from ..base.structures import STRUCTURES, Items, Maybe, Room, Slots, Structure
+from ..base.structures import STRUCTURES, Items, Maybe, SlotCapacity, Slots, Structure
 from ..graph.ir import Invalid, Unsupported, Value
 from ..ops.api import normal_axis
 from .slots import Made, Sequence_, Writer, as_slots, count_of, known_place, place, room_of, shape_row
@@ -54,14 +54,14 @@ def sequence_insert(w: Writer, attributes: Attributes, operands: Sequence[Operan
     assert own is not None
     room = own if before is None else before.joined(own)
     count = before.count if before is not None else 0
-    slots = as_slots(w, into, Room(max(count, 1), room.shape, room.ragged, room.mixed))
+    slots = as_slots(w, into, SlotCapacity(max(count, 1), room.shape, room.ragged, room.mixed))
     where = place(w, position, slots.length, 1)
     data = w.own("InsertSlot", slots.data, piece, where, count=count + 1)
     shapes = None
     if slots.shapes is not None:
         shapes = w.own("InsertSlot", slots.shapes, shape_row(w, piece, room), where, count=count + 1)
     length = w.op("Add", slots.length, w.number(1))
-    return [Slots(into.dtype, Room(count + 1, room.shape, room.ragged, room.mixed), data, length, shapes)]
+    return [Slots(into.dtype, SlotCapacity(count + 1, room.shape, room.ragged, room.mixed), data, length, shapes)]
 
 
 def sequence_erase(w: Writer, attributes: Attributes, operands: Sequence[Operand]) -> list[Made]:
@@ -159,7 +159,7 @@ def _split_at_run_time(w: Writer, x: Value, split: Value, axis: int, size: int) 
     if not x.type.is_static or not split.type.is_static or split.type.rank > 1:
         raise Unsupported(f"{x.type} is split as {split.type} says, which is known only at run time")
     count = count_of(split) if split.type.rank else max(size, 1)
-    room = Room(count, x.type.static_shape, ragged=True)
+    room = SlotCapacity(count, x.type.static_shape, ragged=True)
     split = split if split.type.dtype is i64 else w.op("Cast", split, to=i64.onnx)
     data, length, shapes = w.several(3, "SplitToSlots", x, split, axis=axis)
     return Slots(x.type.dtype, room, data, length, shapes)

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.dims import upper
 from ..base.dtypes import i64
-from ..base.structures import Items, Maybe, Room, Slots, Structure
+from ..base.structures import Items, Maybe, SlotCapacity, Slots, Structure
 from ..graph.ir import Invalid, Unsupported, Value
 from ..ops.api import Operator, resolve
 from ..ops.slots import InsertSlot
@@ -65,19 +65,19 @@ def _made(domain: str, name: str, attributes: Mapping[str, Any]) -> Operator:
     return made
 
 
-def room_of(value: Sequence_) -> Room | None:
+def room_of(value: Sequence_) -> SlotCapacity | None:
     """What there is room for, or would have to be; None: nothing is in it, and of no known size."""
     if isinstance(value, Slots):
         return value.room
-    room: Room | None = None
+    room: SlotCapacity | None = None
     for part in value.parts:
         shape = part.type.shape
-        own = Room(1, tuple(upper(dim) for dim in shape), ragged=not part.type.is_static)
+        own = SlotCapacity(1, tuple(upper(dim) for dim in shape), ragged=not part.type.is_static)
         room = own if room is None else room.joined(own)
-    return None if room is None else Room(len(value.parts), room.shape, room.ragged, room.mixed)
+    return None if room is None else SlotCapacity(len(value.parts), room.shape, room.ragged, room.mixed)
 
 
-def as_slots(w: Writer, value: Sequence_, room: Room) -> Slots[Value]:
+def as_slots(w: Writer, value: Sequence_, room: SlotCapacity) -> Slots[Value]:
     """The sequence in slots with as much room as that (none is too small)."""
     slots = _listed(w.home(value), value, room) if isinstance(value, Items) else value
     if slots.room == room:
@@ -111,7 +111,7 @@ def _first_rows(w: Writer, rows: Value, count: int) -> Value:
     return rows if rows.type.shape[0] == count else w.op("Slice", rows, w.ints(0), w.ints(count), w.ints(0))
 
 
-def _listed(w: Writer, items: Items[Value], room: Room) -> Slots[Value]:
+def _listed(w: Writer, items: Items[Value], room: SlotCapacity) -> Slots[Value]:
     """Tensors, put into slots."""
     if items.dtype.is_packed:
         raise Unsupported(f"elements of {items.dtype} at positions that are known only at run time")
@@ -140,7 +140,7 @@ def count_of(value: Value) -> int:
     return int(np.prod(value.type.static_shape, dtype=np.int64))
 
 
-def shape_row(w: Writer, value: Value, room: Room) -> Value:
+def shape_row(w: Writer, value: Value, room: SlotCapacity) -> Value:
     """The shape of an element as a row of `shapes`."""
     missing = len(room.shape) - value.type.rank
     row = w.op("Shape", value)

@@ -32,7 +32,7 @@ _FUNCTIONS: dict[str, type[ImageFunction]] = {}
 
 
 @dataclass(frozen=True)
-class Asked:
+class ImageOptions:
     """What is known of pictures, for all functions of a library. None: an argument of the function."""
 
     dtype: DType = u8
@@ -54,7 +54,7 @@ class ImageFunction:
     """One variant of a function, for what is known of pictures."""
 
     variant: str
-    asked: Asked
+    asked: ImageOptions
 
     name: ClassVar[str]
     about: ClassVar[str]

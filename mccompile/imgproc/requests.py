@@ -9,7 +9,7 @@ from ..base.dtypes import DTYPES, f32, u8
 from ..base.errors import Problem, WrongUse, raise_all
 from ..base.near import meant
 from ..base.needless import needless
-from .api import CHANNELS, FRACTIONS, LARGEST, Asked, ImageFunction, functions
+from .api import CHANNELS, FRACTIONS, LARGEST, ImageFunction, ImageOptions, functions
 
 DTYPE_NAMES = (u8.name, f32.name)
 
@@ -21,7 +21,7 @@ def asked_for(
     channels: int | None = None,
     strided: bool = False,
     fraction: int | None = None,
-) -> Asked:
+) -> ImageOptions:
     """Raises WrongUse."""
     if dtype not in DTYPE_NAMES:
         why = f"there are {' and '.join(DTYPE_NAMES)}"
@@ -40,7 +40,7 @@ def asked_for(
         why = "floats keep all of it" if dtype != u8.name else f"{' and '.join(map(str, FRACTIONS))} bits can be"
         fix = "leave out --fraction" if dtype != u8.name else f"did you mean --fraction {FRACTIONS[fraction < 8]}?"
         raise WrongUse(Problem(f"positions cannot have {fraction} bits behind the point", "--fraction", why, fix))
-    return Asked(DTYPES[dtype], _pair(size), _pair(to), channels, strided, fraction or FRACTIONS[0])
+    return ImageOptions(DTYPES[dtype], _pair(size), _pair(to), channels, strided, fraction or FRACTIONS[0])
 
 
 def _pair(sizes: Sequence[int] | None) -> tuple[int, int] | None:
@@ -57,7 +57,7 @@ def read_size(text: str, flag: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def chosen(texts: Iterable[str], asked: Asked) -> list[ImageFunction]:
+def chosen(texts: Iterable[str], asked: ImageOptions) -> list[ImageFunction]:
     """The functions of `NAME` (all its variants) and `NAME=VARIANT`, each once. Raises WrongUse."""
     found: dict[str, ImageFunction] = {}
     for text in texts:
@@ -77,7 +77,7 @@ def chosen(texts: Iterable[str], asked: Asked) -> list[ImageFunction]:
     return list(found.values())
 
 
-def _variants(text: str, asked: Asked) -> list[ImageFunction]:
+def _variants(text: str, asked: ImageOptions) -> list[ImageFunction]:
     name, given, variant = text.partition("=")
     cls = functions().get(name)
     if cls is None:

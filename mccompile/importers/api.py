@@ -52,7 +52,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Given:
+class InputHints:
     """What an object does not say of its inputs."""
 
     args: tuple[Any, ...] = ()  # examples, by position
@@ -86,7 +86,7 @@ class Importer:
     def knows(self, model: object) -> bool:
         return any(f"{each.__module__}.{each.__qualname__}" in self.classes for each in type(model).__mro__)
 
-    def convert(self, model: Any, given: Given) -> Any:
+    def convert(self, model: Any, given: InputHints) -> Any:
         """The ONNX model that an object means."""
         raise NotImplementedError
 

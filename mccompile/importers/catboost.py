@@ -10,7 +10,7 @@ from typing import Any
 from onnx import ModelProto
 
 from ..base.errors import BadFile, Problem, WrongUse
-from .api import Given, Importer, Reading, Source, quiet, refusal
+from .api import Importer, InputHints, Reading, Source, quiet, refusal
 from .tables import named_batch
 
 
@@ -52,7 +52,7 @@ class CatBoost(Importer):
             why, fix = f"{type(error).__name__}: {error}", "save it again with save_model"
             raise BadFile(Problem(f"CatBoost cannot load {source.name}", str(source.path), why, fix)) from error
 
-    def convert(self, model: Any, given: Given) -> ModelProto:
+    def convert(self, model: Any, given: InputHints) -> ModelProto:
         if given.args or given.kwargs or given.dynamic:
             why = "CatBoost says itself how many features it takes, and leaves the number of rows open, as batch"
             raise WrongUse(Problem("args and dynamic say nothing here", "", why, "leave them out"))

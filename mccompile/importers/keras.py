@@ -20,7 +20,7 @@ from onnx import ModelProto
 from ..base.errors import BadFile, Problem, WrongUse
 from ..base.extras import install
 from . import pickles
-from .api import Given, Importer, Reading, Source, quiet, refusal
+from .api import Importer, InputHints, Reading, Source, quiet, refusal
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _BACKENDS = ("torch", "tensorflow", "jax")  # those that the export knows
@@ -62,7 +62,7 @@ class Keras(Importer):
                 fix = "give the model to mccompile.compile in the Python that defines its layers, or save it again"
                 raise BadFile(Problem(f"Keras cannot load {source.name}", str(source.path), why, fix)) from error
 
-    def convert(self, model: Any, given: Given) -> ModelProto:
+    def convert(self, model: Any, given: InputHints) -> ModelProto:
         import keras
 
         if given.dynamic:

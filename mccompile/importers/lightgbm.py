@@ -7,7 +7,7 @@ from typing import Any
 from onnx import ModelProto
 
 from ..base.errors import BadFile, Problem
-from .api import Given, Importer, Reading, Source, quiet, refusal
+from .api import Importer, InputHints, Reading, Source, quiet, refusal
 from .tables import FIX, declared, named_batch
 
 
@@ -36,7 +36,7 @@ class LightGBM(Importer):
             why, fix = f"{type(error).__name__}: {error}", "save it again with Booster.save_model"
             raise BadFile(Problem(f"LightGBM cannot load {source.name}", str(source.path), why, fix)) from error
 
-    def convert(self, model: Any, given: Given) -> ModelProto:
+    def convert(self, model: Any, given: InputHints) -> ModelProto:
         from onnxmltools import convert_lightgbm
 
         count = model.num_feature() if hasattr(model, "num_feature") else 0

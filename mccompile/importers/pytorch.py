@@ -17,7 +17,7 @@ from onnx import ModelProto
 
 from ..base.errors import BadFile, Problem, WrongUse
 from ..base.near import meant
-from .api import Given, Importer, Reading, Source, quiet, refusal
+from .api import Importer, InputHints, Reading, Source, quiet, refusal
 
 _PROGRAM = re.compile(r"(^|/)(serialized_exported_program\.json|models/[^/]*\.json)$")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -69,7 +69,7 @@ class PyTorch(Importer):
             why = f"{type(error).__name__}: {error}"
             raise BadFile(Problem(f"torch cannot load {source.name}", str(source.path), why, fix)) from error
 
-    def convert(self, model: Any, given: Given) -> ModelProto:
+    def convert(self, model: Any, given: InputHints) -> ModelProto:
         import torch
 
         title = type(model).__name__
@@ -128,7 +128,7 @@ def _names(model: Any, count: int) -> list[str]:
     return [names[n] if n < len(names) else f"input_{n}" for n in range(count)]
 
 
-def _shapes(names: list[str], given: Given) -> Any:
+def _shapes(names: list[str], given: InputHints) -> Any:
     """Free sizes as the exporter wants them: one entry for each argument."""
     unknown = [name for name in given.dynamic if name not in names]
     if unknown:
@@ -140,7 +140,7 @@ def _shapes(names: list[str], given: Given) -> Any:
     return tuple(entries) if not given.kwargs else dict(zip(names, entries, strict=True))
 
 
-def _tensors(names: list[str], given: Given) -> list[str] | None:
+def _tensors(names: list[str], given: InputHints) -> list[str] | None:
     """Names of inputs; where arguments are lists and the like, the exporter names what is in them."""
     import torch
 

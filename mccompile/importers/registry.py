@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
 from ..base.extras import install
-from .api import Given, Importer, Reading, Source
+from .api import Importer, InputHints, Reading, Source
 from .catboost import CatBoost
 from .exported_decoder import ExportedDecoder
 from .gguf import GGUF
@@ -67,7 +67,7 @@ def read(source: Source, reading: Reading) -> ModelProto | None:
     if key not in _last:
         made = importer.read(source, reading)
         if not isinstance(made, ModelProto):
-            made = converted(made, Given(), str(source.path))
+            made = converted(made, InputHints(), str(source.path))
         _last.clear()
         _last[key] = made.SerializeToString()
     found: ModelProto = ModelProto.FromString(_last[key])
@@ -78,7 +78,7 @@ def knows(model: object) -> bool:
     return any(importer.knows(model) for importer in IMPORTERS)
 
 
-def converted(model: Any, given: Given, where: str = "") -> ModelProto:
+def converted(model: Any, given: InputHints, where: str = "") -> ModelProto:
     """The ONNX model that an object means."""
     importer = next((importer for importer in IMPORTERS if importer.knows(model)), None)
     kind = f"{type(model).__module__}.{type(model).__qualname__}"

@@ -13,7 +13,7 @@ from onnx import ModelProto
 from ..base.errors import BadFile, Problem
 from ..base.extras import install
 from . import pickles
-from .api import Given, Importer, Reading, Source, quiet, refusal
+from .api import Importer, InputHints, Reading, Source, quiet, refusal
 from .tables import declared, named_batch
 
 _Function = Callable[..., Any]
@@ -54,7 +54,7 @@ class ScikitLearn(Importer):
             why, fix = f"{type(error).__name__}: {error}", "save it again with the installed versions"
             raise BadFile(Problem(f"skops cannot load {source.name}", str(source.path), why, fix)) from error
 
-    def convert(self, model: Any, given: Given) -> ModelProto:
+    def convert(self, model: Any, given: InputHints) -> ModelProto:
         import skl2onnx
         from sklearn.base import is_classifier
 

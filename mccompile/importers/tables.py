@@ -12,14 +12,14 @@ import numpy as np
 from onnx import ModelProto
 
 from ..base.errors import Problem, WrongUse
-from .api import Given
+from .api import InputHints
 
 BATCH = "batch"
 FIX = "train it with options that the converter knows, on numbers alone"
 _TYPES = {"f4": "FloatTensorType", "f8": "DoubleTensorType", "i8": "Int64TensorType", "i4": "Int32TensorType"}
 
 
-def declared(model: Any, given: Given, types: str, count: int = 0) -> list[tuple[str, Any]]:
+def declared(model: Any, given: InputHints, types: str, count: int = 0) -> list[tuple[str, Any]]:
     """Names and types of inputs, in the classes of the module `types`: those of an example; else floats, as many as the
     model was trained with."""
     known = import_module(types)

@@ -8,7 +8,7 @@ from typing import Any
 from onnx import ModelProto
 
 from ..base.errors import BadFile, Problem
-from .api import Given, Importer, Reading, Source, quiet, refusal
+from .api import Importer, InputHints, Reading, Source, quiet, refusal
 from .tables import FIX, declared, named_batch
 
 _JSON = re.compile(rb'\s*\{\s*"learner"\s*:')
@@ -37,7 +37,7 @@ class XGBoost(Importer):
             raise BadFile(Problem(f"XGBoost cannot load {source.name}", str(source.path), why, fix)) from error
         return made
 
-    def convert(self, model: Any, given: Given) -> ModelProto:
+    def convert(self, model: Any, given: InputHints) -> ModelProto:
         from onnxmltools import convert_xgboost
 
         count = model.num_features() if hasattr(model, "num_features") else 0

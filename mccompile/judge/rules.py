@@ -1,9 +1,9 @@
 """What a rule of an operator is given, and how it is found.
 
-Invariant: floats are float64 whatever type the model gives them (`At.type` says which), integers, bools and complex
-numbers have their own type (4-bit ones lie in int8 and uint8), text is an array of objects. A rule raises `NoWitness`
-for what it does not judge; nothing is judged by guess. Where the standard leaves integers open, a rule says all that
-implementations make of them (`At.left_open`).
+Invariant: floats are float64 whatever type the model gives them (`NodeSite.type` says which), integers, bools and
+complex numbers keep their own type (4-bit ones are held in int8 and uint8), text is an array of objects. A rule raises
+`NoWitness` for what it does not judge; nothing is judged by guess. Where the standard leaves integers open, a rule
+gives all results that implementations choose (`NodeSite.left_open`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NoWitness(Exception):
     """The judge has no rule for this."""
 
 
-class LeftOpen(NoWitness):
+class Unspecified(NoWitness):
     """The standard does not say what comes out; it may be any of what `CHOICES` lead to."""
 
 
@@ -63,7 +63,7 @@ Run = Callable[[Graph, Sequence[Any]], list[Any]]
 
 
 @dataclass
-class At:
+class NodeSite:
     """A node with its operands. `run` gives the outputs of a graph in one of its attributes."""
 
     node: Node
@@ -113,7 +113,7 @@ class At:
         if all(np.array_equal(first, other) for other in candidates[1:]):
             return first
         if self.choice is None:
-            raise LeftOpen(why)
+            raise Unspecified(why)
         return candidates[self.choice % len(candidates)]
 
     def only(self, *names: str) -> None:
@@ -123,7 +123,7 @@ class At:
             raise NoWitness(f"{self.node.title} with {', '.join(other)}")
 
 
-Rule = Callable[[At], Any]
+Rule = Callable[[NodeSite], Any]
 _RULES: dict[str, Rule] = {}
 
 

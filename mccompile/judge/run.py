@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .narrow import rounded_to
-from .rules import At, Graph, Node, NoWitness, Run, rules
+from .rules import Graph, Node, NodeSite, NoWitness, Run, rules
 
 # what numpy raises for operands that a rule cannot take; the model may be wrong, or the rule: either way no witness
 _FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -103,7 +103,7 @@ class _Judge:
                 if self.shaken is not None and rule.__module__.endswith(_QUANTIZING):
                     chance = self.shaken
                     operands = [_moved(value, kind, chance, held=False) for value, kind in given]
-                made = rule(At(node, operands, kinds, types, self.inner(values), self.choice))
+                made = rule(NodeSite(node, operands, kinds, types, self.inner(values), self.choice))
             elif node.body is not None:
                 made = self.function(node.body, given)
             else:

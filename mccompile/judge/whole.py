@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .rules import Array, At
+from .rules import Array, NodeSite
 
 LIMITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
 _NEAR = 2.0**-40  # of the size of its terms: what float64 leaves of a whole number
@@ -28,7 +28,7 @@ def stored(name: str) -> Any:
     return {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}.get(name, name)
 
 
-def next_to(at: At, x: Array, to: str, size: float, why: str) -> Array:
+def next_to(at: NodeSite, x: Array, to: str, size: float, why: str) -> Array:
     """One of the two integers that a real number lies between, made of terms of a `size`."""
     nearest = np.rint(x)
     x = np.where(np.abs(x - nearest) <= _NEAR * max(size, 1.0), nearest, x)
@@ -36,7 +36,7 @@ def next_to(at: At, x: Array, to: str, size: float, why: str) -> Array:
     return within(at, at.left_open(why, *ways), to, why)
 
 
-def within(at: At, whole: Array, to: str, why: str) -> Array:
+def within(at: NodeSite, whole: Array, to: str, why: str) -> Array:
     """Whole numbers, NaN and infinities in an integer type, which may not hold them."""
     low, high = limits(to)
     outside = ~((whole >= low) & (whole < high + 1.0))

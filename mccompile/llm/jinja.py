@@ -28,7 +28,7 @@ class Refused(Exception):
         self.by_itself = by_itself
 
 
-class _OwnWords(jinja2.TemplateError):
+class _RaisedByTemplate(jinja2.TemplateError):
     """What a template says by raise_exception."""
 
 
@@ -60,7 +60,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def _raise(message: object = "") -> NoReturn:
-    raise _OwnWords(str(message)[:200])
+    raise _RaisedByTemplate(str(message)[:200])
 
 
 def _range(*bounds: int) -> range:
@@ -93,7 +93,7 @@ def renderer(template: str, tokens: Mapping[str, str]) -> Render:
         told: dict[str, Any] = {"tools": None, "documents": None, "add_generation_prompt": True, **tokens}
         try:
             text = made.render(messages=[dict(message) for message in messages], **told)
-        except _OwnWords as error:
+        except _RaisedByTemplate as error:
             raise Refused(str(error), by_itself=True) from None
         except Exception as error:  # whatever a stranger's program raises
             raise Refused(f"{type(error).__name__}: {error}"[:300]) from None

@@ -28,7 +28,7 @@ from ..check.litert import speaks_for
 from ..check.oracle import EVALUATOR, FURTHER, JUDGE, Oracle, has_runtime
 from ..check.remarks import remark
 from ..check.spread import Spread, spread
-from ..check.witnesses import MOST_OF_JUDGE, Shaken, closest, shaken, typed_as, witnesses
+from ..check.witnesses import MOST_OF_JUDGE, RoundingEffect, closest, shaken, typed_as, witnesses
 from ..driver import Options, compile_graph, settled
 from ..frontend.load import STANDARD_INPUT, load
 from ..frontend.original import Original
@@ -47,7 +47,7 @@ from .growing import STEPS, Growing
 from .handing import handed_over, handing_over, turned
 from .runs import Runs, run_twice
 from .streaming import Reference, as_runs, pushes_of
-from .verdict import DEFAULT, REPORT, Kept, Run, Tolerance, Verdict
+from .verdict import DEFAULT, REPORT, ResultPair, Run, Tolerance, Verdict
 from .windows import sliding
 
 __all__ = ["Tolerance", "Verdict", "build", "check", "input_sets", "run_twice"]
@@ -145,7 +145,7 @@ class _Check:
         if self.growing.states:
             sets = self.growing.sets(self._load(), seed, runs, STEPS)
         done: list[Run] = []
-        kept: list[Kept] = []
+        kept: list[ResultPair] = []
         tried: list[DataSet] = []
         refused: list[CheckFailed] = []
         for data_set in sets if data is None else input_sets(self._load(), data, seed, runs):
@@ -161,7 +161,7 @@ class _Check:
                 done.append(Run(data_set.name, "", (), skipped=failed.problems[0].why))
                 continue
             tried.append(data_set)
-            kept.append(Kept(self._as_lists(data_set), self._results(given), self._handed(wanted)))
+            kept.append(ResultPair(self._as_lists(data_set), self._results(given), self._handed(wanted)))
             done.append(self._compared(data_set, reference, kept[-1]))
         if not tried:
             raise refused[0]
@@ -186,7 +186,7 @@ class _Check:
     def _pushed(self, streamed: Streamed, data: Path | None, seed: int, runs: int) -> Verdict:
         """Push after push, beside the window that ends with its newest frame."""
         done: list[tuple[int, Run]] = []
-        kept: list[Kept] = []
+        kept: list[ResultPair] = []
         pushes = pushes_of(self.model, streamed, runs)
         for push in sliding(self._load(), streamed, seed, pushes, self.reference.frames, data):
             got = self._results(handed_over(DataSet("", push.frames | self.reference.own), self.forms)[1])
@@ -196,7 +196,7 @@ class _Check:
             wanted = self.reference.run(window.inputs, push.number)
             if push.number < streamed.warm_up:
                 continue
-            kept.append(Kept(window.inputs, got, self._handed(wanted)))
+            kept.append(ResultPair(window.inputs, got, self._handed(wanted)))
             done.append((push.number, self._compared(window, self.oracle.name, kept[-1])))
         if not done:
             why = f"the first result comes with push {streamed.warm_up}"
@@ -208,7 +208,7 @@ class _Check:
         return self._judged(verdict, kept, DataSet("", dict(wrong.inputs)), False, (seed, runs))
 
     def _judged(
-        self, verdict: Verdict, kept: list[Kept], wrong: DataSet, is_random: bool, more: tuple[int, int]
+        self, verdict: Verdict, kept: list[ResultPair], wrong: DataSet, is_random: bool, more: tuple[int, int]
     ) -> Verdict:
         """With what tells rounding from defects."""
         if is_random and not self.options.state and isinstance(self.model, Model):
@@ -217,7 +217,7 @@ class _Check:
                 data_set, given = handed_over(data_set, self.forms)
                 with suppress(CheckFailed):
                     wanted = self.oracle.run(self._as_lists(data_set))
-                    kept.append(Kept(self._as_lists(data_set), self._results(given), self._handed(wanted)))
+                    kept.append(ResultPair(self._as_lists(data_set), self._results(given), self._handed(wanted)))
         further = self.oracle.nudged(FURTHER)
         found = spreads(verdict, kept, self.oracle.others(), self._handed, self.tolerance, self.labels, further)
         verdict = replace(verdict, spreads=found)
@@ -240,7 +240,7 @@ class _Check:
     def _against(self, name: str, got: Any, ways: Sequence[Any]) -> Comparison:
         return self.tolerance.compare(name, got, closest(got, ways))
 
-    def _shaken(self, verdict: Verdict, kept: Sequence[Kept]) -> Iterator[Shaken]:
+    def _shaken(self, verdict: Verdict, kept: Sequence[ResultPair]) -> Iterator[RoundingEffect]:
         """Of outputs that nothing explains yet, what rounding makes of them by our judge."""
         if self.package.macs > MOST_OF_JUDGE or any("stored" in run.reference for run in verdict.runs):
             return
@@ -258,7 +258,7 @@ class _Check:
                 found = replace(found, hybrid=near.of_largest)
             yield found
 
-    def _fix(self, verdict: Verdict, kept: Sequence[Kept]) -> str:
+    def _fix(self, verdict: Verdict, kept: Sequence[ResultPair]) -> str:
         """What to do where it may not be the compiler that is wrong."""
         if self.options.kernels:
             return "leave out --kernels: if it is right then, one of these is wrong"
@@ -287,7 +287,7 @@ class _Check:
             return f"store the outputs again: {self.oracle.name} gives what the compiled model gives"
         return ""
 
-    def _continued(self, data_set: DataSet, kept: Sequence[Kept]) -> DataSet:
+    def _continued(self, data_set: DataSet, kept: Sequence[ResultPair]) -> DataSet:
         """Inputs with the state that the reference has got to; other sizes than before reset it."""
         if kept and not self.runs.reset_by(self._handed_in(handed_over(data_set, self.forms)[1])):
             now = {before: kept[-1].wanted[name] for name, before in self.options.state.items()}
@@ -328,7 +328,7 @@ class _Check:
             results |= {name: left[before] for name, before in self.options.state.items()}
         return as_lists(self.lists.outputs, turned(results, self.orders, back=True))
 
-    def _compared(self, data_set: DataSet, reference: str, kept: Kept) -> Run:
+    def _compared(self, data_set: DataSet, reference: str, kept: ResultPair) -> Run:
         names = [name for name in self.names if name in kept.wanted]
         found = {name: self.tolerance.compare(name, kept.got[name], kept.wanted[name]) for name in names}
         decided: frozenset[str] = frozenset()
@@ -346,7 +346,7 @@ class _Check:
                     found[name], decided = nearer, decided | {name}
         return Run(data_set.name, reference, tuple(found.values()), decided, decider, backed, left_open)
 
-    def _left_open(self, kept: Kept, found: dict[str, Comparison]) -> frozenset[str]:
+    def _left_open(self, kept: ResultPair, found: dict[str, Comparison]) -> frozenset[str]:
         """Outputs that are what the standard allows, where it leaves more than one result open; their comparisons are
         put into `found`."""
         odd = [name for name, each in found.items() if not each.ok and not each.why]
@@ -362,7 +362,7 @@ class _Check:
                 found[name], right = nearest, right | {name}
         return right
 
-    def _backed(self, kept: Kept, found: dict[str, Comparison]) -> dict[str, str]:
+    def _backed(self, kept: ResultPair, found: dict[str, Comparison]) -> dict[str, str]:
         """Outputs of another shape, type or text than the reference gives, which are what ONNX's own evaluator or our
         judge gives, with who does; their comparisons are put into `found`."""
         backed = dict[str, str]()
@@ -374,7 +374,7 @@ class _Check:
                     found[output], backed[output] = compared, name
         return backed
 
-    def _of_witnesses(self, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _of_witnesses(self, kept: ResultPair) -> Iterator[tuple[str, dict[str, Any]]]:
         with suppress(CheckFailed):
             yield EVALUATOR, self._handed(self.oracle.original.evaluate(kept.inputs, self.observed))
         if self.package.macs <= MOST_OF_JUDGE:
@@ -382,7 +382,7 @@ class _Check:
                 yield JUDGE, self._handed(self.oracle.judged(kept.inputs))
 
 
-def _is_apart(found: Comparison, kept: Kept) -> bool:
+def _is_apart(found: Comparison, kept: ResultPair) -> bool:
     """Is there no distance to the reference, which doubles could judge?"""
     got = kept.got[found.name]
     return bool(found.why) or (not found.ok and isinstance(got, np.ndarray) and got.dtype.kind == "O")
@@ -390,7 +390,7 @@ def _is_apart(found: Comparison, kept: Kept) -> bool:
 
 def spreads(
     verdict: Verdict,
-    kept: Sequence[Kept],
+    kept: Sequence[ResultPair],
     others: Iterable[Callable[[Mapping[str, Any]], dict[str, Any] | None]],
     handed: Callable[[dict[str, Any]], dict[str, Any]],
     tolerance: Tolerance,
@@ -435,7 +435,7 @@ def spreads(
     return tuple(each for each in made_spreads if each is not None)
 
 
-def _unexplained(name: str, kept: Sequence[Kept], ways: Sequence[Sequence[Any]]) -> int:
+def _unexplained(name: str, kept: Sequence[ResultPair], ways: Sequence[Sequence[Any]]) -> int:
     return sum(unexplained(each.got[name], found) for each, found in zip(kept, ways, strict=True))
 
 

@@ -1,5 +1,5 @@
 """Does a compiled model learn what it should? Builds it for its target, has it learn from a few batches, and compares
-every loss, output, average, gradient and step with float64 (check/lessons.py)."""
+every loss, output, average, gradient and step with float64 (check/training_comparison.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from ..base.errors import CheckFailed, Problem, WrongUse
 from ..base.stages import stage
 from ..check.learning import Reference
-from ..check.lessons import KINDS, Finding, Lesson
+from ..check.training_comparison import KINDS, Finding, TrainingComparison
 from ..check.witnesses import MOST_OF_JUDGE
 from ..driver import Options
 from ..driver.training import read_learner, train
@@ -24,7 +24,7 @@ from ..frontend.original import Original
 from ..judge.rules import NoWitness
 from ..passes.learn.losses import TARGET
 from ..passes.learn.phase_graphs import Learning
-from ..toolchain.learning import Told, learned
+from ..toolchain.learning import TrainingRecord, learned
 from ..toolchain.model_report import Report, Tensor
 from .building import build, input_sets
 
@@ -33,7 +33,7 @@ SOME_OF_JUDGE = 10 * MOST_OF_JUDGE  # products of a batch, above which one direc
 
 
 @dataclass(frozen=True)
-class Lessons:
+class TrainingCheck:
     """What a check of learning has found."""
 
     package: Package
@@ -69,7 +69,7 @@ def check_learning(
     batches: int = 3,
     rtol: float = 1e-3,
     cc: str | None = None,
-) -> Lessons:
+) -> TrainingCheck:
     """Has a model learn from samples, or random inputs, towards random targets."""
     asked = _seen(path, asked)
     package = train(path, asked, options)
@@ -80,13 +80,13 @@ def check_learning(
     told = learned(model, given, asked.optimizer.lr, asked.accumulate)
     _must_forget(told)
     try:
-        lesson = Lesson(Reference(Original(path, options.reading).judged(), asked), given, told, [seed])
+        comparison = TrainingComparison(Reference(Original(path, options.reading).judged(), asked), given, told, [seed])
         singles = min(SINGLES, SOME_OF_JUDGE // max(1, package.macs))
-        findings = tuple(lesson.findings(rtol, PLACES, singles))
+        findings = tuple(comparison.findings(rtol, PLACES, singles))
     except NoWitness as why:
         fix = f"compare with PyTorch: net = mccompile.train({str(path)!r}, ...)"
         raise CheckFailed(Problem("nothing here says what it should learn", str(path), str(why), fix)) from None
-    return Lessons(package, len(given), findings, lesson.bent)
+    return TrainingCheck(package, len(given), findings, comparison.bent)
 
 
 def _seen(path: Path, asked: Learning) -> Learning:
@@ -120,7 +120,7 @@ def _target(target: Tensor, report: Report, asked: Learning, chance: np.random.G
     return drawn.reshape(shape).astype(target.dtype.numpy)
 
 
-def _must_forget(told: Told) -> None:
+def _must_forget(told: TrainingRecord) -> None:
     kept = [name for name in told.weights[0] if told.weights[0][name].tobytes() != told.weights[-1][name].tobytes()]
     if kept:
         raise CheckFailed(Problem("it does not forget what it learned", kept[0], "", "please report it"))

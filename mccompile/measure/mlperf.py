@@ -31,7 +31,7 @@ _SLOWER = 100  # times: an emulator's clock beside that of a wall
 
 
 @dataclass(frozen=True)
-class Asked:
+class MlperfOptions:
     """`project`: what `deploy --mlperf-tiny` has written; `data`: samples with labels; `seconds`: of a measurement."""
 
     project: Path
@@ -72,7 +72,7 @@ class Measured:
 
 
 @stage("bench")
-def mlperf(path: Path, options: Options, port: Port, asked: Asked, seed: int = 0) -> Measured:
+def mlperf(path: Path, options: Options, port: Port, asked: MlperfOptions, seed: int = 0) -> Measured:
     page = read_page(asked.project)
     benchmark = next((each for each in BENCHMARKS.values() if each.model == page["benchmark"]), None)
     if benchmark is None:

@@ -22,7 +22,7 @@ from ..emit.package import Package
 from ..emit.summary import table
 from ..plan.ir import Step
 from ..toolchain.serial_line import Port
-from ..toolchain.served import Took
+from ..toolchain.served import RunCost
 from .building import on_board, refuse_undefined
 from .windows import newest
 
@@ -42,8 +42,8 @@ def named_step(step: Step) -> dict[str, Any]:
 @dataclass(frozen=True)
 class Ticks:
     package: Package
-    init: Took
-    runs: tuple[Took, ...]
+    init: RunCost
+    runs: tuple[RunCost, ...]
     steps: tuple[int, ...]  # of each in the last run; none where they are not counted
     hz: int  # ticks per second; 0: not known
 

@@ -16,7 +16,7 @@ from ..check.arbiter import arbitrate
 from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values
 from ..check.oracle import JUDGE
 from ..check.spread import Spread
-from ..check.witnesses import Shaken, Witness
+from ..check.witnesses import RoundingEffect, Witness
 from ..emit.package import Package
 from ..graph.ir import Graph
 from ..targets.api import Target
@@ -81,7 +81,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ResultPair:
     """What a set of inputs gave, here and by the reference."""
 
     inputs: Mapping[str, Any]
@@ -107,13 +107,13 @@ class Verdict:
     first: Difference | None = None
     effects: tuple[Effect, ...] = ()
     spreads: tuple[Spread, ...] = ()  # of outputs that differ
-    shaken: tuple[Shaken, ...] = ()  # the same by our judge
+    shaken: tuple[RoundingEffect, ...] = ()  # the same by our judge
     witnesses: tuple[Witness, ...] = ()  # of the first set of inputs
     remarks: Mapping[str, str] = field(default_factory=dict)  # what weakens a verdict, by output
     fix: str = REPORT  # where it is wrong
     made: tuple[str, ...] = ()  # outputs of the model, in order
     ticks: tuple[int, ...] = ()  # of every run on a board, by its own counter; 0: it has none
-    kept: tuple[Kept, ...] = field(
+    kept: tuple[ResultPair, ...] = field(
         default=(), compare=False, repr=False
     )  # of the runs that were made; nothing where there are not only tensors
 
@@ -124,7 +124,7 @@ class Verdict:
         return right and all(effect.ok for effect in self.effects)
 
     def covers(self, output: str) -> bool:
-        found: tuple[Spread | Shaken, ...] = (*self.spreads, *self.shaken)
+        found: tuple[Spread | RoundingEffect, ...] = (*self.spreads, *self.shaken)
         return any(each.covers for each in found if each.output == output)
 
     def failure(self, model: Path) -> CheckFailed:

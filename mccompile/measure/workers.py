@@ -36,7 +36,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Lost(Generic[Job]):
+class LostJob(Generic[Job]):
     """A job that nobody has brought to an end."""
 
     job: Job
@@ -116,7 +116,7 @@ def run(
     opened: Open,
     finished: Callable[[Job, Found], None],
     until: float | None = None,
-) -> list[Lost[Job]]:
+) -> list[LostJob[Job]]:
     """Does the jobs in their order, tells each that is done, and gives those that are lost. After `until` none is
     begun."""
     under_way = _Work(jobs, work, finished, until)
@@ -130,7 +130,7 @@ def results(
     jobs: Sequence[Job],
     work: Callable[[Job], Found],
     opened: Open,
-    instead: Callable[[Lost[Job]], Found],
+    instead: Callable[[LostJob[Job]], Found],
     each: Callable[[Found], None] = lambda found: None,
     told: Callable[[str], None] = lambda line: None,
     every: float = 0.0,
@@ -138,7 +138,7 @@ def results(
     """What all jobs have given, in their order; of those that are lost what `instead` makes of them. `each` gets one
     as soon as all before it are there, `told` a line for one that comes, at most every so many seconds."""
     found: dict[int, Found] = {}
-    given, how_far = 0, HowFar(len(jobs), "jobs", told, every)
+    given, how_far = 0, ProgressLines(len(jobs), "jobs", told, every)
 
     def came(job: Job, one: Found) -> None:
         nonlocal given
@@ -153,7 +153,7 @@ def results(
     return [found[id(job)] for job in jobs]
 
 
-class HowFar:
+class ProgressLines:
     """Lines that say how many jobs are done, and when all will be; at most one in so many seconds, and the last."""
 
     def __init__(self, count: int, what: str, told: Callable[[str], None], every: float = 0.0) -> None:
@@ -178,7 +178,7 @@ class _Work(Generic[Job, Found]):
     ) -> None:
         self.left, self.work, self.finished, self.until = list(jobs), work, finished, until
         self.attempts: dict[int, int] = {}  # that lost a worker, by the id of a job
-        self.lost: list[Lost[Job]] = []
+        self.lost: list[LostJob[Job]] = []
         self.under_way: dict[Future[Found], Job] = {}
         self.size = 1  # workers that there are
 
@@ -229,4 +229,4 @@ class _Work(Generic[Job, Found]):
         if self.attempts[id(job)] < ATTEMPTS:
             self.left.insert(0, job)
         else:
-            self.lost.append(Lost(job, f"{type(error).__name__}: {error}"))
+            self.lost.append(LostJob(job, f"{type(error).__name__}: {error}"))

@@ -176,7 +176,7 @@ def spans_of(block: Block, grain: int) -> list[Span]:
     coverage = Coverage([(part.start, part.end, part.low, part.high) for part in block.parts])
     edges, covering = coverage.edges, coverage.covering
     nbytes = grains = 0
-    rests = _Rests(edges, covering, grain)
+    rests = _GrainRemainders(edges, covering, grain)
     spans: list[Span] = []
     since: Span | None = None
     for time, come, gone in coverage.changes():
@@ -197,7 +197,7 @@ def _span_of(part: Part, grain: int) -> Span:
     return Span(part.start, part.end, part.high - part.low, grains, -part.high % grain if grains else 0)
 
 
-class _Rests:
+class _GrainRemainders:
     """What the last grains of the ranges in use leave empty, for ranges that cover the first byte of a grain."""
 
     def __init__(self, edges: list[int], covering: list[int], grain: int) -> None:

@@ -23,7 +23,7 @@ EFFORT = 1_500_000  # steps of lines that are worked out
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Recomputation:
     """What doing a step again takes."""
 
     time: float
@@ -40,7 +40,7 @@ class Step:
     writes: tuple[int, ...]
     over: tuple[int, ...] = ()
     workspace: int = 0
-    again: Again | None = None  # None: it cannot be done again
+    again: Recomputation | None = None  # None: it cannot be done again
 
 
 @dataclass(frozen=True)

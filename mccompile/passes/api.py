@@ -108,7 +108,7 @@ class StripsCost:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedPlan:
     """A plan that was tried on the way to the one that was taken."""
 
     bytes: int  # of its arena
@@ -192,7 +192,7 @@ class Context:
     # Of pools over all of a convolution, the nodes of the file behind them, and in how many blocks of channels.
     channel_blocks: dict[frozenset[str], int] = field(default_factory=dict)
     max_slice: int = 0  # cycles that a slice of the run may take; 0: as long as it takes
-    smallest: list[Tried] = field(default_factory=list)  # of plans that were tried, that with the smallest arena
+    smallest: list[TriedPlan] = field(default_factory=list)  # of plans that were tried, that with the smallest arena
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedPass:
     """An optional pass that failed on the model, which is compiled without it; one line says how."""
 
     name: str

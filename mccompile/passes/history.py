@@ -24,7 +24,7 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True)
-class Fate:
+class Disposition:
     stage: str  # the pass
     how: How
     into: Provenance  # names of constants, or of what stands in its place
@@ -32,7 +32,7 @@ class Fate:
 
 @dataclass
 class History:
-    fates: dict[str, Fate] = field(default_factory=dict)
+    fates: dict[str, Disposition] = field(default_factory=dict)
     passes: dict[str, list[str]] = field(default_factory=dict)  # that changed what carries a name
     _items: list[object] = field(default_factory=list)  # keeps what the keys are of alive
     _keys: dict[str, tuple[object, ...]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class History:
         for name in sorted(wanted):
             made = [value for _, outputs in by_name.get(name, ()) for value in outputs if value is not None]
             how, into = _lowered(made, stage) if lowered else _replaced(made)
-            self.fates[name] = Fate(stage, how, into)
+            self.fates[name] = Disposition(stage, how, into)
 
 
 def _forget(whole: object) -> None:

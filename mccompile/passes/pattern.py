@@ -1,7 +1,7 @@
 """Declarative rewriting: a rule is a pattern, a condition and a function that builds the replacement.
 
-    x, one = Anything("x"), ConstantOperand("one")
-    Rule("multiply_by_one", Made("Mul", x, one, either_order=True), build=lambda m, make: m["x"], when=is_one)
+    x, one = AnyValue("x"), ConstantOperand("one")
+    Rule("multiply_by_one", ResultOf("Mul", x, one, either_order=True), build=lambda m, make: m["x"], when=is_one)
 
 Rules are tried at every node until none fits any more; a rewrite puts only the nodes near it back on the list, so a
 pass takes time in proportion to the graph. Invariants: the result has the type of what it replaces, keeps its name, and
@@ -25,7 +25,7 @@ from ..ops.api import OWN, operator_names
 
 
 @dataclass(frozen=True)
-class Anything:
+class AnyValue:
     """Any value."""
 
     name: str
@@ -46,14 +46,14 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Maybe:
+class OptionalOperand:
     """An operand that may be absent; then its name is not bound."""
 
     pattern: Pattern
 
 
 @dataclass(frozen=True, init=False)
-class Either:
+class FirstOf:
     """The first of several patterns that fits."""
 
     patterns: tuple[Pattern, ...]
@@ -63,7 +63,7 @@ class Either:
 
 
 @dataclass(frozen=True, init=False)
-class Made:
+class ResultOf:
     """The first result of a node with this operator, whose other results nobody reads."""
 
     operators: tuple[str, ...]
@@ -94,7 +94,7 @@ class Made:
         object.__setattr__(self, "rest", rest)
 
 
-Pattern = Anything | ConstantOperand | Number | Maybe | Either | Made
+Pattern = AnyValue | ConstantOperand | Number | OptionalOperand | FirstOf | ResultOf
 NEAR, NEAR_IN_HALF = 1e-4, 1e-3  # how far a constant may be off a Number, relative; exporters round
 
 
@@ -139,7 +139,7 @@ class Match:
 @dataclass(frozen=True)
 class Rule:
     name: str
-    pattern: Made
+    pattern: ResultOf
     build: Callable[[Match, Maker], Value | None]  # the value to read instead; None: it does not fit after all
     when: Callable[[Match], bool] = lambda match: True
 
@@ -295,13 +295,13 @@ class _Rewriting:
 
     # -- matching
 
-    def matches(self, pattern: Made, node: Node) -> Iterator[Match]:
+    def matches(self, pattern: ResultOf, node: Node) -> Iterator[Match]:
         for operands in _orders(pattern, node):
             match = Match(node)
             if self.fits_node(pattern, node, operands, match):
                 yield match
 
-    def fits_node(self, pattern: Made, node: Node, operands: Sequence[Value | None], match: Match) -> bool:
+    def fits_node(self, pattern: ResultOf, node: Node, operands: Sequence[Value | None], match: Match) -> bool:
         if node.op.domain not in ("", OWN) or node.op.name not in pattern.operators or node not in self.own:
             return False
         if any(value.uses or self.graph.is_output(value) for value in node.outputs[1:] if value is not None):
@@ -316,26 +316,26 @@ class _Rewriting:
 
     def fits(self, pattern: Pattern, value: Value | None, match: Match) -> bool:
         match pattern, value:
-            case Maybe(), None:
+            case OptionalOperand(), None:
                 return True
-            case Maybe(inner), _:
+            case OptionalOperand(inner), _:
                 return self.fits(inner, value, match)
             case _, None:
                 return False
-            case Anything(name), Value():
+            case AnyValue(name), Value():
                 return match.values.setdefault(name, value) is value
             case ConstantOperand(name), Value():
                 return value.constant is not None and match.values.setdefault(name, value) is value
             case Number(number), Value():
                 return _is_near(value, number) and match.numbers.setdefault(value, number) == number
-            case Either(patterns), Value():
+            case FirstOf(patterns), Value():
                 before = match.copy()
                 for part in patterns:
                     if self.fits(part, value, match):
                         return True
                     match.become(before)
                 return False
-            case Made(), Value():
+            case ResultOf(), Value():
                 maker = value.producer
                 if maker is None or not maker.outputs or maker.outputs[0] is not value:
                     return False
@@ -360,7 +360,7 @@ def _is_near(value: Value, number: float) -> bool:
     return abs(float(value.constant.array.reshape(-1)[0]) - number) <= allowed * abs(number)
 
 
-def _orders(pattern: Made, node: Node) -> list[Sequence[Value | None]]:
+def _orders(pattern: ResultOf, node: Node) -> list[Sequence[Value | None]]:
     if pattern.either_order and len(node.inputs) == 2:
         return [node.inputs, node.inputs[::-1]]
     return [node.inputs]

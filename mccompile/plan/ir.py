@@ -101,7 +101,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Made:
+class StepResult:
     """What lies in memory once a step has run. Element (i, j, ...) lies `i*strides[0] + j*strides[1] + ...` elements
     behind the address."""
 
@@ -134,7 +134,7 @@ class Step:
     number: int = 0  # among all steps, in the order in which they are written down
     timed: bool = False  # how long it takes is counted
     ticks: bool = False  # a function of the program is told when it ends
-    made: tuple[Made, ...] = ()  # what is there as a whole once it, or its region of rows, has run; only to be dumped
+    made: tuple[StepResult, ...] = ()  # complete once it, or its region of rows, has run; only to be dumped
     cycles: float = 0.0  # estimated, where a memory is copied
 
     @property

@@ -10,7 +10,7 @@ from ..base.provenance import Provenance, show
 
 
 @dataclass(frozen=True)
-class LeftUnit:
+class HostUnit:
     """What an accelerator does not compute."""
 
     provenance: Provenance
@@ -45,7 +45,7 @@ class Partition:
 
     accelerator: str
     taken: list[TakenRegion] = field(default_factory=list)
-    left: list[LeftUnit] = field(default_factory=list)
+    left: list[HostUnit] = field(default_factory=list)
 
     def within(self, functions: Set[str]) -> Partition:
         """Without regions that later passes found to be needed by nobody."""

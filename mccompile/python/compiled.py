@@ -16,7 +16,7 @@ from ..driver import Options
 from ..driver import compile as compile_file
 from ..emit.package import Package
 from ..importers import registry
-from ..importers.api import Given
+from ..importers.api import InputHints
 from ..measure.budgets import hold
 from ..measure.correctness import Verdict
 from ..measure.correctness import check as check_file
@@ -114,8 +114,8 @@ def in_folder(content: bytes, name: str) -> tuple[Path, Any]:
     return path, folder
 
 
-def _given(args: Any, dynamic: Dynamic | None) -> Given:
+def _given(args: Any, dynamic: Dynamic | None) -> InputHints:
     """A single example may stand alone."""
     if isinstance(args, Mapping):
-        return Given((), dict(args), dynamic or {})
-    return Given(tuple(args) if isinstance(args, tuple | list) else (args,), {}, dynamic or {})
+        return InputHints((), dict(args), dynamic or {})
+    return InputHints(tuple(args) if isinstance(args, tuple | list) else (args,), {}, dynamic or {})

@@ -27,7 +27,7 @@ from ..toolchain.session import Session
 from . import cache
 from .compiled import Dynamic, in_folder, model_file
 from .keywords import options_of
-from .writer import Text, Told, Writer
+from .writer import OnText, Text, Writer
 
 _SHARED = "model.so"
 
@@ -106,7 +106,7 @@ class Network:
         if self._writer is not None:
             self._writer.restart()
 
-    def generate(self, prompt: str = "", most: int = 64, told: Told | None = None, **sampling: Any) -> Text:
+    def generate(self, prompt: str = "", most: int = 64, told: OnText | None = None, **sampling: Any) -> Text:
         """Goes on with a text: of a language model with its tokenizer, a folder of Hugging Face or a GGUF file. Called
         again, the text goes on. `told` is handed pieces as they come, and ends it with False. `sampling`: temperature
         (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, seed; and `keep`: where the context is full,
@@ -114,7 +114,7 @@ class Network:
         return self._writes().generate(prompt, most, told, **sampling)
 
     def ask(
-        self, question: str, system: str | None = None, most: int = 256, told: Told | None = None, **sampling: Any
+        self, question: str, system: str | None = None, most: int = 256, told: OnText | None = None, **sampling: Any
     ) -> Text:
         """The answer to a question in the form of the model's chat template; called again, the chat goes on. `system`:
         what the model is told in front of the first question."""

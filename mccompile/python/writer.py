@@ -42,7 +42,7 @@ _WRONG = {
     -3: ("the model gives no numbers", "no logit is a number", "check its weights"),
     -5: ("there is no place for words of the system", "a chat has begun, or its template has none", "leave them out"),
 }
-Told = Callable[[str], object]
+OnText = Callable[[str], object]
 
 
 class Text(str):
@@ -92,11 +92,11 @@ class Writer:
         if not self._code.text_restart(self._at(self._session)):
             raise self._refused()
 
-    def generate(self, prompt: str, most: int, told: Told | None, **how: Any) -> Text:
+    def generate(self, prompt: str, most: int, told: OnText | None, **how: Any) -> Text:
         data = prompt.encode(errors="surrogatepass")
         return self._told(lambda tell: (self._code.text_generate, data, len(data), most, tell), told, how)
 
-    def ask(self, question: str, system: str | None, most: int, told: Told | None, **how: Any) -> Text:
+    def ask(self, question: str, system: str | None, most: int, told: OnText | None, **how: Any) -> Text:
         if self._no_chat is not None:
             raise self._no_chat
         if not self.chats:
@@ -108,7 +108,7 @@ class Writer:
         words = self._ffi.NULL if texts[0] is None else texts[0]
         return self._told(lambda tell: (self._code.text_ask, words, texts[1], most, tell), told, how)
 
-    def _told(self, call: Callable[[Any], tuple[Any, ...]], told: Told | None, how: dict[str, Any]) -> Text:
+    def _told(self, call: Callable[[Any], tuple[Any, ...]], told: OnText | None, how: dict[str, Any]) -> Text:
         pieces: list[str] = []
         raised: list[BaseException] = []
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import characters
-from .regex import Fork, Look, Node, NotUnderstood, parsed
+from .regex import Fork, Lookahead, Node, NotUnderstood, parsed
 
 _MOST = 4000  # states
 
@@ -71,7 +71,7 @@ def _moved(nodes: Sequence[Node], state: Sequence[int], part: int) -> tuple[tupl
             if not node.ways:
                 return tuple(found), True
             waiting += reversed(node.ways)
-        elif isinstance(node, Look):
+        elif isinstance(node, Lookahead):
             if node.at_end if part == 0 else node.characters & part:
                 waiting.append(node.then)
         elif node.characters & part:

@@ -34,7 +34,7 @@ class Fork:
 
 
 @dataclass(frozen=True)
-class Look:
+class Lookahead:
     """Goes on where the next character is in a set, or at the end of the text if `at_end`."""
 
     characters: int
@@ -42,7 +42,7 @@ class Look:
     then: int
 
 
-Node = Step | Fork | Look
+Node = Step | Fork | Lookahead
 
 
 class NotUnderstood(Exception):
@@ -117,7 +117,7 @@ class _Parser:
         """Nothing is given back: it ends only where no other one of the set comes."""
 
         def build(then: int) -> int:
-            over = self.node(Look(characters.ALL & ~own, True, then))
+            over = self.node(Lookahead(characters.ALL & ~own, True, then))
             if most == 1:
                 return self.node(Fork([part(then), over]))
             return self.repetition(part, least, most, over)
@@ -150,7 +150,7 @@ class _Parser:
         if self.takes("(?!") or self.takes("(?="):
             return self.look(begin, negative=self.text[self.at - 1] == "!"), 0
         if self.takes("$"):
-            return lambda then: self.node(Look(1 << ord("\n"), True, then)), 0
+            return lambda then: self.node(Lookahead(1 << ord("\n"), True, then)), 0
         if self.takes("(?:") or self.takes("(?i:"):
             outside, self.any_case = self.any_case, self.any_case or self.text[self.at - 2] == "i"
             inside = self.alternatives()
@@ -168,7 +168,7 @@ class _Parser:
         if not self.takes(")"):
             self.refuse(begin)
         wanted = characters.ALL & ~found if negative else found
-        return lambda then: self.node(Look(wanted, negative, then))
+        return lambda then: self.node(Lookahead(wanted, negative, then))
 
     def character_set(self) -> int:
         if not self.takes("["):

@@ -11,7 +11,7 @@ from .description import SPLITS, Spacing, damaged, unsupported
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _PARTS = ("normalizers", "pretokenizers", "processors", "decoders")
-Told = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Cut:
     spacing: Spacing = field(default_factory=Spacing)
 
 
-def listed(told: Told | None) -> Iterator[Told]:
+def listed(told: JsonObject | None) -> Iterator[JsonObject]:
     """The steps of a part of the file."""
     if told is None:
         return
@@ -37,11 +37,11 @@ def listed(told: Told | None) -> Iterator[Told]:
         yield from listed(each)
 
 
-def _refused(what: str, told: Told) -> Exception:
+def _refused(what: str, told: JsonObject) -> Exception:
     return unsupported(f"its {what} is {told['type']}", f"it says {str(dict(told))[:160]}")
 
 
-def pre_tokenizer(told: Told | None) -> Cut:
+def pre_tokenizer(told: JsonObject | None) -> Cut:
     cut = Cut()
     for number, each in enumerate(listed(told)):
         kind = each["type"]
@@ -70,7 +70,7 @@ def pre_tokenizer(told: Told | None) -> Cut:
     return cut
 
 
-def _split(told: Told) -> str:
+def _split(told: JsonObject) -> str:
     ((kind, text),) = told["pattern"].items()
     behavior = told["behavior"]
     if kind == "String" and behavior == "MergedWithPrevious" and len(text) == 1 and not told.get("invert"):
@@ -81,7 +81,7 @@ def _split(told: Told) -> str:
     return str(text) if kind == "Regex" else re.escape(text)
 
 
-def _metaspace(told: Told, cut: Cut) -> None:
+def _metaspace(told: JsonObject, cut: Cut) -> None:
     scheme = told.get("prepend_scheme", "always")
     space = told["replacement"]
     if told.get("split", True):
@@ -90,7 +90,7 @@ def _metaspace(told: Told, cut: Cut) -> None:
     cut.spacing = Spacing(prefix, bool(prefix), scheme == "first", space)
 
 
-def normalizer(told: Told | None, cut: Cut) -> tuple[bool, Spacing]:
+def normalizer(told: JsonObject | None, cut: Cut) -> tuple[bool, Spacing]:
     """Is it NFC, and what becomes of spaces?"""
     found, nfc = cut.spacing, False
     for each in listed(told):
@@ -108,7 +108,7 @@ def normalizer(told: Told | None, cut: Cut) -> tuple[bool, Spacing]:
     return nfc, found
 
 
-def post_processor(told: Told | None) -> tuple[list[int], list[int]]:
+def post_processor(told: JsonObject | None) -> tuple[list[int], list[int]]:
     """Tokens in front of a text and behind it."""
     before: list[int] = []
     behind: list[int] = []
@@ -126,7 +126,7 @@ def post_processor(told: Told | None) -> tuple[list[int], list[int]]:
     return before, behind
 
 
-def decoder(told: Told | None, of_bytes: bool, space: str) -> bool:
+def decoder(told: JsonObject | None, of_bytes: bool, space: str) -> bool:
     """Is a space in front left out?"""
     steps = list(listed(told))
     if of_bytes:

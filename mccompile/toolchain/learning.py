@@ -23,7 +23,7 @@ _FLOAT = struct.Struct("<f")
 
 
 @dataclass
-class Told:
+class TrainingRecord:
     """Weights, and with them running averages, are those in front of the first batch, behind each, and after all was
     forgotten; of gradients the sums since the last step."""
 
@@ -33,11 +33,11 @@ class Told:
     outputs: list[Arrays] = field(default_factory=list)
 
 
-def learned(model: Model | Emulated, batches: Sequence[Arrays], rate: float, every: int) -> Told:
+def learned(model: Model | Emulated, batches: Sequence[Arrays], rate: float, every: int) -> TrainingRecord:
     """Learns from batches; weights move after `every` of them."""
     if isinstance(model, Emulated):
         return _read(model.answered(_written(model.report, batches, rate, every)), model.report, len(batches))
-    found, report = Told(), model.report
+    found, report = TrainingRecord(), model.report
     model.reset(POISON)
     found.weights.append(_weights(report, model.save_state()))
     for number, batch in enumerate(batches, 1):
@@ -61,8 +61,8 @@ def _written(report: Report, batches: Sequence[Arrays], rate: float, every: int)
     return b"".join(parts)
 
 
-def _read(written: bytes, report: Report, count: int) -> Told:
-    found, at = Told(), 0
+def _read(written: bytes, report: Report, count: int) -> TrainingRecord:
+    found, at = TrainingRecord(), 0
 
     def taken(count: int) -> bytes:
         nonlocal at

@@ -40,7 +40,7 @@ _COMES_BACK = 15.0  # seconds that a board may take to start after it was flashe
 
 
 @dataclass(frozen=True)
-class Took:
+class RunCost:
     """What init or a run took on the board."""
 
     ticks: int  # of its clock; 0 where it has none
@@ -62,8 +62,8 @@ class Served:
     ) -> None:
         """`cycles`: what a run is estimated to take. `other_weights`: the board may have others than `blob`."""
         self.report = report
-        self.runs: list[Took] = []
-        self.init = Took(0, None)
+        self.runs: list[RunCost] = []
+        self.init = RunCost(0, None)
         self.hz = 0  # ticks per second; 0: not known
         self.requests = Requests(line, name, baud)
         self._can = 0
@@ -252,15 +252,15 @@ class Served:
             fix = "flash the board, or send them: mccompile blob --serial"
             raise self.requests.failed("the board has other weights", "checksums of the blobs differ", fix)
 
-    def _act(self, code: int, body: bytes, function: str) -> Took:
+    def _act(self, code: int, body: bytes, function: str) -> RunCost:
         return self._took(self._long(code, body)[1], function)
 
-    def _took(self, told: bytes, function: str) -> Took:
+    def _took(self, told: bytes, function: str) -> RunCost:
         status, ticks, stack = _ACTED.unpack(told)
         if status != 0:
             why = f"status {status}"
             raise self.requests.failed(f"{self.report.prefix}_{function} failed", why, "see mcc_status in mcc.h")
-        return Took(ticks, None if stack == _UNKNOWN else stack)
+        return RunCost(ticks, None if stack == _UNKNOWN else stack)
 
     def _long(self, code: int, body: bytes) -> tuple[int, bytes]:
         """A request that may take long: a run little more than the longest one that is known."""

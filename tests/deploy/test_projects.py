@@ -18,7 +18,7 @@ import pytest
 from mccompile import cli
 from mccompile.base.errors import CheckFailed, WrongUse
 from mccompile.deploy.ecosystem import ecosystem_of, ecosystems, mains, templates
-from mccompile.deploy.projects import Asked, project
+from mccompile.deploy.projects import ProjectOptions, project
 from mccompile.driver import Options
 from mccompile.emit.layouts import layouts
 from mccompile.option_texts import stream as read_stream
@@ -54,13 +54,13 @@ HEARD = {"arduino": ("nano33ble", "pdm"), "cubeide": ("nucleo_f446re", "i2s"), "
 HEARD |= {"pico-sdk": ("rpipico2", "adc"), "zephyr": ("nrf52840_dk", "pdm")}
 
 
-def hearing(folder: Path, ecosystem: str, board: str = "", kind: str = "", stream: str = "x=2,hop=4") -> Asked:
+def hearing(folder: Path, ecosystem: str, board: str = "", kind: str = "", stream: str = "x=2,hop=4") -> ProjectOptions:
     """A project whose program runs a stream on a microphone's samples."""
     text = "g (float[1, 1, 20] x) => (float[1, 1, 17] y) <float[1, 1, 4] w = {1, 2, 3, 4}> { y = Conv(x, w) }"
     path = _saved(text, folder)
     usual = HEARD.get(ecosystem, ("nucleo_f446re", "i2s"))
     options = Options(board=board or usual[0], stream=read_stream((stream,) if stream else ()))
-    return Asked(path, options, ecosystem, microphone=kind or usual[1])
+    return ProjectOptions(path, options, ecosystem, microphone=kind or usual[1])
 
 
 def made(folder: Path, ecosystem: str = "", main: str = "serve", board: str = "", **more: object) -> dict[str, str]:
@@ -70,7 +70,7 @@ def made(folder: Path, ecosystem: str = "", main: str = "serve", board: str = ""
     benchmark = "ad" if main == "mlperf-tiny" else ""
     model = rebuilder(folder) if benchmark else save(conv(), folder)
     board = board or BOARDS[ecosystem]
-    found = project(Asked(model, Options(board=board, **more), ecosystem, main, benchmark))  # type: ignore[arg-type]
+    found = project(ProjectOptions(model, Options(board=board, **more), ecosystem, main, benchmark))  # type: ignore[arg-type]
     return {path: found.files[path].decode("utf-8", "replace") for path in found.files}
 
 
@@ -183,7 +183,7 @@ def test_what_an_ecosystem_lacks_is_refused(ecosystem: str, board: str, told: st
 )
 def test_a_benchmark_has_a_program_of_its_own(main: str, benchmark: str, told: str, fix: str, tmp_path: Path) -> None:
     with pytest.raises(WrongUse) as raised:
-        project(Asked(rebuilder(tmp_path), Options(board="nucleo_f446re"), "cmake", main, benchmark))
+        project(ProjectOptions(rebuilder(tmp_path), Options(board="nucleo_f446re"), "cmake", main, benchmark))
     assert told in raised.value.problems[0].what and fix in raised.value.problems[0].fix
 
 
@@ -191,12 +191,14 @@ def test_a_benchmark_has_a_program_of_its_own(main: str, benchmark: str, told: s
 def test_other_weights_have_room_where_ram_has(board: str, has_room: bool, tmp_path: Path) -> None:
     """Weights of 9 KB beside an arena of 15 KB, in 128 KB and in 20 KB."""
     model = TOP / "examples" / "bare_metal" / "kws.onnx"
-    found = project(Asked(model, Options(board=board), "cmake"))
+    found = project(ProjectOptions(model, Options(board=board), "cmake"))
     assert (b"kws_serve_updates(" in found.files["src/app.c"]) == has_room
 
 
 def test_a_board_may_be_named_by_the_user(tmp_path: Path) -> None:
-    asked = Asked(save(conv(), tmp_path), Options(board="max32630fthr"), "zephyr", called="max32630fthr/max32630")
+    asked = ProjectOptions(
+        save(conv(), tmp_path), Options(board="max32630fthr"), "zephyr", called="max32630fthr/max32630"
+    )
     assert "west build -b max32630fthr/max32630 ." in project(asked).files["README.md"].decode()
 
 
@@ -210,7 +212,7 @@ def test_what_does_not_fit_says_by_how_much_and_what_would(tmp_path: Path) -> No
 def test_the_rest_of_the_program_has_room(tmp_path: Path) -> None:
     """A plan that takes all of the board's RAM is made anew, and the README says how it was made."""
     model = TOP / "examples" / "bare_metal" / "kws.onnx"
-    found = project(Asked(model, Options(board="stm32f103rb"), "cmake"))  # 20K
+    found = project(ProjectOptions(model, Options(board="stm32f103rb"), "cmake"))  # 20K
     assert found.package.plan.arena_bytes <= 15 << 10
     assert "--serial tcp:localhost:5000 --budget ram=15360\n" in found.files["README.md"].decode()
 
@@ -240,7 +242,7 @@ def test_the_loop_prints_numbers_as_printf_does(tmp_path: Path) -> None:
     path = tmp_path / "numbers.onnx"
     onnx.save(model, path)
     inputs = {"x": np.array([NUMBERS], np.float32), "n": np.array([2**31 - 1, 0, -7], np.int32)}
-    made = project(Asked(path, Options(board="esp32dev"), "esp-idf", "loop", sample=lambda: inputs)).files
+    made = project(ProjectOptions(path, Options(board="esp32dev"), "esp-idf", "loop", sample=lambda: inputs)).files
     for name in made:
         if name.endswith((".c", ".h")) and not name.endswith("port.c"):
             (tmp_path / Path(name).name).write_bytes(made[name])

@@ -71,7 +71,7 @@ def test_a_board_sets_target_and_budget(words: list[str], tmp_path: Path, capsys
     assert "it fits --board" in said
 
 
-def test_the_frontier_has_plans_and_lighter_lessons(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_frontier_has_plans_and_smaller_training(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*words, "--optimizer", "adam", "--frontier"]) == 0
     said = capsys.readouterr().out
     for less in ("--at-once", "--dim batch=1 --accumulate 64", "--optimizer sgd", "--learn last:1"):

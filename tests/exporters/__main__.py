@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mccompile.measure.workers import Lost, results
+from mccompile.measure.workers import LostJob, results
 from tests.executors import add_arguments, opened, told
 
 from .jobs import Job, Judged, judged
@@ -32,7 +32,7 @@ def main() -> None:
     sys.exit(wrong > 0)
 
 
-def _lost(lost: Lost[Job]) -> Judged:
+def _lost(lost: LostJob[Job]) -> Judged:
     return Judged(lost.job, (lost.why,))
 
 

@@ -168,7 +168,6 @@ def leaky_by_prelu(net: Net, x: str) -> str:
     return net.op("PRelu", x, np.full((1,), 0.1, np.float32))
 
 
-
 GELUS = [gelu, gelu_times_half, gelu_half_first, gelu_half_of_the_sum, gelu_with_halves, gelu_by_a_root]
 HARD_SWISHES = [
     hard_swish, hard_swish_by_clip, hard_swish_by_sixths, hard_swish_by_divided_clip, hard_swish_by_hard_sigmoid,

@@ -38,7 +38,6 @@ def session(model: ModelProto) -> Any:
     """None where onnxruntime does not take the model."""
     import onnxruntime
 
-
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -48,7 +48,8 @@ def page(words: Words, seed: int, count: int) -> str:
         if counts.keys() - {"integers"}:
             columns = (str(counts[word]) for word in ("right", "refused", "wrong", "bends"))
             rows.append(f"| {title} | {' | '.join(columns)} |")
-    return f"""# Gradients of operators
+    return (
+        f"""# Gradients of operators
 
 Made by `python -m tests.gradients --seed {seed} --count {count} --table FILE`: random nodes of
 every operator over floats, in float64, beside central differences. *Right*: within 1e-4 of them at up to six elements
@@ -58,7 +59,10 @@ right where their gradient is 0. Rows of zeros: results are random, so there is 
 
 | operator | right | refused | wrong | bends |
 |---|--:|--:|--:|--:|
-""" + "\n".join(rows) + "\n"
+"""
+        + "\n".join(rows)
+        + "\n"
+    )
 
 
 def _of_operator(title: str, given: argparse.Namespace, words: Words) -> list[str]:

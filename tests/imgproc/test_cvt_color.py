@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mccompile.base.dtypes import DTYPES, f32, u8
-from mccompile.imgproc.api import Asked, functions
+from mccompile.imgproc.api import ImageOptions, functions
 from mccompile.imgproc.trials import picture
 from tests.imgproc.built import built
 
@@ -24,7 +24,7 @@ def code_of(variant: str) -> str:
 
 def cases(variant: str, dtype: str) -> list[np.ndarray]:
     """Noise, and where it is small all that is black, white, gray or pure."""
-    fn = CVT(variant, Asked(DTYPES[dtype]))
+    fn = CVT(variant, ImageOptions(DTYPES[dtype]))
     found = []
     for width, height in ((2, 2), (14, 10), (130, 66)):
         (shape, _), chance = fn.shapes({"width": width, "height": height}), np.random.default_rng(width)

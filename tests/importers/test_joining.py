@@ -94,8 +94,11 @@ def test_the_older_opset_is_brought_to_the_newer_one() -> None:
 
 def test_several_stand_one_before_the_other() -> None:
     front = model("(float[1,6] s) => (float[1,6] f) { a = Relu(s) f = Abs(a) }")
-    again = joined(model("(float[1,6] r) => (float[1,6] s) { a = Neg(r) s = Exp(a) }"),
-                   joined(front, model(NETWORK), Prepended(Path("front.onnx"))), Prepended(Path("first.onnx")))
+    again = joined(
+        model("(float[1,6] r) => (float[1,6] s) { a = Neg(r) s = Exp(a) }"),
+        joined(front, model(NETWORK), Prepended(Path("front.onnx"))),
+        Prepended(Path("first.onnx")),
+    )
     onnx.checker.check_model(again, full_check=True)
     assert [node.op_type for node in again.graph.node if node.op_type != "Reshape"] == [
         "Neg", "Exp", "Relu", "Abs", "Add", "Neg"

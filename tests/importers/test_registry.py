@@ -14,7 +14,7 @@ import mccompile
 from mccompile import cli
 from mccompile.base.errors import BadFile, MccError, UnsupportedModel, WrongUse
 from mccompile.importers import registry
-from mccompile.importers.api import Given, Importer, Reading, Source
+from mccompile.importers.api import Importer, InputHints, Reading, Source
 
 TOP = Path(__file__).resolve().parents[2]
 MARK = b"made by a toy"
@@ -34,7 +34,7 @@ class ToyImporter(Importer):
     classes = (f"{__name__}.Toy",)
 
     def __init__(self, model: ModelProto) -> None:
-        self.model, self.loaded, self.given = model, 0, list[Given]()
+        self.model, self.loaded, self.given = model, 0, list[InputHints]()
 
     def opens(self, source: Source) -> bool:
         return source.data.startswith(MARK)
@@ -46,7 +46,7 @@ class ToyImporter(Importer):
         self.loaded += 1
         return Toy()
 
-    def convert(self, model: Any, given: Given) -> ModelProto:
+    def convert(self, model: Any, given: InputHints) -> ModelProto:
         self.given.append(given)
         return self.model
 
@@ -126,7 +126,7 @@ def test_without_its_packages_the_extra_is_named(
 def test_objects_come_with_examples_and_free_sizes(importer: ToyImporter) -> None:
     mccompile.compile(Toy(), args=1, dynamic={"x": {0: "n"}}, dims={"batch": 1})
     mccompile.compile(Toy(), args={"x": 1}, dims={"batch": 1})
-    assert importer.given == [Given((1,), {}, {"x": {0: "n"}}), Given((), {"x": 1}, {})]
+    assert importer.given == [InputHints((1,), {}, {"x": {0: "n"}}), InputHints((), {"x": 1}, {})]
     assert mccompile.load(Toy(), args=(1, 2)).input_names == ("x",)
 
 

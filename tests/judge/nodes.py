@@ -12,7 +12,7 @@ from onnx import NodeProto
 
 from mccompile.check.witnesses import SHAKES, nearest_of
 from mccompile.frontend.judged import judged
-from mccompile.judge.rules import CHOICES, LeftOpen, NoWitness
+from mccompile.judge.rules import CHOICES, NoWitness, Unspecified
 from mccompile.judge.run import judge
 from tests.fuzz.builder import Builder
 from tests.fuzz.evaluate import captured, one_node, title
@@ -46,7 +46,7 @@ class Case:
         """In each way that the standard leaves open."""
         try:
             return [self.judged()]
-        except LeftOpen:
+        except Unspecified:
             return [self.judged(choice=choice) for choice in CHOICES]
 
     def by_onnxruntime(self) -> tuple[list[Any], float] | None:

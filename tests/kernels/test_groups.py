@@ -64,9 +64,7 @@ def cases(kind: type[Conv | ConvTranspose]) -> Sequence[Case]:
     """Every pair of an image and a size in one of the layouts, which take turns."""
     layouts = list(product((True, False), (True, False)))
     found = [
-        case(kind, image, size, *layouts[(i + j) % 4])
-        for i, image in enumerate(IMAGES)
-        for j, size in enumerate(SIZES)
+        case(kind, image, size, *layouts[(i + j) % 4]) for i, image in enumerate(IMAGES) for j, size in enumerate(SIZES)
     ]
     return found + [of_bytes(case) for case in found[::3] if kind is Conv]
 

@@ -11,13 +11,13 @@ import onnx
 import pytest
 
 from mccompile.base.errors import CheckFailed, WrongUse
-from mccompile.check.lessons import GRADIENT, LOSS, OUTPUT, STEP
+from mccompile.check.training_comparison import GRADIENT, LOSS, OUTPUT, STEP
 from mccompile.driver import Options
 from mccompile.measure import learning
-from mccompile.measure.learning import Lessons, check_learning
+from mccompile.measure.learning import TrainingCheck, check_learning
 from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning
-from mccompile.toolchain.learning import Told
+from mccompile.toolchain.learning import TrainingRecord
 from tests.python.test_trainer import network
 
 
@@ -28,7 +28,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def checked(model: Path, how: str = "sgd", loss: str = "cross_entropy:p", **more: Any) -> Lessons:
+def checked(model: Path, how: str = "sgd", loss: str = "cross_entropy:p", **more: Any) -> TrainingCheck:
     return check_learning(model, Learning(loss, "all", optimizer(how), **more), Options(), batches=4)
 
 
@@ -56,7 +56,7 @@ def _more(arrays: Any) -> Any:
 def test_what_is_wrong_is_named(model: Path, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real = learning.learned
 
-    def off(*given: Any) -> Told:
+    def off(*given: Any) -> TrainingRecord:
         told = real(*given)
         if field == "losses":
             return replace(told, losses=[1.01 * loss for loss in told.losses])

@@ -17,7 +17,7 @@ import pytest
 
 from mccompile.base.errors import Problem, WrongUse
 from mccompile.measure import workers
-from mccompile.measure.workers import HowFar, Lost
+from mccompile.measure.workers import LostJob, ProgressLines
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def test_how_far_is_said_now_and_then_and_at_the_end(monkeypatch: pytest.MonkeyP
     lines: list[str] = []
     now = [100.0]
     monkeypatch.setattr(workers, "monotonic", lambda: now[0])
-    how_far = HowFar(5, "cases", lines.append, every=3)
+    how_far = ProgressLines(5, "cases", lines.append, every=3)
     for name in "abcde":
         now[0] += 2
         how_far(name)
@@ -193,5 +193,5 @@ def test_a_cluster_that_loses_a_worker_gives_what_one_process_gives() -> None:
     assert found == [name.upper() for name in names] and len(told) == len(names)
 
 
-def _not_lost(lost: Lost[Job]) -> str:
+def _not_lost(lost: LostJob[Job]) -> str:
     raise AssertionError(str(lost))

@@ -8,7 +8,7 @@ from mccompile.memory.interval import (
     Block,
     Part,
     Peak,
-    _Rests,
+    _GrainRemainders,
     glue,
     lower_bound,
     naive_size,
@@ -100,14 +100,14 @@ def test_spans_count_the_bytes_that_parts_cover(rows: list[tuple[int, int, int, 
 def test_the_work_for_many_parts_follows_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the operands of a large concat are: each has bytes of its own, the whole is read in the end."""
     asked = 0
-    rest = _Rests._rest
+    rest = _GrainRemainders._rest
 
-    def counted(rests: _Rests, last: int) -> int:
+    def counted(rests: _GrainRemainders, last: int) -> int:
         nonlocal asked
         asked += 1
         return rest(rests, last)
 
-    monkeypatch.setattr(_Rests, "_rest", counted)
+    monkeypatch.setattr(_GrainRemainders, "_rest", counted)
     counts = []
     for many in (100, 400):
         parts = [Part(at, many + 1, 20 * at, 20 * at + 20) for at in range(many)]

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from mccompile.memory.recompute import Again, Line, Step, recomputed
+from mccompile.memory.recompute import Line, Recomputation, Step, recomputed
 
 MACS = 10
 
 
 def chain(count: int) -> Line:
     """Layers of equal size, and backward as many steps, each of which reads what its layer read."""
-    steps = [Step(i, (i,), (i + 1,), again=Again(MACS, MACS)) for i in range(count)]
+    steps = [Step(i, (i,), (i + 1,), again=Recomputation(MACS, MACS)) for i in range(count)]
     for back in range(count):
         before = count + back
         steps.append(Step(before, (before, count - 1 - back), (before + 1,), (before,)))
@@ -26,7 +26,7 @@ def random_line(dice: random.Random, count: int) -> Line:
         reads = tuple(sorted({dice.randrange(len(sizes)) for _ in range(3)}))
         writes = tuple(range(len(sizes), len(sizes) + dice.choice((1, 1, 2))))
         sizes += [8 * dice.randint(0, 20) for _ in writes]
-        again = Again(dice.randint(1, 9), dice.randint(0, 9)) if dice.random() < 0.8 else None
+        again = Recomputation(dice.randint(1, 9), dice.randint(0, 9)) if dice.random() < 0.8 else None
         steps.append(Step(call, reads, writes, reads[:1], dice.choice((0, 24)), again))
     lasting = frozenset(value for step in steps[-3:] if step.again is None for value in step.writes)
     return Line(tuple(steps), tuple(sizes), lasting, frozenset(dice.sample(range(len(sizes)), 3)))

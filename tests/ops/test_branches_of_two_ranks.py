@@ -12,8 +12,7 @@ from mccompile.base.errors import MccError
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> g '
 CHOICE = (
-    "y = If(c) <then_branch = t () => (s) {{ s = Squeeze({0}, one) }},"
-    " else_branch = e () => (k) {{ k = Neg({0}) }}>"
+    "y = If(c) <then_branch = t () => (s) {{ s = Squeeze({0}, one) }}, else_branch = e () => (k) {{ k = Neg({0}) }}>"
 )
 X = np.arange(12, dtype=np.float32).reshape(3, 1, 4)
 FLAT = X.reshape(3, 4)

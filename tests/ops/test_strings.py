@@ -78,7 +78,7 @@ def test_strings_in_branches_and_loops() -> None:
         '<ir_version: 8, opset_import: ["": 17]> g (bool c, int64 n, string[2] x) => (string[2] y, string[2] z) {'
         " y = If (c) <then_branch = t () => (string[2] a) { a = Identity (x) },"
         ' else_branch = e () => (string[2] b) { b = Constant <value_strings = ["no", "none"]> () }>'
-        ' true = Constant <value = bool {1}> ()'
+        " true = Constant <value = bool {1}> ()"
         " z = Loop (n, true, x) <body = l (int64 i, bool go, string[2] s) => (bool on, string[2] t) {"
         "   on = Identity (go) one = Constant <value_ints = [1, 0]> () t = Gather (s, one) }> }"
     )

@@ -219,7 +219,8 @@ def test_text_that_is_no_number_ends_the_run() -> None:
 @pytest.mark.parametrize("without", [frozenset(), frozenset({"fold_constants"})], ids=["folded", "computed"])
 def test_constants_of_strings_need_no_inputs(without: frozenset[str]) -> None:
     model = parser.parse_model(
-        HEAD + "g (int64 i) => (string[3] y, string s) { c = Constant <value_strings = ['a', '', 'ü']> ()"
+        HEAD
+        + "g (int64 i) => (string[3] y, string s) { c = Constant <value_strings = ['a', '', 'ü']> ()"
         " y = StringConcat (c, c) s = Gather (y, i) }".replace("'", '"')
     )
     y, s = backend.prepare(model, flags=STRICT, without=without).run([np.array(2)])

@@ -85,4 +85,3 @@ def test_results_do_not_depend_on_the_passes(choice: str) -> None:
 @pytest.mark.parametrize("choice", ["none", "all"])
 def test_small_models_do_without_passes(name: str, choice: str) -> None:
     agrees(ALL[name](), choice)
-

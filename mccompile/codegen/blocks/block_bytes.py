@@ -11,7 +11,7 @@ from ...base.marked import named
 from ...program.ir import Call
 from ..vector.vector_tiles import TileSize
 from .block_weights import raised
-from .block_words import Words
+from .block_words import WordLayout
 
 NUMBER = 4  # bytes
 
@@ -21,7 +21,7 @@ class Bytes:
     less `shift`."""
 
     def __init__(self, call: Call, size: TileSize, shift: int) -> None:
-        self.size, self.shift, self.words = size, shift, Words(call, size)
+        self.size, self.shift, self.words = size, shift, WordLayout(call, size)
         self.bits = self.words.dtype.bits
         self.steps = 8 // self.bits  # of a word
         self.bytes = self.words.words * self.words.per_word  # of a row of activations

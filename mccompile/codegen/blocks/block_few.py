@@ -18,7 +18,7 @@ from ..vector.vector_epilogue import Epilogue, Reference, epilogue_statements
 from ..vector.vector_tiles import TileSize
 from .block_digits import NO_DIGITS, Digits
 from .block_weights import kind_of
-from .block_words import Words
+from .block_words import WordLayout
 
 _FLOAT = 4
 
@@ -37,13 +37,13 @@ def room(call: Call, size: TileSize, digits: int) -> int:
     """Bytes of the workspace."""
     if digits != NO_DIGITS:
         return Digits(call, size, digits).room
-    words = Words(call, size)
+    words = WordLayout(call, size)
     return size.points * (words.words * words.per_word + words.blocks) * _FLOAT
 
 
 def few_rows(call: Call, size: TileSize, names: Sequence[str], digits: int) -> dict[str, Any]:
     """For the first `size.points` rows of a call; one in digits, whose weights are shifted by as much as `digits`."""
-    words = Words(call, size)
+    words = WordLayout(call, size)
     headers = words.groups.headers("j", Units() if call.workers > 1 else None)
     parts = zip(headers, words.groups.parts(), strict=True)
     down, along = (static(stride) for stride in call.ins[0].strides)

@@ -33,7 +33,7 @@ FOUR = 4  # bytes of a word
 
 
 @dataclass(frozen=True)
-class Stretch:
+class BlockRun:
     """Blocks of one length: the first and how many there are, elements of each, those in whole words and those left."""
 
     first: int
@@ -54,7 +54,7 @@ class Stretch:
         return -(-self.length // self.per_word)
 
 
-class Words:
+class WordLayout:
     """The layout of a call's weights, for tiles of a size."""
 
     def __init__(self, call: Call, size: TileSize) -> None:
@@ -68,12 +68,12 @@ class Words:
         self.blocks = sum(stretch.count for stretch in self.stretches)
         self.words = sum(stretch.count * stretch.all_words for stretch in self.stretches)
 
-    def cut(self, first: int, end: int) -> list[Stretch]:
+    def cut(self, first: int, end: int) -> list[BlockRun]:
         """Some of the blocks, those of one length together."""
         whole = self.depth // self.block
-        found = [Stretch(first, min(end, whole) - first, self.block, self.per_word)] if first < min(end, whole) else []
+        found = [BlockRun(first, min(end, whole) - first, self.block, self.per_word)] if first < min(end, whole) else []
         rest = self.depth % self.block
-        return [*found, Stretch(whole, 1, rest, self.per_word)] if rest and end > whole else found
+        return [*found, BlockRun(whole, 1, rest, self.per_word)] if rest and end > whole else found
 
     def place(self, number: int) -> int:
         """The lowest bit of a number of a word."""
@@ -177,13 +177,13 @@ class WordsKernel(Kernel):
         return TileSize(*call.blocks[:-1])
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        return Words(call, self.size(call)).pack(constants)
+        return WordLayout(call, self.size(call)).pack(constants)
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return Words(call, self.size(call)).packing()
+        return WordLayout(call, self.size(call)).packing()
 
     def column_tiles(self, call: Call) -> Mapping[int, Sequence[ColumnTiles]]:
-        return Words(call, self.size(call)).column_tiles()
+        return WordLayout(call, self.size(call)).column_tiles()
 
     def label(self, call: Call) -> str:
         return label(call)

@@ -87,7 +87,7 @@ def described(
     if decoder.heads % decoder.groups:
         raise damaged(f"{decoder.heads} heads of queries do not share {decoder.groups} of keys and values")
     decoder = _within(decoder, dims)
-    found = Found(family, decoder, tensors, gguf)
+    found = RoleWeights(family, decoder, tensors, gguf)
     model = decoder_model(found.decoder, found.find, name)
     found.stop_if_any_is_left()
     return model
@@ -115,7 +115,7 @@ def check_positions(context: int, dims: Mapping[str, tuple[int, int]], limit: st
         raise WrongUse(Problem("there are no positions for so many tokens", f"--dim {PAST}", why, fix))
 
 
-class Found:
+class RoleWeights:
     """Weights of a file by role."""
 
     def __init__(self, family: Family, decoder: Decoder, tensors: Mapping[str, Weight], gguf: bool) -> None:

@@ -21,7 +21,7 @@ from .flat import Damaged
 from .onnx_nodes import OPSET, Shared, Writer
 from .refused import reason
 from .resized import Size, Sizes, asked, open_sizes
-from .scope import Scope, Whole
+from .scope import Scope, SharedScope
 from .site import Site, onnx_type, registry
 from .sizes import fold
 from .types import Types
@@ -103,7 +103,7 @@ class _Conversion:
         """With `follows` all sizes follow from those that inputs have in the file."""
         self.model, self.file, self.reading = model, file, reading
         self.shared = Shared()
-        self.whole = Whole(model, self.shared, self.nodes)
+        self.whole = SharedScope(model, self.shared, self.nodes)
         self.problems: list[Problem] = []
         self.invalid = False
         self.follows = follows

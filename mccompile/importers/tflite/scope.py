@@ -38,7 +38,7 @@ class Variable:
 
 
 @dataclass
-class Whole:
+class SharedScope:
     """What all subgraphs of a model share."""
 
     model: Model
@@ -68,7 +68,7 @@ class Whole:
 class Scope:
     """One subgraph, written into one graph."""
 
-    whole: Whole
+    whole: SharedScope
     number: int
     writer: Writer
     values: dict[int, str] = field(default_factory=dict)  # by tensor

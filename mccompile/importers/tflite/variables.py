@@ -9,7 +9,7 @@ from onnx import helper
 
 from .file import Tensor
 from .onnx_nodes import Writer
-from .scope import Whole
+from .scope import SharedScope
 
 _FLAG = Tensor("started", "BOOL", (), None, None, True)
 
@@ -21,7 +21,7 @@ class State:
     tensor: Tensor
 
 
-def with_states(whole: Whole, writer: Writer) -> list[State]:
+def with_states(whole: SharedScope, writer: Writer) -> list[State]:
     """The variables that a run sets; those that no run sets are constants. What they begin with is chosen in front of
     all nodes that read it."""
     found, front = [], []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from .products import less_zero
 
 FILTER = -10000.0
@@ -71,13 +71,13 @@ def _with_past(past: Array | None, new: Array) -> Array:
 
 
 @judges("com.microsoft::Attention")
-def attention(at: At) -> Any:
+def attention(at: NodeSite) -> Any:
     at.only("num_heads", "unidirectional", "qkv_hidden_sizes", "mask_filter_value", "scale")
     x, w = at[0], at[1]
     return _packed(at, x @ w + at.get(2, 0.0), at.get(3), at.get(4), at.get(5, 0.0))
 
 
-def _packed(at: At, projected: Array, mask: Array | None, past: Array | None, bias: Any) -> Any:
+def _packed(at: NodeSite, projected: Array, mask: Array | None, past: Array | None, bias: Any) -> Any:
     count = at.attr("num_heads")
     sizes = at.attr("qkv_hidden_sizes") or [projected.shape[-1] // 3] * 3
     q, k, v = (heads(part, count) for part in np.split(projected, np.cumsum(sizes)[:2], -1))
@@ -94,14 +94,14 @@ def _packed(at: At, projected: Array, mask: Array | None, past: Array | None, bi
 
 
 @judges("com.microsoft::QAttention")
-def quantized_attention(at: At) -> Any:
+def quantized_attention(at: NodeSite) -> Any:
     at.only("num_heads", "unidirectional", "mask_filter_value", "scale")
     x, w = less_zero(at[0], at.get(6), -1), less_zero(at[1], at.get(7), -1)
     return _packed(at, x @ w * at[3].reshape(()) * at[4] + at[2], at.get(5), at.get(8), 0.0)
 
 
 @judges("com.microsoft::MultiHeadAttention")
-def multi_head_attention(at: At) -> Any:
+def multi_head_attention(at: NodeSite) -> Any:
     at.only("num_heads", "unidirectional", "mask_filter_value", "scale")
     count, query = at.attr("num_heads"), at[0]
     if query.ndim == 5:
@@ -146,7 +146,7 @@ def rotated(x: Array, cosines: Array, sines: Array, interleaved: bool) -> Array:
 
 
 @judges("com.microsoft::RotaryEmbedding")
-def rotary_embedding(at: At) -> Array:
+def rotary_embedding(at: NodeSite) -> Array:
     at.only("interleaved", "num_heads", "rotary_embedding_dim", "scale")
     x, positions, cosines, sines = at[0], at[1].astype(np.int64), at[2], at[3]
     if at.attr("scale", 1.0) != 1.0:
@@ -162,7 +162,7 @@ def rotary_embedding(at: At) -> Array:
 
 
 @judges("com.microsoft::GroupQueryAttention")
-def group_query_attention(at: At) -> Any:
+def group_query_attention(at: NodeSite) -> Any:
     at.only("num_heads", "kv_num_heads", "scale", "softcap", "do_rotary", "rotary_interleaved", "local_window_size",
             "smooth_softmax")  # fmt: skip
     count, shared = at.attr("num_heads"), at.attr("kv_num_heads")

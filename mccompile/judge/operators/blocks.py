@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 
 # bitsandbytes' tables of 4 bits
 _FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -26,7 +26,7 @@ def unpacked(data: Array, bits: int) -> Array:
 
 
 @judges("com.microsoft::MatMulNBits")
-def matmul_nbits(at: At) -> Array:
+def matmul_nbits(at: NodeSite) -> Array:
     bits, block, k, n = at.attr("bits", 4), at.attr("block_size"), at.attr("K"), at.attr("N")
     if bits not in (2, 4, 8) or at.has(4):
         raise NoWitness(f"MatMulNBits of {bits} bits, or with g_idx")
@@ -43,7 +43,7 @@ def matmul_nbits(at: At) -> Array:
 
 
 @judges("com.microsoft::MatMulBnb4")
-def matmul_bnb4(at: At) -> Array:
+def matmul_bnb4(at: NodeSite) -> Array:
     k, n, block = at.attr("K"), at.attr("N"), at.attr("block_size")
     data = at[1].reshape(-1).astype(np.int64)
     numbers = np.stack([data >> 4, data & 15], -1).reshape(-1)[: n * k]  # the higher bits first
@@ -55,7 +55,7 @@ def matmul_bnb4(at: At) -> Array:
 
 
 @judges("com.microsoft::GatherBlockQuantized")
-def gather_block_quantized(at: At) -> Array:
+def gather_block_quantized(at: NodeSite) -> Array:
     bits, block = at.attr("bits", 4), at.attr("block_size", 128)
     data, indices, scales = at[0], at[1].astype(np.int64), at[2]
     axis, along = at.attr("gather_axis", 0) % data.ndim, at.attr("quantize_axis", 1) % data.ndim

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..narrow import NARROW, rounded_to
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from ..whole import LIMITS, stored, within
 
 TYPES = {
@@ -17,7 +17,7 @@ TYPES = {
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 
-def _cast(at: At, to: str) -> Array:
+def _cast(at: NodeSite, to: str) -> Array:
     x, source, saturate = at[0], at.type(0), bool(at.attr("saturate", 1))
     if to == "str" or x.dtype.kind == "O":
         return _text(x, source, to)
@@ -48,19 +48,19 @@ def _text(x: Array, source: str, to: str) -> Array:
 
 
 @judges("Cast")
-def cast_to(at: At) -> Array:
+def cast_to(at: NodeSite) -> Array:
     to = at.attr("to")
     name = TYPES[int(to)] if not isinstance(to, str) else to.lower().replace("float", "float32", 1)
     return _cast(at, name)
 
 
 @judges("CastLike")
-def cast_like(at: At) -> Array:
+def cast_like(at: NodeSite) -> Array:
     return _cast(at, at.type(1) or "float32")
 
 
 @judges("BitCast")
-def bit_cast(at: At) -> Array:
+def bit_cast(at: NodeSite) -> Array:
     source, to = at.type(0), TYPES[int(at.attr("to"))]
     if source not in np.sctypeDict or to not in np.sctypeDict:
         raise NoWitness(f"bits of {source} as {to}")

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import At, NoWitness, judges
+from ..rules import NodeSite, NoWitness, judges
 
 _MOST_TRIPS = 100_000
 
 
 @judges("If")
-def if_(at: At) -> tuple[Any, ...]:
+def if_(at: NodeSite) -> tuple[Any, ...]:
     return tuple(at.run(at.attr("then_branch" if bool(np.asarray(at[0]).item()) else "else_branch"), []))
 
 
 @judges("Loop")
-def loop(at: At) -> tuple[Any, ...]:
+def loop(at: NodeSite) -> tuple[Any, ...]:
     body = at.attr("body")
     most = int(np.asarray(at.operands[0]).item()) if at.has(0) else _MOST_TRIPS
     going = bool(np.asarray(at.operands[1]).item()) if at.has(1) else True
@@ -38,7 +38,7 @@ def loop(at: At) -> tuple[Any, ...]:
 
 
 @judges("Scan")
-def scan(at: At) -> tuple[Any, ...]:
+def scan(at: NodeSite) -> tuple[Any, ...]:
     if at.version < 9:
         raise NoWitness("Scan of batches")
     body, count = at.attr("body"), at.attr("num_scan_inputs")
@@ -65,50 +65,50 @@ def scan(at: At) -> tuple[Any, ...]:
 
 
 @judges("SequenceConstruct")
-def sequence_construct(at: At) -> list[Any]:
+def sequence_construct(at: NodeSite) -> list[Any]:
     return list(at.operands)
 
 
 @judges("SequenceEmpty")
-def sequence_empty(at: At) -> list[Any]:
+def sequence_empty(at: NodeSite) -> list[Any]:
     return []
 
 
-def _position(at: At, index: int, default: int) -> int:
+def _position(at: NodeSite, index: int, default: int) -> int:
     return int(np.asarray(at[index]).item()) if at.has(index) else default
 
 
 @judges("SequenceAt")
-def sequence_at(at: At) -> Any:
+def sequence_at(at: NodeSite) -> Any:
     return at.operands[0][_position(at, 1, 0)]
 
 
 @judges("SequenceInsert")
-def sequence_insert(at: At) -> list[Any]:
+def sequence_insert(at: NodeSite) -> list[Any]:
     position = _position(at, 2, len(at.operands[0]))
     position += len(at.operands[0]) if position < 0 else 0
     return [*at.operands[0][:position], at.operands[1], *at.operands[0][position:]]
 
 
 @judges("SequenceErase")
-def sequence_erase(at: At) -> list[Any]:
+def sequence_erase(at: NodeSite) -> list[Any]:
     position = _position(at, 1, -1) % len(at.operands[0])
     return [each for n, each in enumerate(at.operands[0]) if n != position]
 
 
 @judges("SequenceLength")
-def sequence_length(at: At) -> Any:
+def sequence_length(at: NodeSite) -> Any:
     return np.array(len(at.operands[0]), np.int64)
 
 
 @judges("ConcatFromSequence")
-def concat_from_sequence(at: At) -> Any:
+def concat_from_sequence(at: NodeSite) -> Any:
     join = np.stack if at.attr("new_axis", 0) else np.concatenate
     return join(at.operands[0], at.attr("axis"))
 
 
 @judges("SplitToSequence")
-def split_to_sequence(at: At) -> list[Any]:
+def split_to_sequence(at: NodeSite) -> list[Any]:
     x, axis = at[0], at.attr("axis", 0)
     if not at.has(1):
         parts = np.split(x, x.shape[axis], axis)
@@ -119,7 +119,7 @@ def split_to_sequence(at: At) -> list[Any]:
 
 
 @judges("SequenceMap")
-def sequence_map(at: At) -> tuple[Any, ...]:
+def sequence_map(at: NodeSite) -> tuple[Any, ...]:
     body = at.attr("body")
     rows = []
     for n in range(len(at.operands[0])):
@@ -128,15 +128,15 @@ def sequence_map(at: At) -> tuple[Any, ...]:
 
 
 @judges("Optional")
-def optional(at: At) -> Any:
+def optional(at: NodeSite) -> Any:
     return at.get(0)
 
 
 @judges("OptionalGetElement")
-def optional_get(at: At) -> Any:
+def optional_get(at: NodeSite) -> Any:
     return at[0]
 
 
 @judges("OptionalHasElement")
-def optional_has(at: At) -> Any:
+def optional_has(at: NodeSite) -> Any:
     return np.array(at.has(0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from ..whole import limits, next_to
 
 _erf = np.vectorize(erf, otypes=[np.float64])
@@ -68,7 +68,7 @@ _UNARY: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def _of_one(function: Callable[[Array], Array]) -> Callable[[At], Array]:
+def _of_one(function: Callable[[Array], Array]) -> Callable[[NodeSite], Array]:
     return lambda at: function(at[0])
 
 
@@ -77,19 +77,19 @@ for _name, _function in _UNARY.items():
 
 
 @judges("Elu")
-def elu(at: At) -> Array:
+def elu(at: NodeSite) -> Array:
     x = at[0]
     return np.where(x < 0, at.attr("alpha", 1.0) * np.expm1(np.minimum(x, 0)), x)
 
 
 @judges("Celu")
-def celu(at: At) -> Array:
+def celu(at: NodeSite) -> Array:
     x, alpha = at[0], at.attr("alpha", 1.0)
     return np.maximum(0, x) + np.minimum(0, alpha * np.expm1(x / alpha))
 
 
 @judges("Selu")
-def selu(at: At) -> Array:
+def selu(at: NodeSite) -> Array:
     x = at[0]
     alpha = at.attr("alpha", float(np.float32(1.67326319217681884765625)))
     gamma = at.attr("gamma", float(np.float32(1.05070102214813232421875)))
@@ -97,51 +97,51 @@ def selu(at: At) -> Array:
 
 
 @judges("LeakyRelu")
-def leaky(at: At) -> Array:
+def leaky(at: NodeSite) -> Array:
     return np.where(at[0] < 0, at.attr("alpha", float(np.float32(0.01))) * at[0], at[0])
 
 
 @judges("ThresholdedRelu")
-def thresholded(at: At) -> Array:
+def thresholded(at: NodeSite) -> Array:
     return np.where(at[0] > at.attr("alpha", 1.0), at[0], 0.0)
 
 
 @judges("PRelu")
-def prelu(at: At) -> Array:
+def prelu(at: NodeSite) -> Array:
     return np.where(at[0] < 0, at[1] * at[0], at[0]).astype(at[0].dtype)
 
 
 @judges("HardSigmoid")
-def hard_sigmoid(at: At) -> Array:
+def hard_sigmoid(at: NodeSite) -> Array:
     alpha, beta = at.attr("alpha", float(np.float32(0.2))), at.attr("beta", 0.5)
     return np.maximum(0, np.minimum(1, alpha * at[0] + beta))
 
 
 @judges("Shrink")
-def shrink(at: At) -> Array:
+def shrink(at: NodeSite) -> Array:
     x, bias, least = at[0], at.attr("bias", 0.0), at.attr("lambd", 0.5)
     return np.where(x < -least, x + bias, np.where(x > least, x - bias, 0)).astype(x.dtype)
 
 
 @judges("Gelu")
-def gelu_of_onnx(at: At) -> Array:
+def gelu_of_onnx(at: NodeSite) -> Array:
     return gelu(at[0], at.attr("approximate", "none"))
 
 
 @judges("Swish")
-def swish(at: At) -> Array:
+def swish(at: NodeSite) -> Array:
     return at[0] * sigmoid(at.attr("alpha", 1.0) * at[0])
 
 
 @judges("IsInf")
-def infinite(at: At) -> Array:
+def infinite(at: NodeSite) -> Array:
     x = at[0]
     up, down = at.attr("detect_positive", 1), at.attr("detect_negative", 1)
     return np.isinf(x) & ((x > 0) & bool(up) | (x < 0) & bool(down))
 
 
 @judges("Clip")
-def clip(at: At) -> Array:
+def clip(at: NodeSite) -> Array:
     x = at[0]
     low = at.get(1, at.attr("min"))
     high = at.get(2, at.attr("max"))
@@ -152,7 +152,7 @@ def clip(at: At) -> Array:
 # -- two operands
 
 
-def aligned(at: At) -> tuple[Array, Array]:
+def aligned(at: NodeSite) -> tuple[Array, Array]:
     """Both operands; before opset 7 the second one begins at an axis of the first."""
     a, b = at[0], at[1]
     if at.version < 7 and at.node.domain == "" and at.attr("broadcast", 0):
@@ -162,7 +162,7 @@ def aligned(at: At) -> tuple[Array, Array]:
 
 
 @judges("Div")
-def divided(at: At) -> Array:
+def divided(at: NodeSite) -> Array:
     """Of integers truncated; by zero it is not defined."""
     a, b = np.broadcast_arrays(*aligned(at))
     if a.dtype.kind not in "iu":
@@ -201,7 +201,7 @@ _BINARY: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def _of_two(function: Callable[[Array, Array], Array]) -> Callable[[At], Array]:
+def _of_two(function: Callable[[Array, Array], Array]) -> Callable[[NodeSite], Array]:
     return lambda at: function(*aligned(at))
 
 
@@ -210,7 +210,7 @@ for _name, _binary in _BINARY.items():
 
 
 @judges("Pow")
-def power(at: At) -> Array:
+def power(at: NodeSite) -> Array:
     x, exponent = aligned(at)
     if x.dtype.kind in "iu":
         if exponent.dtype.kind in "iu" and np.all(exponent >= 0):
@@ -225,7 +225,7 @@ def power(at: At) -> Array:
 
 
 @judges("Mod")
-def remainder(at: At) -> Array:
+def remainder(at: NodeSite) -> Array:
     a, b = at[0], at[1]
     if a.dtype.kind in "iu" and not np.all(b):
         a, b = np.broadcast_arrays(a, b)
@@ -236,12 +236,12 @@ def remainder(at: At) -> Array:
     return _remainder(at, a, b)
 
 
-def _remainder(at: At, a: Array, b: Array) -> Array:
+def _remainder(at: NodeSite, a: Array, b: Array) -> Array:
     return np.fmod(a, b) if at.attr("fmod", 0) or a.dtype.kind == "f" else np.mod(a, b)
 
 
 @judges("BitShift")
-def shifted(at: At) -> Array:
+def shifted(at: NodeSite) -> Array:
     shift = np.left_shift if at.attr("direction") == "LEFT" else np.right_shift
     bits = at[0].dtype.itemsize * 8
     around = shift(at[0], (at[1] % bits).astype(at[1].dtype))
@@ -250,7 +250,7 @@ def shifted(at: At) -> Array:
 
 
 @judges("Where")
-def where(at: At) -> Array:
+def where(at: NodeSite) -> Array:
     return np.where(at[0].astype(bool), at[1], at[2])
 
 
@@ -258,7 +258,7 @@ def where(at: At) -> Array:
 
 
 @judges("Max", "Min")
-def extreme(at: At) -> Array:
+def extreme(at: NodeSite) -> Array:
     function = np.maximum if at.node.op == "Max" else np.minimum
     found = at[0]
     for operand in at.operands[1:]:
@@ -267,7 +267,7 @@ def extreme(at: At) -> Array:
 
 
 @judges("Sum", "Mean")
-def sums(at: At) -> Array:
+def sums(at: NodeSite) -> Array:
     total = at[0]
     for operand in at.operands[1:]:
         total = total + operand

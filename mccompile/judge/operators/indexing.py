@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 
 
 def from_end(indices: Array, size: int) -> Array:
@@ -19,13 +19,13 @@ def from_end(indices: Array, size: int) -> Array:
 
 
 @judges("Gather")
-def gather(at: At) -> Array:
+def gather(at: NodeSite) -> Array:
     axis = at.attr("axis", 0)
     return np.take(at[0], from_end(at[1], at[0].shape[axis]), axis)
 
 
 @judges("GatherElements")
-def gather_elements(at: At) -> Array:
+def gather_elements(at: NodeSite) -> Array:
     axis = at.attr("axis", 0) % at[0].ndim
     return _at_elements(at[0], at[1], axis)[0]
 
@@ -37,7 +37,7 @@ def _at_elements(x: Array, indices: Array, axis: int) -> tuple[Array, tuple[Arra
 
 
 @judges("GatherND", "com.microsoft::GatherND")
-def gather_nd(at: At) -> Array:
+def gather_nd(at: NodeSite) -> Array:
     x, indices, skip = at[0], at[1], at.attr("batch_dims", 0)
     depth = indices.shape[-1]
     batch = np.indices(indices.shape[:-1])[:skip]
@@ -58,20 +58,20 @@ def _scatter(x: Array, places: tuple[Array, ...], updates: Array, reduction: str
 
 
 @judges("ScatterElements", "Scatter")
-def scatter_elements(at: At) -> Array:
+def scatter_elements(at: NodeSite) -> Array:
     axis = at.attr("axis", 0) % at[0].ndim
     return _scatter(at[0], _at_elements(at[0], at[1], axis)[1], at[2], at.attr("reduction", "none"))
 
 
 @judges("ScatterND")
-def scatter_nd(at: At) -> Array:
+def scatter_nd(at: NodeSite) -> Array:
     x, indices = at[0], at[1]
     places = tuple(from_end(indices[..., n], x.shape[n]) for n in range(indices.shape[-1]))
     return _scatter(x, places, at[2], at.attr("reduction", "none"))
 
 
 @judges("TensorScatter")
-def tensor_scatter(at: At) -> Array:
+def tensor_scatter(at: NodeSite) -> Array:
     past, update = at[0], at[1]
     axis = at.attr("axis", -2) % past.ndim
     starts = at.get(2, np.zeros(past.shape[0], np.int64))
@@ -85,7 +85,7 @@ def tensor_scatter(at: At) -> Array:
 
 
 @judges("Compress")
-def compress(at: At) -> Array:
+def compress(at: NodeSite) -> Array:
     x, axis = at[0], at.attr("axis")
     flat = x.reshape(-1) if axis is None else x
     chosen = np.flatnonzero(at[1].astype(bool))
@@ -93,12 +93,12 @@ def compress(at: At) -> Array:
 
 
 @judges("NonZero")
-def non_zero(at: At) -> Array:
+def non_zero(at: NodeSite) -> Array:
     return np.array(np.nonzero(np.atleast_1d(at[0])), np.int64).reshape(max(at[0].ndim, 0) or 1, -1)
 
 
 @judges("ArgMax", "ArgMin")
-def arg_extreme(at: At) -> Array:
+def arg_extreme(at: NodeSite) -> Array:
     x, axis = at[0], at.attr("axis", 0) % max(at[0].ndim, 1)
     find = np.argmax if at.node.op == "ArgMax" else np.argmin
     last = at.attr("select_last_index", 0)
@@ -107,7 +107,7 @@ def arg_extreme(at: At) -> Array:
 
 
 @judges("TopK")
-def top_k(at: At) -> tuple[Array, Array]:
+def top_k(at: NodeSite) -> tuple[Array, Array]:
     x, axis = at[0], at.attr("axis", -1)
     k = (at.ints(1, "k") or [0])[0]
     if x.dtype.kind == "f" and np.isnan(x).any():
@@ -119,7 +119,7 @@ def top_k(at: At) -> tuple[Array, Array]:
 
 
 @judges("Hardmax")
-def hardmax(at: At) -> Array:
+def hardmax(at: NodeSite) -> Array:
     x = at[0]
     axis = at.attr("axis", -1 if at.version >= 13 else 1)
     flat = x if at.version >= 13 else x.reshape(int(np.prod(x.shape[: axis % x.ndim])), -1)
@@ -130,7 +130,7 @@ def hardmax(at: At) -> Array:
 
 
 @judges("Unique", "com.microsoft::Unique")
-def unique(at: At) -> tuple[Array, ...]:
+def unique(at: NodeSite) -> tuple[Array, ...]:
     axis = at.attr("axis")
     x = at[0].reshape(-1) if axis is None else at[0]
     rows = np.moveaxis(x, axis or 0, 0)
@@ -149,7 +149,7 @@ def unique(at: At) -> tuple[Array, ...]:
 
 
 @judges("NonMaxSuppression")
-def non_max_suppression(at: At) -> Array:
+def non_max_suppression(at: NodeSite) -> Array:
     boxes, scores = at[0], at[1]
     most = int(np.asarray(at.get(2, 0)).reshape(-1)[0])
     overlap, least = (float(np.asarray(at.get(n, d)).reshape(-1)[0]) for n, d in ((3, 0.0), (4, -np.inf)))

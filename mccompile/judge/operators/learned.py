@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from .reductions import softmax
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
@@ -27,7 +27,7 @@ def transformed(scores: Array, how: str) -> Array:
     return scores
 
 
-def labels(at: At, *names: str) -> Array:
+def labels(at: NodeSite, *names: str) -> Array:
     for name in names:
         if at.attr(name):
             kind: Any = object if isinstance(at.attr(name)[0], str) else np.int64
@@ -35,7 +35,7 @@ def labels(at: At, *names: str) -> Array:
     raise NoWitness("a classifier without labels")
 
 
-def _numbers(at: At, name: str) -> list[float]:
+def _numbers(at: NodeSite, name: str) -> list[float]:
     tensor = at.attr(f"{name}_as_tensor")
     return [float(n) for n in (at.attr(name) or ()) or (() if tensor is None else tensor.reshape(-1))]
 
@@ -81,7 +81,7 @@ def leaf(nodes: Mapping[Any, Branch], root: Any, x: Array) -> Any:
     return at
 
 
-def _old_trees(at: At) -> tuple[dict[Any, Branch], list[Any]]:
+def _old_trees(at: NodeSite) -> tuple[dict[Any, Branch], list[Any]]:
     """Nodes by tree and number, and the roots."""
     trees, numbers, modes = at.attr("nodes_treeids"), at.attr("nodes_nodeids"), at.attr("nodes_modes")
     values = _numbers(at, "nodes_values")
@@ -97,7 +97,7 @@ def _old_trees(at: At) -> tuple[dict[Any, Branch], list[Any]]:
     return nodes, list(roots.values())
 
 
-def _votes(at: At, kind: str) -> dict[Any, list[tuple[int, float]]]:
+def _votes(at: NodeSite, kind: str) -> dict[Any, list[tuple[int, float]]]:
     found: dict[Any, list[tuple[int, float]]] = {}
     rows = zip(
         at.attr(f"{kind}_treeids"), at.attr(f"{kind}_nodeids"), at.attr(f"{kind}_ids"),
@@ -109,7 +109,7 @@ def _votes(at: At, kind: str) -> dict[Any, list[tuple[int, float]]]:
 
 
 @judges("ai.onnx.ml::TreeEnsembleRegressor")
-def tree_regressor(at: At) -> Array:
+def tree_regressor(at: NodeSite) -> Array:
     nodes, roots = _old_trees(at)
     votes, targets = _votes(at, "target"), int(at.attr("n_targets", 1))
     base = np.array(_numbers(at, "base_values") or [0.0] * targets)
@@ -135,7 +135,7 @@ def _aggregated(
 
 
 @judges("ai.onnx.ml::TreeEnsembleClassifier")
-def tree_classifier(at: At) -> tuple[Array, Array]:
+def tree_classifier(at: NodeSite) -> tuple[Array, Array]:
     """The standard: "Returns the top class for each of N inputs", that of the largest score. Two classes whose votes
     all go to one of them have one score, and the text does not say how it becomes two."""
     names = labels(at, "classlabels_strings", "classlabels_int64s")
@@ -150,7 +150,7 @@ def tree_classifier(at: At) -> tuple[Array, Array]:
 
 
 @judges("ai.onnx.ml::TreeEnsemble")
-def tree_ensemble(at: At) -> Array:
+def tree_ensemble(at: NodeSite) -> Array:
     """Keys of leaves are negative: -1 - number."""
     sets: list[list[float]] = [[]]
     for value in np.asarray(at.attr("membership_values", np.zeros(0))).reshape(-1):
@@ -181,7 +181,7 @@ def tree_ensemble(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::LinearRegressor")
-def linear_regressor(at: At) -> Array:
+def linear_regressor(at: NodeSite) -> Array:
     targets = at.attr("targets", 1)
     weights = np.array(at.attr("coefficients"), np.float64).reshape(targets, -1)
     scores = at[0].astype(np.float64).reshape(-1, weights.shape[1]) @ weights.T
@@ -189,7 +189,7 @@ def linear_regressor(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::LinearClassifier")
-def linear_classifier(at: At) -> tuple[Array, Array]:
+def linear_classifier(at: NodeSite) -> tuple[Array, Array]:
     names = labels(at, "classlabels_strings", "classlabels_ints")
     x = np.atleast_2d(at[0].astype(np.float64))
     weights = np.array(at.attr("coefficients"), np.float64).reshape(-1, x.shape[1])
@@ -199,7 +199,7 @@ def linear_classifier(at: At) -> tuple[Array, Array]:
     return names[np.argmax(scores, 1)], transformed(scores, at.attr("post_transform", "NONE"))
 
 
-def _kernel(at: At, x: Array, vectors: Array) -> Array:
+def _kernel(at: NodeSite, x: Array, vectors: Array) -> Array:
     gamma, coef0, degree = at.attr("kernel_params") or (0.0, 0.0, 0.0)
     kind = at.attr("kernel_type", "LINEAR")
     if kind == "RBF":
@@ -211,7 +211,7 @@ def _kernel(at: At, x: Array, vectors: Array) -> Array:
 
 
 @judges("ai.onnx.ml::SVMRegressor")
-def svm_regressor(at: At) -> Array:
+def svm_regressor(at: NodeSite) -> Array:
     x = np.atleast_2d(at[0].astype(np.float64))
     count = at.attr("n_supports", 0)
     coefficients = np.array(at.attr("coefficients"), np.float64)
@@ -230,18 +230,18 @@ def svm_regressor(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::ArrayFeatureExtractor")
-def array_feature_extractor(at: At) -> Array:
+def array_feature_extractor(at: NodeSite) -> Array:
     found = np.take(at[0], at[1].reshape(-1).astype(np.int64), -1)
     return found.reshape(1, -1) if at[0].ndim == 1 else found
 
 
 @judges("ai.onnx.ml::Binarizer")
-def binarizer(at: At) -> Array:
+def binarizer(at: NodeSite) -> Array:
     return (at[0] > at.attr("threshold", 0.0)).astype(at[0].dtype)
 
 
 @judges("ai.onnx.ml::CategoryMapper")
-def category_mapper(at: At) -> Array:
+def category_mapper(at: NodeSite) -> Array:
     strings, numbers = at.attr("cats_strings"), at.attr("cats_int64s")
     if at[0].dtype.kind == "O":
         found = dict(zip(strings, numbers, strict=True))
@@ -253,7 +253,7 @@ def category_mapper(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::FeatureVectorizer")
-def feature_vectorizer(at: At) -> Array:
+def feature_vectorizer(at: NodeSite) -> Array:
     parts = []
     for x, size in zip(at.operands, at.attr("inputdimensions"), strict=True):
         rows = np.asarray(x, np.float64)
@@ -264,7 +264,7 @@ def feature_vectorizer(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::Imputer")
-def imputer(at: At) -> Array:
+def imputer(at: NodeSite) -> Array:
     x = at[0]
     if x.dtype.kind == "f":
         value, new = at.attr("replaced_value_float", 0.0), np.array(at.attr("imputed_value_floats"), np.float64)
@@ -276,7 +276,7 @@ def imputer(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::LabelEncoder")
-def label_encoder(at: At) -> Array:
+def label_encoder(at: NodeSite) -> Array:
     keys = _column(at, "keys", ("classes_strings",))
     values = _column(at, "values", ())
     if at.version < 2:
@@ -306,7 +306,7 @@ def _key(value: Any) -> Any:
     return "nan" if isinstance(value, float | np.floating) and np.isnan(value) else value
 
 
-def _column(at: At, stem: str, more: Sequence[str]) -> Any:
+def _column(at: NodeSite, stem: str, more: Sequence[str]) -> Any:
     names = [f"{stem}_{kind}" for kind in ("strings", "int64s", "floats", "tensor")]
     for name in (*names, *more):
         if at.attr(name) is not None:
@@ -316,7 +316,7 @@ def _column(at: At, stem: str, more: Sequence[str]) -> Any:
 
 
 @judges("ai.onnx.ml::Normalizer")
-def normalizer(at: At) -> Array:
+def normalizer(at: NodeSite) -> Array:
     """ "In all modes, if the divisor is zero, Y == X.\""""
     x, how = at[0].astype(np.float64), at.attr("norm", "MAX")
     if how == "MAX":
@@ -329,7 +329,7 @@ def normalizer(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::OneHotEncoder")
-def one_hot_encoder(at: At) -> Array:
+def one_hot_encoder(at: NodeSite) -> Array:
     strings = at.attr("cats_strings")
     x = at[0] if strings else at[0].astype(np.int64)
     known = np.array(strings, object) if strings else np.array(at.attr("cats_int64s"), np.int64)
@@ -340,11 +340,11 @@ def one_hot_encoder(at: At) -> Array:
 
 
 @judges("ai.onnx.ml::Scaler")
-def scaler(at: At) -> Array:
+def scaler(at: NodeSite) -> Array:
     return (at[0].astype(np.float64) - np.array(at.attr("offset") or [0.0])) * np.array(at.attr("scale") or [1.0])
 
 
 @judges("ai.onnx.ml::ZipMap")
-def zip_map(at: At) -> Array:
+def zip_map(at: NodeSite) -> Array:
     """As rows of scores, which is what a compiled model gives."""
     return at[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, judges
+from ..rules import Array, NodeSite, judges
 from .elementwise import gelu, sigmoid
 from .normalizations import EPSILON, root_mean_square, standardized
 from .recurrent import activation
@@ -14,38 +14,38 @@ from .windows import convolved, max_pool, with_bias
 
 
 @judges("com.microsoft::Gelu")
-def gelu_of_microsoft(at: At) -> Array:
+def gelu_of_microsoft(at: NodeSite) -> Array:
     return gelu(at[0])
 
 
 @judges("com.microsoft::BiasGelu")
-def bias_gelu(at: At) -> Array:
+def bias_gelu(at: NodeSite) -> Array:
     return gelu(at[0] + at[1])
 
 
 @judges("com.microsoft::FastGelu")
-def fast_gelu(at: At) -> Array:
+def fast_gelu(at: NodeSite) -> Array:
     return gelu(at[0] + at.get(1, 0.0), "tanh")
 
 
 @judges("com.microsoft::QuickGelu")
-def quick_gelu(at: At) -> Array:
+def quick_gelu(at: NodeSite) -> Array:
     return at[0] * sigmoid(at.attr("alpha", float(np.float32(1.702))) * at[0])
 
 
 @judges("com.microsoft::GatedAdd")
-def gated_add(at: At) -> Array:
+def gated_add(at: NodeSite) -> Array:
     return at[0] + at[1] * at[2]
 
 
 @judges("com.microsoft::FusedConv")
-def fused_conv(at: At) -> Array:
+def fused_conv(at: NodeSite) -> Array:
     found = with_bias(convolved(at, at[0], at[1], at.attr("group", 1)), at.get(2))
     found = found + at.get(3, 0.0)
     return _activated(at, found, at.attr("activation", ""), list(at.attr("activation_params") or ()))
 
 
-def _activated(at: At, x: Array, name: str, numbers: list[float]) -> Array:
+def _activated(at: NodeSite, x: Array, name: str, numbers: list[float]) -> Array:
     if not name:
         return x
     if name == "Clip":
@@ -55,7 +55,7 @@ def _activated(at: At, x: Array, name: str, numbers: list[float]) -> Array:
 
 
 @judges("com.microsoft::FusedGemm")
-def fused_gemm(at: At) -> Array:
+def fused_gemm(at: NodeSite) -> Array:
     a = at[0].T if at.attr("transA", 0) else at[0]
     b = at[1].T if at.attr("transB", 0) else at[1]
     found = at.attr("alpha", 1.0) * (a @ b) + at.attr("beta", 1.0) * at.get(2, 0.0)
@@ -64,7 +64,7 @@ def fused_gemm(at: At) -> Array:
 
 
 @judges("com.microsoft::SkipLayerNormalization", "com.microsoft::SkipSimplifiedLayerNormalization")
-def skip_layer_normalization(at: At) -> Any:
+def skip_layer_normalization(at: NodeSite) -> Any:
     simplified = "Simplified" in at.node.op
     total = at[0] + at[1] + at.get(3 if simplified else 4, 0.0)
     epsilon = at.attr("epsilon", float(np.float32(1e-12)) if not simplified else EPSILON)
@@ -79,7 +79,7 @@ def skip_layer_normalization(at: At) -> Any:
 
 
 @judges("com.microsoft::EmbedLayerNormalization")
-def embed_layer_normalization(at: At) -> Any:
+def embed_layer_normalization(at: NodeSite) -> Any:
     ids = at[0].astype(np.int64)
     positions = at.get(8, np.arange(ids.shape[1])[None]).astype(np.int64)
     total = at[2][ids] + at[3][positions]
@@ -91,14 +91,14 @@ def embed_layer_normalization(at: At) -> Any:
 
 
 @judges("com.microsoft::NhwcMaxPool")
-def nhwc_max_pool(at: At) -> Array:
-    turned = At(at.node, [np.moveaxis(at[0], -1, 1)], at.types, at.results, at.run)
+def nhwc_max_pool(at: NodeSite) -> Array:
+    turned = NodeSite(at.node, [np.moveaxis(at[0], -1, 1)], at.types, at.results, at.run)
     found = max_pool(turned)
     return np.moveaxis(found[0] if isinstance(found, tuple) else found, 1, -1)
 
 
 @judges("com.microsoft::NGramRepeatBlock")
-def ngram_repeat_block(at: At) -> Array:
+def ngram_repeat_block(at: NodeSite) -> Array:
     ids, scores, size = at[0], at[1].copy(), at.attr("ngram_size")
     for row, kept in zip(ids, scores, strict=True):
         last = row[len(row) - size + 1 :] if size > 1 else row[:0]
@@ -109,7 +109,7 @@ def ngram_repeat_block(at: At) -> Array:
 
 
 @judges("com.microsoft::MurmurHash3")
-def murmur_hash(at: At) -> Array:
+def murmur_hash(at: NodeSite) -> Array:
     x = at[0]
     if x.dtype.kind == "f" and at.type(0) != "float64":
         x = x.astype(at.type(0))
@@ -144,7 +144,7 @@ def _murmur(data: bytes, seed: int) -> int:
 
 
 @judges("com.microsoft::WordConvEmbedding")
-def word_conv_embedding(at: At) -> Array:
+def word_conv_embedding(at: NodeSite) -> Array:
     """Characters of words, convolved, Tanh, and the largest of each filter; words of no characters give 0."""
     words, w, bias, table = at[0].astype(np.int64), at[1], at[2], at[3]
     filters, width = w.shape[0], at.attr("conv_window_size", w.shape[2])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from ..whole import stored
 from .casts import TYPES
 
@@ -19,12 +19,12 @@ def zeros_of(name: str) -> Any:
 
 
 @judges("Identity")
-def identity(at: At) -> Any:
+def identity(at: NodeSite) -> Any:
     return at.operands[0]
 
 
 @judges("Dropout")
-def dropout(at: At) -> Any:
+def dropout(at: NodeSite) -> Any:
     training = bool(np.asarray(at.get(2, False)).any()) if at.version >= 12 else False
     training = training or (at.version < 7 and not at.attr("is_test", 0))
     if training and float(np.asarray(at.get(1, at.attr("ratio", 0.5)))) != 0:
@@ -33,7 +33,7 @@ def dropout(at: At) -> Any:
 
 
 @judges("Reshape")
-def reshape(at: At) -> Array:
+def reshape(at: NodeSite) -> Array:
     x, wanted = at[0], at.ints(1, "shape") or []
     if not at.attr("allowzero", 0):
         wanted = [x.shape[n] if size == 0 else size for n, size in enumerate(wanted)]
@@ -41,7 +41,7 @@ def reshape(at: At) -> Array:
 
 
 @judges("Flatten")
-def flatten(at: At) -> Array:
+def flatten(at: NodeSite) -> Array:
     x, axis = at[0], at.attr("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
     rows = int(np.prod(x.shape[:axis], dtype=np.int64))
@@ -49,28 +49,28 @@ def flatten(at: At) -> Array:
 
 
 @judges("Squeeze")
-def squeeze(at: At) -> Array:
+def squeeze(at: NodeSite) -> Array:
     axes = at.ints(1, "axes")
     return np.squeeze(at[0], None if axes is None else tuple(axes))
 
 
 @judges("Unsqueeze")
-def unsqueeze(at: At) -> Array:
+def unsqueeze(at: NodeSite) -> Array:
     return np.expand_dims(at[0], tuple(at.ints(1, "axes") or ()))
 
 
 @judges("Transpose")
-def transpose(at: At) -> Array:
+def transpose(at: NodeSite) -> Array:
     return np.transpose(at[0], at.attr("perm"))
 
 
 @judges("Concat")
-def concat(at: At) -> Array:
+def concat(at: NodeSite) -> Array:
     return np.concatenate(at.operands, at.attr("axis", 1))
 
 
 @judges("Split")
-def split(at: At) -> tuple[Array, ...]:
+def split(at: NodeSite) -> tuple[Array, ...]:
     x, axis = at[0], at.attr("axis", 0)
     sizes = at.ints(1, "split")
     if sizes is None:
@@ -81,7 +81,7 @@ def split(at: At) -> tuple[Array, ...]:
 
 
 @judges("Slice")
-def slices(at: At) -> Array:
+def slices(at: NodeSite) -> Array:
     x = at[0]
     starts, ends = at.ints(1, "starts") or [], at.ints(2, "ends") or []
     axes = at.ints(3, "axes") or list(range(len(starts)))
@@ -98,13 +98,13 @@ def slices(at: At) -> Array:
 
 
 @judges("Expand")
-def expand(at: At) -> Array:
+def expand(at: NodeSite) -> Array:
     x = at[0]
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(at.ints(1, "shape") or ()))).copy()
 
 
 @judges("Tile")
-def tile(at: At) -> Array:
+def tile(at: NodeSite) -> Array:
     if at.version < 6:
         times = [1] * at[0].ndim
         times[int(at[2].item())] = int(at[1].item())
@@ -113,7 +113,7 @@ def tile(at: At) -> Array:
 
 
 @judges("Pad", "com.microsoft::Pad")
-def pad(at: At) -> Array:
+def pad(at: NodeSite) -> Array:
     x = at[0]
     given = at.ints(1, "pads") or at.attr("paddings")
     axes = [axis % x.ndim for axis in (at.ints(3, "axes") or range(x.ndim))]
@@ -156,7 +156,7 @@ def _padded(x: Array, axis: int, places: Array, mode: str, value: Array) -> Arra
 
 
 @judges("DepthToSpace")
-def depth_to_space(at: At) -> Array:
+def depth_to_space(at: NodeSite) -> Array:
     x, size = at[0], at.attr("blocksize")
     n, c, h, w = x.shape
     if at.attr("mode", "DCR") == "DCR":
@@ -167,7 +167,7 @@ def depth_to_space(at: At) -> Array:
 
 
 @judges("SpaceToDepth")
-def space_to_depth(at: At) -> Array:
+def space_to_depth(at: NodeSite) -> Array:
     x, size = at[0], at.attr("blocksize")
     n, c, h, w = x.shape
     parts = x.reshape(n, c, h // size, size, w // size, size).transpose(0, 3, 5, 1, 2, 4)
@@ -175,7 +175,7 @@ def space_to_depth(at: At) -> Array:
 
 
 @judges("ReverseSequence")
-def reverse_sequence(at: At) -> Array:
+def reverse_sequence(at: NodeSite) -> Array:
     x, lengths = at[0], at[1]
     batch, time = at.attr("batch_axis", 1), at.attr("time_axis", 0)
     moved = np.moveaxis(x, (batch, time), (0, 1)).copy()
@@ -185,13 +185,13 @@ def reverse_sequence(at: At) -> Array:
 
 
 @judges("Trilu", "com.microsoft::Trilu")
-def trilu(at: At) -> Array:
+def trilu(at: NodeSite) -> Array:
     k = int(np.asarray(at.get(1, 0)).reshape(-1)[0])
     return np.triu(at[0], k) if at.attr("upper", 1) else np.tril(at[0], k)
 
 
 @judges("CenterCropPad")
-def center_crop_pad(at: At) -> Array:
+def center_crop_pad(at: NodeSite) -> Array:
     x, wanted = at[0], at.ints(1, "shape") or []
     axes = at.attr("axes") or range(x.ndim)
     for axis, size in zip(axes, wanted, strict=True):
@@ -202,31 +202,31 @@ def center_crop_pad(at: At) -> Array:
 
 
 @judges("EyeLike")
-def eye_like(at: At) -> Array:
+def eye_like(at: NodeSite) -> Array:
     name = TYPES[at.attr("dtype")] if at.attr("dtype") else at.type(0)
     return np.eye(at[0].shape[0], at[0].shape[1], k=int(at.attr("k", 0))).astype(zeros_of(name))
 
 
 @judges("Shape")
-def shape(at: At) -> Array:
+def shape(at: NodeSite) -> Array:
     sizes = np.array(at[0].shape, np.int64)
     return sizes[at.attr("start", 0) : at.attr("end")]
 
 
 @judges("Size")
-def size(at: At) -> Array:
+def size(at: NodeSite) -> Array:
     return np.array(at[0].size, np.int64)
 
 
 @judges("ConstantOfShape")
-def constant_of_shape(at: At) -> Array:
+def constant_of_shape(at: NodeSite) -> Array:
     value = at.attr("value", np.zeros(1, np.float32)).reshape(-1)[0]
     kind = np.float64 if np.asarray(value).dtype.kind == "f" or np.asarray(value).dtype.name in _FLOATS else None
     return np.full(tuple(at[0].tolist()), value, kind)
 
 
 @judges("Constant")
-def constant(at: At) -> Any:
+def constant(at: NodeSite) -> Any:
     from ..run import widened
 
     for name, kind in (("value", None), ("sparse_value", None), ("value_float", np.float64),
@@ -238,7 +238,7 @@ def constant(at: At) -> Any:
 
 
 @judges("Range", "com.microsoft::Range")
-def number_range(at: At) -> Array:
+def number_range(at: NodeSite) -> Array:
     start, limit = (np.asarray(at[n]).reshape(())[()] for n in range(2))
     step = np.asarray(at.get(2, 1)).reshape(())[()]
     if isinstance(start, np.floating):
@@ -249,7 +249,7 @@ def number_range(at: At) -> Array:
 
 
 @judges("OneHot")
-def one_hot(at: At) -> Array:
+def one_hot(at: NodeSite) -> Array:
     depth = int(np.asarray(at[1]).reshape(-1)[0])
     indices = np.asarray(at[0]).astype(np.int64)
     axis = at.attr("axis", -1)
@@ -260,12 +260,12 @@ def one_hot(at: At) -> Array:
 
 
 @judges("com.microsoft::ExpandDims")
-def expand_dims(at: At) -> Array:
+def expand_dims(at: NodeSite) -> Array:
     return np.expand_dims(at[0], int(np.asarray(at[1]).reshape(-1)[0]))
 
 
 @judges("com.microsoft::UnfoldTensor")
-def unfold(at: At) -> Array:
+def unfold(at: NodeSite) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(at[0], at.attr("size"), at.attr("dim", -1))
     index = [slice(None)] * windows.ndim
     index[at.attr("dim", -1) % at[0].ndim] = slice(None, None, at.attr("step", 1))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 
 EPSILON = float(np.float32(1e-5))
 
@@ -28,7 +28,7 @@ def per_channel(values: Array, rank: int) -> Array:
 
 
 @judges("BatchNormalization")
-def batch_normalization(at: At) -> Any:
+def batch_normalization(at: NodeSite) -> Any:
     x = at[0]
     if at.version < 9 and not at.attr("spatial", 1):
         raise NoWitness("BatchNormalization of each position")
@@ -50,14 +50,14 @@ def batch_normalization(at: At) -> Any:
 
 
 @judges("InstanceNormalization")
-def instance_normalization(at: At) -> Array:
+def instance_normalization(at: NodeSite) -> Array:
     x = at[0]
     found, _, _ = standardized(x, tuple(range(2, x.ndim)), at.attr("epsilon", EPSILON))
     return per_channel(at[1], x.ndim) * found + per_channel(at[2], x.ndim)
 
 
 @judges("GroupNormalization")
-def group_normalization(at: At) -> Array:
+def group_normalization(at: NodeSite) -> Array:
     x, groups = at[0], at.attr("num_groups")
     parts = x.reshape(x.shape[0], groups, -1)
     found = standardized(parts, (2,), at.attr("epsilon", EPSILON))[0].reshape(x.shape)
@@ -68,7 +68,7 @@ def group_normalization(at: At) -> Array:
 
 
 @judges("LayerNormalization")
-def layer_normalization(at: At) -> Any:
+def layer_normalization(at: NodeSite) -> Any:
     x = at[0]
     axes = tuple(range(at.attr("axis", -1) % x.ndim, x.ndim))
     found, mean, inverse = standardized(x, axes, at.attr("epsilon", EPSILON))
@@ -77,7 +77,7 @@ def layer_normalization(at: At) -> Any:
 
 
 @judges("RMSNormalization", "SimplifiedLayerNormalization")
-def rms_normalization(at: At) -> Any:
+def rms_normalization(at: NodeSite) -> Any:
     x = at[0]
     axes = tuple(range(at.attr("axis", -1) % x.ndim, x.ndim))
     found, inverse = root_mean_square(x, axes, at.attr("epsilon", EPSILON))
@@ -85,7 +85,7 @@ def rms_normalization(at: At) -> Any:
 
 
 @judges("MeanVarianceNormalization")
-def mean_variance_normalization(at: At) -> Array:
+def mean_variance_normalization(at: NodeSite) -> Array:
     """The standard's text divides by the deviation, its function by that plus 1e-9. The default axes are those of
     pictures; tensors of lower rank have the first of them."""
     x, axes = at[0], tuple(at.attr("axes") or (0, 2, 3))
@@ -95,7 +95,7 @@ def mean_variance_normalization(at: At) -> Array:
 
 
 @judges("LRN")
-def local_response(at: At) -> Array:
+def local_response(at: NodeSite) -> Array:
     x, size = at[0], at.attr("size")
     before, after = (size - 1) // 2, size // 2
     total = np.zeros_like(x)
@@ -107,7 +107,7 @@ def local_response(at: At) -> Array:
 
 
 @judges("LpNormalization")
-def lp_normalization(at: At) -> Array:
+def lp_normalization(at: NodeSite) -> Array:
     """ "If the Lp norm is zero ... the output is 0"."""
     x, axis, p = at[0], at.attr("axis", -1), at.attr("p", 2)
     norm = np.abs(x).sum(axis, keepdims=True) if p == 1 else np.sqrt((x**2).sum(axis, keepdims=True))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rules import Array, At, judges
+from ..rules import Array, NodeSite, judges
 
 
 @judges("MatMul")
-def matmul(at: At) -> Array:
+def matmul(at: NodeSite) -> Array:
     return np.matmul(at[0], at[1])
 
 
 @judges("Gemm")
-def gemm(at: At) -> Array:
+def gemm(at: NodeSite) -> Array:
     a = at[0].T if at.attr("transA", 0) else at[0]
     b = at[1].T if at.attr("transB", 0) else at[1]
     is_float = a.dtype.kind == "f"
@@ -25,18 +25,18 @@ def gemm(at: At) -> Array:
 
 
 @judges("Einsum")
-def einsum(at: At) -> Array:
+def einsum(at: NodeSite) -> Array:
     equation = str(at.attr("equation")).replace(" ", "")
     return np.asarray(np.einsum(equation, *at.operands), at[0].dtype)
 
 
 @judges("Det")
-def determinant(at: At) -> Array:
+def determinant(at: NodeSite) -> Array:
     return np.asarray(np.linalg.det(at[0]))
 
 
 @judges("com.microsoft::Inverse")
-def inverse(at: At) -> Array:
+def inverse(at: NodeSite) -> Array:
     return np.linalg.inv(at[0])
 
 
@@ -54,18 +54,18 @@ def less_zero(x: Array, zero: Array | None, axis: int) -> Array:
 
 
 @judges("MatMulInteger")
-def matmul_integer(at: At) -> Array:
+def matmul_integer(at: NodeSite) -> Array:
     a, b = less_zero(at[0], at.get(2), -2), less_zero(at[1], at.get(3), -1)
     return np.matmul(a, b).astype(np.int32)
 
 
 @judges("com.microsoft::MatMulInteger16")
-def matmul_integer16(at: At) -> Array:
+def matmul_integer16(at: NodeSite) -> Array:
     return np.matmul(at[0].astype(np.int64), at[1].astype(np.int64)).astype(np.int32)
 
 
 @judges("com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul")
-def fused_matmul(at: At) -> Array:
+def fused_matmul(at: NodeSite) -> Array:
     a, b = at[0], at[1]
     for batch, whole in (("transBatchA", "transA"), ("transBatchB", "transB")):
         x = a if whole == "transA" else b
@@ -78,6 +78,6 @@ def fused_matmul(at: At) -> Array:
 
 
 @judges("com.microsoft::CDist")
-def distances(at: At) -> Array:
+def distances(at: NodeSite) -> Array:
     squares = np.sum((at[0][:, None, :] - at[1][None, :, :]) ** 2, -1)
     return squares if at.attr("metric", "sqeuclidean") == "sqeuclidean" else np.sqrt(squares)

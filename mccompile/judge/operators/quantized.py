@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..narrow import rounded_to
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from ..whole import limits, within
 from .casts import TYPES
 from .elementwise import sigmoid
@@ -25,7 +25,7 @@ def spread(values: Array, x: Array, axis: int, block: int) -> Array:
     return np.take(np.repeat(values, block, axis), np.arange(x.shape[axis]), axis)
 
 
-def quantized(at: At, x: Array, scale: Array, zero: Array, to: str) -> Array:
+def quantized(at: NodeSite, x: Array, scale: Array, zero: Array, to: str) -> Array:
     if to.startswith("float"):
         return rounded_to(x / scale, to)
     low, high = limits(to)
@@ -34,7 +34,7 @@ def quantized(at: At, x: Array, scale: Array, zero: Array, to: str) -> Array:
 
 
 @judges("QuantizeLinear", "com.microsoft::QuantizeLinear")
-def quantize_linear(at: At) -> Array:
+def quantize_linear(at: NodeSite) -> Array:
     x, axis, block = at[0], at.attr("axis", 1), at.attr("block_size", 0)
     to = at.type(2) if at.has(2) else TYPES[at.attr("output_dtype", 0) or 2]
     scale = spread(at[1], x, axis, block)
@@ -45,7 +45,7 @@ def quantize_linear(at: At) -> Array:
 
 
 @judges("DequantizeLinear", "com.microsoft::DequantizeLinear")
-def dequantize_linear(at: At) -> Array:
+def dequantize_linear(at: NodeSite) -> Array:
     x, axis, block = at[0], at.attr("axis", 1), at.attr("block_size", 0)
     scale = spread(at[1], x, axis, block)
     zero = spread(np.asarray(at.get(2, np.zeros(()))).astype(np.float64), x, axis, block)
@@ -53,11 +53,11 @@ def dequantize_linear(at: At) -> Array:
 
 
 @judges("DynamicQuantizeLinear")
-def dynamic_quantize_linear(at: At) -> tuple[Array, Array, Array]:
+def dynamic_quantize_linear(at: NodeSite) -> tuple[Array, Array, Array]:
     return dynamically(at)
 
 
-def dynamically(at: At) -> tuple[Array, Array, Array]:
+def dynamically(at: NodeSite) -> tuple[Array, Array, Array]:
     """The scale is a float32 by the standard, and what it is decides between integers."""
     x = at[0]
     low, high = min(0.0, float(np.min(x, initial=0))), max(0.0, float(np.max(x, initial=0)))
@@ -68,13 +68,13 @@ def dynamically(at: At) -> tuple[Array, Array, Array]:
     return quantized(at, x, np.asarray(scale), np.asarray(zero), "uint8"), np.array(scale), np.array(zero, np.uint8)
 
 
-def real(at: At, index: int) -> Array:
+def real(at: NodeSite, index: int) -> Array:
     """What three operands in a row stand for: integers, their scale, their zero point."""
     zero = at.get(index + 2)
     return less_zero(at[index], zero, 0) * at[index + 1]
 
 
-def stored_as(at: At, x: Array, index: int) -> Array:
+def stored_as(at: NodeSite, x: Array, index: int) -> Array:
     """A result with the scale and zero point of two operands."""
     to = at.type(index + 1) if at.has(index + 1) else at.type(0)
     zero = np.asarray(at.get(index + 1, 0.0)).astype(np.float64).reshape(())
@@ -82,7 +82,7 @@ def stored_as(at: At, x: Array, index: int) -> Array:
 
 
 @judges("QLinearMatMul")
-def qlinear_matmul(at: At) -> Array:
+def qlinear_matmul(at: NodeSite) -> Array:
     a, b = less_zero(at[0], at[2], -2), less_zero(at[3], at[5], -1)
     left, right = at[1], at[4]
     left = left.reshape(-1, 1) if left.ndim == 1 and left.size > 1 else left if left.ndim > 1 else left.reshape(())
@@ -90,7 +90,7 @@ def qlinear_matmul(at: At) -> Array:
 
 
 @judges("QLinearConv")
-def qlinear_conv(at: At) -> Array:
+def qlinear_conv(at: NodeSite) -> Array:
     x, w = less_zero(at[0], at[2], 1), less_zero(at[3], at[5], 0)
     sums = convolved(at, x, w, at.attr("group", 1))
     channels = (1, -1, *[1] * (sums.ndim - 2))
@@ -104,43 +104,43 @@ def qlinear_conv(at: At) -> Array:
 
 
 @judges("com.microsoft::QLinearConv")
-def qlinear_conv_of_microsoft(at: At) -> Array:
+def qlinear_conv_of_microsoft(at: NodeSite) -> Array:
     if not at.attr("channels_last", 0):
         return qlinear_conv(at)
-    turned = At(at.node, [np.moveaxis(at[0], -1, 1), *at.operands[1:]], at.types, at.results, at.run)
+    turned = NodeSite(at.node, [np.moveaxis(at[0], -1, 1), *at.operands[1:]], at.types, at.results, at.run)
     return np.moveaxis(qlinear_conv(turned), 1, -1)
 
 
 @judges("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul")
-def qlinear_arithmetic(at: At) -> Array:
+def qlinear_arithmetic(at: NodeSite) -> Array:
     a, b = real(at, 0), real(at, 3)
     return stored_as(at, a + b if at.node.op == "QLinearAdd" else a * b, 6)
 
 
 @judges("com.microsoft::QLinearSigmoid")
-def qlinear_sigmoid(at: At) -> Array:
+def qlinear_sigmoid(at: NodeSite) -> Array:
     return stored_as(at, sigmoid(real(at, 0)), 3)
 
 
 @judges("com.microsoft::QLinearLeakyRelu")
-def qlinear_leaky(at: At) -> Array:
+def qlinear_leaky(at: NodeSite) -> Array:
     x = real(at, 0)
     return stored_as(at, np.where(x < 0, x * at.attr("alpha", float(np.float32(0.01))), x), 3)
 
 
 @judges("com.microsoft::QLinearConcat")
-def qlinear_concat(at: At) -> Array:
+def qlinear_concat(at: NodeSite) -> Array:
     joined = np.concatenate([real(at, n) for n in range(2, len(at.operands), 3)], at.attr("axis"))
     return quantized(at, joined, at[0].reshape(()), at[1].astype(np.float64).reshape(()), at.type(1))
 
 
 @judges("com.microsoft::QLinearWhere")
-def qlinear_where(at: At) -> Array:
+def qlinear_where(at: NodeSite) -> Array:
     return stored_as(at, np.where(at[0].astype(bool), real(at, 1), real(at, 4)), 7)
 
 
 @judges("com.microsoft::QLinearSoftmax")
-def qlinear_softmax(at: At) -> Array:
+def qlinear_softmax(at: NodeSite) -> Array:
     x, axis = real(at, 0), at.attr("axis", -1)
     if at.attr("opset", 13) >= 13:
         return stored_as(at, softmax(x, axis), 3)
@@ -150,14 +150,14 @@ def qlinear_softmax(at: At) -> Array:
 
 
 @judges("com.microsoft::QLinearGlobalAveragePool")
-def qlinear_global_average(at: At) -> Array:
+def qlinear_global_average(at: NodeSite) -> Array:
     x = real(at, 0)
     axes = tuple(range(1, x.ndim - 1)) if at.attr("channels_last", 0) else tuple(range(2, x.ndim))
     return stored_as(at, x.mean(axes, keepdims=True), 3)
 
 
 @judges("com.microsoft::QLinearAveragePool")
-def qlinear_average(at: At) -> Array:
+def qlinear_average(at: NodeSite) -> Array:
     x = real(at, 0)
     last = at.attr("channels_last", 0)
     x = np.moveaxis(x, -1, 1) if last else x
@@ -169,13 +169,13 @@ def qlinear_average(at: At) -> Array:
 
 
 @judges("com.microsoft::QLinearReduceMean")
-def qlinear_mean(at: At) -> Array:
+def qlinear_mean(at: NodeSite) -> Array:
     x, axes = real(at, 0), at.attr("axes")
     return stored_as(at, x.mean(tuple(axes) if axes else None, keepdims=bool(at.attr("keepdims", 1))), 3)
 
 
 @judges("com.microsoft::QGemm")
-def qgemm(at: At) -> Array:
+def qgemm(at: NodeSite) -> Array:
     a, b = less_zero(at[0], at[2], 1), less_zero(at[3], at[5], 0 if at.attr("transB", 0) else 1)
     a = a.T if at.attr("transA", 0) else a
     b = b.T if at.attr("transB", 0) else b
@@ -187,14 +187,14 @@ def qgemm(at: At) -> Array:
 
 
 @judges("com.microsoft::MatMulIntegerToFloat")
-def matmul_integer_to_float(at: At) -> Array:
+def matmul_integer_to_float(at: NodeSite) -> Array:
     a, b = less_zero(at[0], at.get(4), -2), less_zero(at[1], at.get(5), -1)
     found = np.matmul(a, b) * at[2].reshape(()) * (at[3] if at[3].size > 1 else at[3].reshape(()))
     return found + at[6] if at.has(6) else found
 
 
 @judges("com.microsoft::DynamicQuantizeMatMul")
-def dynamic_quantize_matmul(at: At) -> Array:
+def dynamic_quantize_matmul(at: NodeSite) -> Array:
     x, scale, zero = dynamically(at)
     a, b = less_zero(x, zero, -2), less_zero(at[1], at.get(3), -1)
     found = np.matmul(a, b) * scale * (at[2] if at[2].size > 1 else at[2].reshape(()))

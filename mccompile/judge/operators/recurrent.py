@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from .elementwise import sigmoid, softplus
 
 Function = Callable[[Array], Array]
@@ -38,7 +38,7 @@ _TAKES_ALPHA = ("affine", "elu", "hardsigmoid", "leakyrelu", "scaledtanh", "thre
 _TAKES_BETA = ("affine", "hardsigmoid", "scaledtanh")
 
 
-def activations(at: At, usual: list[str], directions: int) -> list[list[Function]]:
+def activations(at: NodeSite, usual: list[str], directions: int) -> list[list[Function]]:
     """Per direction. Numbers go to the functions that take them, in order."""
     names = at.attr("activations") or usual * directions
     alphas, betas = list(at.attr("activation_alpha") or ()), list(at.attr("activation_beta") or ())
@@ -70,7 +70,7 @@ def walk(
     return found, state
 
 
-def run(at: At, gates: int, states: int, make: Callable[[int], Step], hidden: int) -> tuple[Array, ...]:
+def run(at: NodeSite, gates: int, states: int, make: Callable[[int], Step], hidden: int) -> tuple[Array, ...]:
     x = at[0]
     turned = bool(at.attr("layout", 0))
     if turned:
@@ -97,19 +97,19 @@ def run(at: At, gates: int, states: int, make: Callable[[int], Step], hidden: in
     return (y, *last)
 
 
-def _clipped(at: At) -> Function:
+def _clipped(at: NodeSite) -> Function:
     limit = at.attr("clip")
     return (lambda v: v) if limit is None else (lambda v: np.clip(v, -limit, limit))
 
 
-def _parts(at: At, direction: int, gates: int, hidden: int) -> tuple[Array, Array, Array, Array]:
+def _parts(at: NodeSite, direction: int, gates: int, hidden: int) -> tuple[Array, Array, Array, Array]:
     w, r = at[1][direction], at[2][direction]
     bias = at.get(3, np.zeros((direction + 1, 2 * gates * hidden)))[direction]
     return w, r, bias[: gates * hidden], bias[gates * hidden :]
 
 
 @judges("RNN")
-def rnn(at: At) -> tuple[Array, ...]:
+def rnn(at: NodeSite) -> tuple[Array, ...]:
     hidden, clip = at[2].shape[-1], _clipped(at)
     functions = activations(at, ["Tanh"], at[1].shape[0])
 
@@ -122,7 +122,7 @@ def rnn(at: At) -> tuple[Array, ...]:
 
 
 @judges("GRU")
-def gru(at: At) -> tuple[Array, ...]:
+def gru(at: NodeSite) -> tuple[Array, ...]:
     hidden, clip = at[2].shape[-1], _clipped(at)
     functions = activations(at, ["Sigmoid", "Tanh"], at[1].shape[0])
     after = at.attr("linear_before_reset", 0)
@@ -147,11 +147,11 @@ def gru(at: At) -> tuple[Array, ...]:
 
 
 @judges("LSTM")
-def lstm(at: At) -> tuple[Array, ...]:
+def lstm(at: NodeSite) -> tuple[Array, ...]:
     return lstm_with(at, at[1], at[2])
 
 
-def lstm_with(at: At, weights: Array, recurrence: Array) -> tuple[Array, ...]:
+def lstm_with(at: NodeSite, weights: Array, recurrence: Array) -> tuple[Array, ...]:
     hidden, clip = recurrence.shape[-1], _clipped(at)
     functions = activations(at, ["Sigmoid", "Tanh", "Tanh"], weights.shape[0])
     forget_less = at.attr("input_forget", 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..rules import Array, At, judges
+from ..rules import Array, NodeSite, judges
 
 Axes = tuple[int, ...]
 
@@ -58,7 +58,7 @@ _REDUCTIONS: dict[str, Callable[[Array, Axes], Array]] = {
 
 
 @judges(*_REDUCTIONS)
-def reduce(at: At) -> Array:
+def reduce(at: NodeSite) -> Array:
     x, axes = at[0], at.ints(1, "axes")
     if not axes and at.attr("noop_with_empty_axes", 0):
         each = tuple(range(x.ndim, x.ndim + 1))
@@ -69,7 +69,7 @@ def reduce(at: At) -> Array:
     return found if at.attr("keepdims", 1) else found.reshape(kept)
 
 
-def _along(at: At) -> tuple[Array, int]:
+def _along(at: NodeSite) -> tuple[Array, int]:
     """Before opset 13 all axes from one on are one."""
     x = at[0]
     if at.version >= 13:
@@ -86,19 +86,19 @@ def softmax(x: Array, axis: int = -1) -> Array:
 
 
 @judges("Softmax")
-def softmax_of(at: At) -> Array:
+def softmax_of(at: NodeSite) -> Array:
     x, axis = _along(at)
     return softmax(x, axis).reshape(at[0].shape)
 
 
 @judges("LogSoftmax")
-def log_softmax(at: At) -> Array:
+def log_softmax(at: NodeSite) -> Array:
     x, axis = _along(at)
     return (x - _log_sum_exp(x, (axis % x.ndim,))).reshape(at[0].shape)
 
 
 @judges("CumSum", "CumProd")
-def cumulative(at: At) -> Array:
+def cumulative(at: NodeSite) -> Array:
     x, axis = at[0], int(np.asarray(at[1]).reshape(-1)[0])
     function = np.cumsum if at.node.op == "CumSum" else np.cumprod
     neutral = 0 if at.node.op == "CumSum" else 1

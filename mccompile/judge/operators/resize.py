@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from ..whole import next_to
 
 HALF = Fraction(1, 2)
@@ -17,7 +17,7 @@ HALF = Fraction(1, 2)
 class Axis:
     """One axis that is resized. Scales are rational: what was given, or the quotient of two lengths."""
 
-    def __init__(self, at: At, size: int, out: int, scale: Fraction, start: float, end: float) -> None:
+    def __init__(self, at: NodeSite, size: int, out: int, scale: Fraction, start: float, end: float) -> None:
         self.at, self.size, self.out, self.scale = at, size, out, scale
         self.start, self.end = Fraction(start), Fraction(end)
         self.how = at.attr("coordinate_transformation_mode", "half_pixel") if at.version > 10 else "asymmetric"
@@ -87,7 +87,7 @@ def _linear(distance: float) -> float:
 
 
 @judges("Resize", "Upsample")
-def resize(at: At) -> Array:
+def resize(at: NodeSite) -> Array:
     x = at[0]
     axes = [axis % x.ndim for axis in at.attr("axes") or range(x.ndim)]
     found, outside = x.astype(np.float64), np.zeros(x.shape, bool)
@@ -108,7 +108,7 @@ def resize(at: At) -> Array:
     return found
 
 
-def _resized(at: At, axes: list[int]) -> list[tuple[Axis, int]]:
+def _resized(at: NodeSite, axes: list[int]) -> list[tuple[Axis, int]]:
     x = at[0]
     lengths = [x.shape[axis] for axis in axes]
     roi = [0.0] * len(axes) + [1.0] * len(axes)
@@ -148,7 +148,7 @@ def _fraction(scale: float) -> Fraction:
 
 
 @judges("AffineGrid")
-def affine_grid(at: At) -> Array:
+def affine_grid(at: NodeSite) -> Array:
     theta, sizes, corners = at[0], at.ints(1, "size") or [], at.attr("align_corners", 0)
     axes = []
     for size in sizes[2:]:
@@ -162,7 +162,7 @@ def affine_grid(at: At) -> Array:
 
 
 @judges("GridSample", "com.microsoft::GridSample")
-def grid_sample(at: At) -> Array:
+def grid_sample(at: NodeSite) -> Array:
     x, grid = at[0], at[1]
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(at.attr("mode", "linear"), at.attr("mode", "linear"))
     padding, corners = at.attr("padding_mode", "zeros"), bool(at.attr("align_corners", 0))
@@ -237,7 +237,7 @@ def _cubic(distance: Array, a: float = -0.75) -> Array:
 
 
 @judges("RoiAlign")
-def roi_align(at: At) -> Array:
+def roi_align(at: NodeSite) -> Array:
     x, rois, batches = at[0], at[1], at[2]
     height, width = at.attr("output_height", 1), at.attr("output_width", 1)
     half = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from .casts import TYPES
 from .moves import zeros_of
 
@@ -29,7 +29,7 @@ def transform(x: Array, length: int, inverse: bool) -> Array:
 
 
 @judges("DFT")
-def dft(at: At) -> Array:
+def dft(at: NodeSite) -> Array:
     x, inverse, onesided = at[0], bool(at.attr("inverse", 0)), bool(at.attr("onesided", 0))
     axis = int(np.asarray(at.get(2, -2)).reshape(-1)[0]) if at.version >= 20 else at.attr("axis", 1)
     if inverse and onesided:
@@ -43,7 +43,7 @@ def dft(at: At) -> Array:
 
 
 @judges("STFT")
-def stft(at: At) -> Array:
+def stft(at: NodeSite) -> Array:
     signal, step = at[0], int(np.asarray(at[1]).item())
     length = int(np.asarray(at.operands[3]).item()) if at.has(3) else len(at[2]) if at.has(2) else signal.shape[1]
     window = at.get(2, np.ones(length))
@@ -55,7 +55,7 @@ def stft(at: At) -> Array:
 
 
 @judges("HannWindow", "HammingWindow", "BlackmanWindow")
-def window(at: At) -> Array:
+def window(at: NodeSite) -> Array:
     size = int(np.asarray(at[0]).item())
     turns = 2 * np.pi * np.arange(size) / (size if at.attr("periodic", 1) else size - 1)
     if at.node.op == "HannWindow":
@@ -68,7 +68,7 @@ def window(at: At) -> Array:
 
 
 @judges("MelWeightMatrix")
-def mel_weight_matrix(at: At) -> Array:
+def mel_weight_matrix(at: NodeSite) -> Array:
     """Triangles between bins of the spectrum, which edges on the mel scale are rounded down to. The text leaves open
     how edges are spaced; the standard's test data divide the scale by two more than there are bands."""
     bands, length, rate = (int(np.asarray(at[n]).item()) for n in range(3))

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 
 
 @judges("StringConcat")
-def string_concat(at: At) -> Array:
+def string_concat(at: NodeSite) -> Array:
     return np.asarray(at[0] + at[1], object)
 
 
 @judges("StringSplit")
-def string_split(at: At) -> tuple[Array, Array]:
+def string_split(at: NodeSite) -> tuple[Array, Array]:
     by, most = at.attr("delimiter") or None, at.attr("maxsplit", -1)
     parts = [each.split(by, most) for each in at[0].reshape(-1)]
     if any(each != each.strip(" ") and most >= 0 and by is None for each in at[0].reshape(-1)):
@@ -28,7 +28,7 @@ def string_split(at: At) -> tuple[Array, Array]:
 
 
 @judges("StringNormalizer")
-def string_normalizer(at: At) -> Array:
+def string_normalizer(at: NodeSite) -> Array:
     exact = bool(at.attr("is_case_sensitive", 0))
     stop = {each if exact else each.lower() for each in at.attr("stopwords") or ()}
     kept = [each for each in at[0].reshape(-1) if (each if exact else each.lower()) not in stop]
@@ -39,7 +39,7 @@ def string_normalizer(at: At) -> Array:
 
 
 @judges("RegexFullMatch")
-def regex_full_match(at: At) -> Array:
+def regex_full_match(at: NodeSite) -> Array:
     pattern = at.attr("pattern", "")
     if re.search(r"\\[pPCQEz]|\(\?[^:iP]|\[\[", pattern):
         raise NoWitness("a pattern that RE2 and Python read differently")
@@ -48,7 +48,7 @@ def regex_full_match(at: At) -> Array:
 
 
 @judges("TfIdfVectorizer")
-def tf_idf(at: At) -> Array:
+def tf_idf(at: NodeSite) -> Array:
     pool = at.attr("pool_strings") or at.attr("pool_int64s")
     starts, places = at.attr("ngram_counts"), at.attr("ngram_indexes")
     weights = at.attr("weights") or [1.0] * len(places)
@@ -63,7 +63,7 @@ def tf_idf(at: At) -> Array:
     return np.array(rows) if x.ndim == 2 else np.array(rows)[0]
 
 
-def _counted(at: At, row: list[Any], grams: dict[tuple[Any, ...], int], places: list[int], weights: Any) -> Array:
+def _counted(at: NodeSite, row: list[Any], grams: dict[tuple[Any, ...], int], places: list[int], weights: Any) -> Array:
     counts = np.zeros(len(places))
     shortest, longest = at.attr("min_gram_length"), at.attr("max_gram_length")
     for length in range(shortest, longest + 1):
@@ -81,7 +81,7 @@ def _counted(at: At, row: list[Any], grams: dict[tuple[Any, ...], int], places: 
 
 
 @judges("com.microsoft::Tokenizer")
-def tokenizer(at: At) -> Array:
+def tokenizer(at: NodeSite) -> Array:
     """Only by single characters or by separators that are plain text."""
     separators = at.attr("separators") or []
     if at.attr("tokenexp") or any(re.escape(each) != each for each in separators if each):

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import Array, At, NoWitness, judges
+from ..rules import Array, NodeSite, NoWitness, judges
 from .products import less_zero
 
 
 class Windows:
     """Strides, dilations and padding of the spatial axes, as the attributes say."""
 
-    def __init__(self, at: At, sizes: Sequence[int], kernel: Sequence[int]) -> None:
+    def __init__(self, at: NodeSite, sizes: Sequence[int], kernel: Sequence[int]) -> None:
         rank = len(kernel)
         self.kernel = [int(n) for n in kernel]
         self.strides: list[int] = list(at.attr("strides") or [1] * rank)
@@ -63,7 +63,7 @@ class Windows:
         return index.transpose(order)
 
 
-def convolved(at: At, x: Array, w: Array, groups: int) -> Array:
+def convolved(at: NodeSite, x: Array, w: Array, groups: int) -> Array:
     """Without a bias; of floats or of integers that have no zero points any more."""
     windows = Windows(at, x.shape[2:], w.shape[2:])
     parts = windows.cut(x, 0)
@@ -86,18 +86,18 @@ def with_bias(y: Array, bias: Array | None) -> Array:
 
 
 @judges("Conv")
-def conv(at: At) -> Array:
+def conv(at: NodeSite) -> Array:
     return with_bias(convolved(at, at[0], at[1], at.attr("group", 1)), at.get(2))
 
 
 @judges("ConvInteger")
-def conv_integer(at: At) -> Array:
+def conv_integer(at: NodeSite) -> Array:
     x, w = less_zero(at[0], at.get(2), 1), less_zero(at[1], at.get(3), 0)
     return convolved(at, x, w, at.attr("group", 1)).astype(np.int32)
 
 
 @judges("ConvTranspose")
-def conv_transpose(at: At) -> Array:
+def conv_transpose(at: NodeSite) -> Array:
     x, w, groups = at[0], at[1], at.attr("group", 1)
     rank = x.ndim - 2
     strides = at.attr("strides") or [1] * rank
@@ -123,7 +123,7 @@ def conv_transpose(at: At) -> Array:
 
 
 def _transposed_pads(
-    at: At, sizes: Sequence[int], full: Sequence[int], strides: Sequence[int], extra: Sequence[int]
+    at: NodeSite, sizes: Sequence[int], full: Sequence[int], strides: Sequence[int], extra: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """ "total_padding[i] = stride[i] * (input_size[i] - 1) + output_padding[i] + ... - output_shape[i]", of which
     the odd one stands at the end, in front with SAME_LOWER. SAME never pads, as the standard's own inference has it:
@@ -146,12 +146,12 @@ def _transposed_pads(
 # -- pools
 
 
-def _pool_windows(at: At) -> Windows:
+def _pool_windows(at: NodeSite) -> Windows:
     return Windows(at, at[0].shape[2:], at.attr("kernel_shape"))
 
 
 @judges("MaxPool")
-def max_pool(at: At) -> tuple[Array, ...] | Array:
+def max_pool(at: NodeSite) -> tuple[Array, ...] | Array:
     x, windows = at[0], _pool_windows(at)
     rank = len(windows.kernel)
     is_float = x.dtype.kind == "f"
@@ -174,7 +174,7 @@ def max_pool(at: At) -> tuple[Array, ...] | Array:
 
 
 @judges("AveragePool")
-def average_pool(at: At) -> Array:
+def average_pool(at: NodeSite) -> Array:
     x, windows = at[0], _pool_windows(at)
     return averaged(x, windows, bool(at.attr("count_include_pad", 0)))
 
@@ -205,14 +205,14 @@ class _Padded(Windows):
 
 
 @judges("LpPool")
-def lp_pool(at: At) -> Array:
+def lp_pool(at: NodeSite) -> Array:
     windows, p = _pool_windows(at), at.attr("p", 2)
     rank = len(windows.kernel)
     return (np.abs(windows.cut(at[0], 0)) ** p).sum(tuple(range(-rank, 0))) ** (1 / p)
 
 
 @judges("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
-def global_pool(at: At) -> Array:
+def global_pool(at: NodeSite) -> Array:
     x = at[0]
     axes = tuple(range(2, x.ndim))
     if at.node.op == "GlobalMaxPool":
@@ -224,7 +224,7 @@ def global_pool(at: At) -> Array:
 
 
 @judges("MaxUnpool")
-def max_unpool(at: At) -> Array:
+def max_unpool(at: NodeSite) -> Array:
     x, indices = at[0], at[1]
     kernel = at.attr("kernel_shape")
     rank = len(kernel)
@@ -243,7 +243,7 @@ def max_unpool(at: At) -> Array:
 
 
 @judges("Col2Im")
-def col2im(at: At) -> Array:
+def col2im(at: NodeSite) -> Array:
     blocks, image, kernel = at[0], at.ints(1, "") or [], at.ints(2, "") or []
     windows = Windows(at, image, kernel)
     outs = [windows.out(n) for n in range(len(kernel))]
@@ -262,7 +262,7 @@ def col2im(at: At) -> Array:
 
 
 @judges("MaxRoiPool")
-def max_roi_pool(at: At) -> Array:
+def max_roi_pool(at: NodeSite) -> Array:
     x, rois, (height, width), scale = at[0], at[1], at.attr("pooled_shape"), at.attr("spatial_scale", 1.0)
     found = np.zeros((len(rois), x.shape[1], height, width))
     for n, roi in enumerate(rois):
@@ -281,7 +281,7 @@ def max_roi_pool(at: At) -> Array:
 
 
 @judges("DeformConv")
-def deform_conv(at: At) -> Array:
+def deform_conv(at: NodeSite) -> Array:
     x, w, offsets = at[0], at[1], at[2]
     if x.ndim != 4:
         raise NoWitness("DeformConv of other than images")

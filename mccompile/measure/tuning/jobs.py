@@ -65,14 +65,14 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Found:
+class JobResult:
     """What a job has found, and what went wrong."""
 
     measurements: tuple[Measurement, ...]
     failures: tuple[str, ...]
 
 
-def measured(job: Job) -> Found:
+def measured(job: Job) -> JobResult:
     figures: dict[Key, float] = {}
     failures: list[str] = []
     with ExitStack() as kept:
@@ -94,7 +94,7 @@ def measured(job: Job) -> Found:
                 failures.append(f"{built.key.kernel}: {error.problems[0].what}: {error.problems[0].why}")
         if models:
             figures |= _timed(models)
-    return Found(
+    return JobResult(
         tuple(Measurement(b.key, figures[b.key], job.unit, b.model) for b in job.among if b.key in figures),
         tuple(failures),
     )

@@ -27,34 +27,34 @@ NAME = "call"
 
 
 @dataclass(frozen=True)
-class Alone:
+class IsolatedCall:
     """Its files by name; or why it cannot be measured alone."""
 
     files: Mapping[str, bytes]
     why_not: str = ""
 
 
-def alone(call: Call, kernel: str, needs: Needs, context: Context, ticking: bool = False) -> Alone:
+def alone(call: Call, kernel: str, needs: Needs, context: Context, ticking: bool = False) -> IsolatedCall:
     """`ticking`: its one step tells when it ends."""
     why = _why_not(call)
     if why:
-        return Alone({}, why)
+        return IsolatedCall({}, why)
     program = _program(call, kernel, needs)
     context = replace(context, memory=Memory(keep_inputs=True, rows=False), threads=1, explanations=[])
     try:
         select_kernels(program, context)
         if len(program.body) > 1:
-            return Alone({}, "its operands have to be copied")
+            return IsolatedCall({}, "its operands have to be copied")
         pack_constants(program, context)
         plan = plan_memory(program, context.registry, context.target, NAME, PLANNERS["push-down"], keep_inputs=True)
         made = package(plan, [], [], __version__, delivery=Delivery(Carrier.EXTERNAL))
     except (MccError, NotStatic) as error:
-        return Alone({}, str(error))
+        return IsolatedCall({}, str(error))
     files = {name: bytes(contents) for name, contents in made.files.items()}
     if ticking:
         own = made.own_files(plan.prefix, made.identity, plan.with_ticks)
         files[f"{plan.prefix}.c"] = own[f"{plan.prefix}.c"].text.encode()
-    return Alone(files)
+    return IsolatedCall(files)
 
 
 def _why_not(call: Call) -> str:

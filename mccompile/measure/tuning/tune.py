@@ -25,9 +25,9 @@ from ...toolchain.build import find_compiler
 from ...toolchain.serial_line import Port
 from ...toolchain.tools import version
 from ..flashing import refuse_unplaced
-from ..workers import HowFar, Open, opener, run
+from ..workers import Open, ProgressLines, opener, run
 from .candidates import Candidates
-from .jobs import Built, Found, Job, measured
+from .jobs import Built, Job, JobResult, measured
 from .one_call import alone
 
 FAR = 4.0  # kernels that are said to take so much longer than the best one are left out
@@ -114,7 +114,7 @@ def tune(
         jobs = work.jobs(package)
         if number and not jobs:
             break
-        told = _Told(file, jobs, progress, failures)
+        told = _Collector(file, jobs, progress, failures)
         failures += map(str, run(jobs, measured, opened, told, until))
         left += len(jobs) - told.how_far.done
         package = compile(model, replace(options, tuned=path))
@@ -127,14 +127,14 @@ def at_once(target: Target, on_board: bool) -> int:
     return 1 if on_board or not target.run else 0
 
 
-class _Told:
+class _Collector:
     """Keeps what a job has found, and says how far all are."""
 
     def __init__(self, file: Database, jobs: Sequence[Job], progress: Progress, failures: list[str]) -> None:
         self.file, self.failures = file, failures
-        self.how_far = HowFar(len(jobs), "calls", progress)
+        self.how_far = ProgressLines(len(jobs), "calls", progress)
 
-    def __call__(self, job: Job, found: Found) -> None:
+    def __call__(self, job: Job, found: JobResult) -> None:
         self.file.add(found.measurements)
         self.failures += found.failures
         best = min(found.measurements, key=lambda one: one.figure, default=None)

@@ -23,18 +23,18 @@ from ...ops.matmul import Gemm
 from ...ops.quantize import RoundingDequantizeLinear
 from ...ops.transpose import Transpose
 from ..api import BlockActivations, Context
-from ..pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
+from ..pattern import AnyValue, ConstantOperand, FirstOf, Maker, Match, OptionalOperand, ResultOf, Rule, rewrite
 
-_WEIGHTS = Made(
+_WEIGHTS = ResultOf(
     "DequantizeLinear RoundingDequantizeLinear",
     ConstantOperand("w"),
     ConstantOperand("scale"),
-    Maybe(ConstantOperand("zero")),
+    OptionalOperand(ConstantOperand("zero")),
     name="unpacked",
 )
-_EITHER_WAY = Either(_WEIGHTS, Made("Transpose", _WEIGHTS, name="turned"))
-_MATMUL = Made("MatMul", Anything("x"), _EITHER_WAY)
-_GEMM = Made("Gemm", Anything("x"), _EITHER_WAY, Maybe(Anything("c")), name="gemm")
+_EITHER_WAY = FirstOf(_WEIGHTS, ResultOf("Transpose", _WEIGHTS, name="turned"))
+_MATMUL = ResultOf("MatMul", AnyValue("x"), _EITHER_WAY)
+_GEMM = ResultOf("Gemm", AnyValue("x"), _EITHER_WAY, OptionalOperand(AnyValue("c")), name="gemm")
 
 
 def block_products(graph: Graph, context: Context) -> None:

@@ -18,13 +18,13 @@ from ...graph.ir import Graph, Node, Value
 from ...ops.binary import Add, Mul
 from ...targets.api import Prefer
 from ..api import Context
-from ..pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Pattern, Rule, rewrite
+from ..pattern import AnyValue, ConstantOperand, Maker, Match, OptionalOperand, Pattern, ResultOf, Rule, rewrite
 
-_ANCHOR = Made(
+_ANCHOR = ResultOf(
     "Conv ConvTranspose Gemm",
-    Anything("x"),
+    AnyValue("x"),
     ConstantOperand("w"),
-    Maybe(ConstantOperand("b")),
+    OptionalOperand(ConstantOperand("b")),
     name="anchor",
     read_once=True,
 )
@@ -217,28 +217,28 @@ def _apart(match: Match, make: Maker) -> Value | None:
     return make.node(Add(), make.node(Mul(), x, factor), offset)
 
 
-X, C = Anything("x"), ConstantOperand("c")
+X, C = AnyValue("x"), ConstantOperand("c")
 _STATISTICS = tuple(ConstantOperand(name) for name in ("scale", "bias", "mean", "var"))
 
 
-def _anchor_of(before: Made) -> Made:
-    return Made("Conv Gemm", before, ConstantOperand("w"), Maybe(ConstantOperand("b")))
+def _anchor_of(before: ResultOf) -> ResultOf:
+    return ResultOf("Conv Gemm", before, ConstantOperand("w"), OptionalOperand(ConstantOperand("b")))
 
 
-def _before(operator: str, *operands: Pattern, either_order: bool = False) -> Made:
-    return Made(operator, *operands, name="before", read_once=True, either_order=either_order)
+def _before(operator: str, *operands: Pattern, either_order: bool = False) -> ResultOf:
+    return ResultOf(operator, *operands, name="before", read_once=True, either_order=either_order)
 
 
 RULES = (
-    Rule("add", Made("Add", _ANCHOR, C, either_order=True), _arithmetic(lambda c: (None, c))),
-    Rule("subtract", Made("Sub", _ANCHOR, C), _arithmetic(lambda c: (None, -c))),
+    Rule("add", ResultOf("Add", _ANCHOR, C, either_order=True), _arithmetic(lambda c: (None, c))),
+    Rule("subtract", ResultOf("Sub", _ANCHOR, C), _arithmetic(lambda c: (None, -c))),
     Rule("add_before", _anchor_of(_before("Add", X, C, either_order=True)), _in_front(_by(lambda c: (None, c)))),
     Rule("subtract_before", _anchor_of(_before("Sub", X, C)), _in_front(_by(lambda c: (None, -c)))),
 )
 CHANGING_WEIGHTS = (
-    Rule("batch_normalization", Made("BatchNormalization", _ANCHOR, *_STATISTICS), _normalization),
-    Rule("multiply", Made("Mul", _ANCHOR, C, either_order=True), _arithmetic(lambda c: (c, None))),
-    Rule("divide", Made("Div", _ANCHOR, C), _arithmetic(lambda c: (1 / c, None))),
+    Rule("batch_normalization", ResultOf("BatchNormalization", _ANCHOR, *_STATISTICS), _normalization),
+    Rule("multiply", ResultOf("Mul", _ANCHOR, C, either_order=True), _arithmetic(lambda c: (c, None))),
+    Rule("divide", ResultOf("Div", _ANCHOR, C), _arithmetic(lambda c: (1 / c, None))),
     Rule("batch_normalization_before", _anchor_of(_before("BatchNormalization", X, *_STATISTICS)), _in_front(_change)),
     Rule(
         "multiply_before",
@@ -247,4 +247,4 @@ CHANGING_WEIGHTS = (
     ),
     Rule("divide_before", _anchor_of(_before("Div", X, C)), _in_front(_by(lambda c: (1 / c, None)))),
 )
-_APART = Rule("apart", Made("BatchNormalization", X, *_STATISTICS), _apart)
+_APART = Rule("apart", ResultOf("BatchNormalization", X, *_STATISTICS), _apart)

@@ -17,16 +17,16 @@ import numpy as np
 
 from ...graph.ir import Graph, Op, Value
 from ..api import Context
-from ..pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
+from ..pattern import AnyValue, ConstantOperand, Maker, Match, OptionalOperand, ResultOf, Rule, rewrite
 from ..quantized.quantized_tensors import dequantized
 
 _NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Abs", "Softmax", "Exp", "Softplus"})
-_PAD = Made(
+_PAD = ResultOf(
     "Pad",
-    Anything("x"),
+    AnyValue("x"),
     ConstantOperand("pads"),
-    Maybe(ConstantOperand("number")),
-    Maybe(ConstantOperand("axes")),
+    OptionalOperand(ConstantOperand("number")),
+    OptionalOperand(ConstantOperand("axes")),
     name="pad",
     read_once=True,
 )
@@ -151,13 +151,13 @@ def _into_max_pool(match: Match, make: Maker) -> Value | None:
 
 
 RULES = (
-    Rule("pad_conv", Made("Conv", _PAD, Anything("w"), rest=True), _into_conv),
-    Rule("pad_average_pool", Made("AveragePool", _PAD), _into_average_pool),
-    Rule("pad_max_pool", Made("MaxPool", _PAD), _into_max_pool),
+    Rule("pad_conv", ResultOf("Conv", _PAD, AnyValue("w"), rest=True), _into_conv),
+    Rule("pad_average_pool", ResultOf("AveragePool", _PAD), _into_average_pool),
+    Rule("pad_max_pool", ResultOf("MaxPool", _PAD), _into_max_pool),
 )
 
-_DEQUANTIZED = Made("DequantizeLinear", _PAD, rest=True, name="dequantize")
+_DEQUANTIZED = ResultOf("DequantizeLinear", _PAD, rest=True, name="dequantize")
 QUANTIZED_RULES = (
-    Rule("quantized_pad_conv", Made("Conv", _DEQUANTIZED, Anything("w"), rest=True), _into_quantized_conv),
-    Rule("quantized_pad_average_pool", Made("AveragePool", _DEQUANTIZED), _into_quantized_pool),
+    Rule("quantized_pad_conv", ResultOf("Conv", _DEQUANTIZED, AnyValue("w"), rest=True), _into_quantized_conv),
+    Rule("quantized_pad_average_pool", ResultOf("AveragePool", _DEQUANTIZED), _into_quantized_pool),
 )

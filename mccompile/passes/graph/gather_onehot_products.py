@@ -18,13 +18,13 @@ from ...ops.choose import Where
 from ...ops.gather import Gather
 from ...ops.reshape import Reshape
 from ..api import Context
-from ..pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Rule, rewrite
+from ..pattern import AnyValue, ConstantOperand, FirstOf, Maker, Match, ResultOf, Rule, rewrite
 
-_LINES = Made("OneHot", Anything("places"), ConstantOperand("depth"), ConstantOperand("values"), name="one_hot")
-_COMPARED = Made("Equal", Anything("column"), ConstantOperand("counted"), either_order=True, name="equal")
-_CAST = Made("Cast", Either(_LINES, _COMPARED))
-_TURNED = Made("Reshape Squeeze Unsqueeze Flatten", Either(_LINES, _CAST), rest=True)
-_PRODUCT = Made("MatMul", Either(_LINES, _CAST, _TURNED), ConstantOperand("matrix"))
+_LINES = ResultOf("OneHot", AnyValue("places"), ConstantOperand("depth"), ConstantOperand("values"), name="one_hot")
+_COMPARED = ResultOf("Equal", AnyValue("column"), ConstantOperand("counted"), either_order=True, name="equal")
+_CAST = ResultOf("Cast", FirstOf(_LINES, _COMPARED))
+_TURNED = ResultOf("Reshape Squeeze Unsqueeze Flatten", FirstOf(_LINES, _CAST), rest=True)
+_PRODUCT = ResultOf("MatMul", FirstOf(_LINES, _CAST, _TURNED), ConstantOperand("matrix"))
 
 
 def gather_onehot_products(graph: Graph, context: Context) -> None:

@@ -20,16 +20,16 @@ from ...ops.api import normal_axis
 from ...ops.gather import Gather
 from ...ops.quantize import Linear
 from ..api import Context
-from ..pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Rule, rewrite
+from ..pattern import AnyValue, ConstantOperand, Maker, Match, OptionalOperand, ResultOf, Rule, rewrite
 
-_TABLE = Made(
+_TABLE = ResultOf(
     "DequantizeLinear RoundingDequantizeLinear",
     ConstantOperand("w"),
     ConstantOperand("scale"),
-    Maybe(ConstantOperand("zero")),
+    OptionalOperand(ConstantOperand("zero")),
     name="unpacked",
 )
-_GATHER = Made("Gather", _TABLE, Anything("indices"), name="gather")
+_GATHER = ResultOf("Gather", _TABLE, AnyValue("indices"), name="gather")
 
 
 def gather_quantized(graph: Graph, context: Context) -> None:

@@ -24,12 +24,12 @@ from ...ops.binary import Mul
 from ...ops.matmul import MatMul
 from ...ops.rules.elementwise import Elementwise
 from ..api import Context
-from ..pattern import Anything, ConstantOperand, Made, Maker, Match, Pattern, Rule, rewrite
+from ..pattern import AnyValue, ConstantOperand, Maker, Match, Pattern, ResultOf, Rule, rewrite
 
 SMALLEST, LARGEST = 2.0**-16, 2.0**16  # of factors that move
 SHORTEST = 4  # sums of a product, which a factor is multiplied with; shorter ones are no more work than the factors
 
-X, Y, S, T = Anything("x"), Anything("y"), ConstantOperand("s"), ConstantOperand("t")
+X, Y, S, T = AnyValue("x"), AnyValue("y"), ConstantOperand("s"), ConstantOperand("t")
 _SMOOTH = frozenset({"Erf", "Exp", "LogSoftmax", "Sigmoid", "Softmax", "Tanh"})
 _VIEWS = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 
@@ -103,8 +103,8 @@ def _reciprocal(match: Match, make: Maker) -> Value | None:
     return make.node(Mul(), match["x"], make.constant(array, f"{quotient.name}/factor"))
 
 
-def _scaled(operator: str, a: Pattern, by: ConstantOperand, name: str = "") -> Made:
-    return Made(operator, a, by, either_order=operator == "Mul", name=name, read_once=True)
+def _scaled(operator: str, a: Pattern, by: ConstantOperand, name: str = "") -> ResultOf:
+    return ResultOf(operator, a, by, either_order=operator == "Mul", name=name, read_once=True)
 
 
 RULES = (
@@ -112,10 +112,10 @@ RULES = (
         rule
         for operator in ("Mul", "Div")
         for rule in (
-            Rule("factor_of_first", Made("MatMul", _scaled(operator, X, S, "scaled"), Y), _moved),
-            Rule("factor_of_second", Made("MatMul", Y, _scaled(operator, X, S, "scaled")), _moved),
-            Rule("factors", Made(operator, _scaled(operator, X, S), T, either_order=operator == "Mul"), _joined),
+            Rule("factor_of_first", ResultOf("MatMul", _scaled(operator, X, S, "scaled"), Y), _moved),
+            Rule("factor_of_second", ResultOf("MatMul", Y, _scaled(operator, X, S, "scaled")), _moved),
+            Rule("factors", ResultOf(operator, _scaled(operator, X, S), T, either_order=operator == "Mul"), _joined),
         )
     ),
-    Rule("reciprocal", Made("Div", X, S), _reciprocal),
+    Rule("reciprocal", ResultOf("Div", X, S), _reciprocal),
 )

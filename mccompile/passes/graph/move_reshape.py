@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from ...graph.ir import Graph, Node, Value
 from ..api import Context
-from ..pattern import Anything, Made, Maker, Match, Rule, rewrite
+from ..pattern import AnyValue, Maker, Match, ResultOf, Rule, rewrite
 
 _RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 _ELEMENTWISE = frozenset(
@@ -109,4 +109,4 @@ def _groups(a: tuple[int, ...], b: tuple[int, ...]) -> Iterator[tuple[list[int],
         yield left, right
 
 
-RULES = (Rule("reshape_back", Made(" ".join(sorted(_RESHAPES)), Anything("last"), rest=True), _before),)
+RULES = (Rule("reshape_back", ResultOf(" ".join(sorted(_RESHAPES)), AnyValue("last"), rest=True), _before),)

@@ -15,9 +15,9 @@ import numpy as np
 from ...base.dims import static
 from ...graph.ir import Graph, Value
 from ..api import Context
-from ..pattern import Anything, Made, Maker, Match, Rule, rewrite
+from ..pattern import AnyValue, Maker, Match, ResultOf, Rule, rewrite
 
-_RESIZED = Made("Resize", Anything("x"), rest=True, name="resize", read_once=True)
+_RESIZED = ResultOf("Resize", AnyValue("x"), rest=True, name="resize", read_once=True)
 _SIZES = 2  # behind x
 _SINGLE = (None, "", "NOTSET", "VALID")
 
@@ -53,4 +53,4 @@ def _earlier(match: Match, make: Maker) -> Value | None:
     return make.node(resize.op, make.node(conv.op, match["x"], *conv.inputs[1:]), *rest)
 
 
-RULES = (Rule("conv_before_resize", Made("Conv", _RESIZED, Anything("w"), rest=True), _earlier),)
+RULES = (Rule("conv_before_resize", ResultOf("Conv", _RESIZED, AnyValue("w"), rest=True), _earlier),)

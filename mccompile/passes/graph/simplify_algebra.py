@@ -22,9 +22,9 @@ from ...ops.identity import Dropout
 from ...ops.reshape import Reshape
 from ...ops.transpose import Transpose
 from ..api import Context
-from ..pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule, rewrite
+from ..pattern import AnyValue, ConstantOperand, FirstOf, Maker, Match, OptionalOperand, ResultOf, Rule, rewrite
 
-X, Y, C = Anything("x"), Anything("y"), ConstantOperand("c")
+X, Y, C = AnyValue("x"), AnyValue("y"), ConstantOperand("c")
 _RESHAPES = "Reshape Flatten Squeeze Unsqueeze"
 _MANTISSA = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
 _HELD_BY = {"bf16": ("f32", "f64"), "f16": ("f32", "f64"), "f32": ("f64",)}
@@ -73,7 +73,7 @@ def _neutral(operator: str, element: float, either_order: bool = False) -> Rule:
         make.used(f"every element of {match['c'].name} is {element}")
         return _broadcast(match["x"], match, make)
 
-    pattern = Made(operator, X, C, either_order=either_order)
+    pattern = ResultOf(operator, X, C, either_order=either_order)
     return Rule(f"{operator.lower()}_{element}", pattern, build, lambda match: _everywhere(match, element))
 
 
@@ -88,13 +88,19 @@ def _absorbing(operator: str, element: int, kinds: str) -> Rule:
         make.used(f"every element of {match['c'].name} is {element}")
         return _broadcast(match["c"], match, make)
 
-    return Rule(f"{operator.lower()}_{element}_absorbs", Made(operator, X, C, either_order=True), build, fits)
+    return Rule(f"{operator.lower()}_{element}_absorbs", ResultOf(operator, X, C, either_order=True), build, fits)
 
 
 # -- bounds
 
-_CLIP = (Maybe(ConstantOperand("low")), Maybe(ConstantOperand("high")))
-_INNER_CLIP = Made("Clip", X, Maybe(ConstantOperand("inner_low")), Maybe(ConstantOperand("inner_high")), read_once=True)
+_CLIP = (OptionalOperand(ConstantOperand("low")), OptionalOperand(ConstantOperand("high")))
+_INNER_CLIP = ResultOf(
+    "Clip",
+    X,
+    OptionalOperand(ConstantOperand("inner_low")),
+    OptionalOperand(ConstantOperand("inner_high")),
+    read_once=True,
+)
 
 
 def _bounds(match: Match, prefix: str = "") -> tuple[float, float] | None:
@@ -254,46 +260,48 @@ def _with_bias(match: Match, make: Maker) -> Value | None:
 
 
 def _repeated(operator: str) -> Rule:
-    return Rule(f"repeated_{operator.lower()}", Made(operator, Made(operator, X, name="inner")), _inner)
+    return Rule(f"repeated_{operator.lower()}", ResultOf(operator, ResultOf(operator, X, name="inner")), _inner)
 
 
 def _inner(match: Match, make: Maker) -> Value:
     return match.node("inner").output
 
 
-_LARGEST = Made("MaxPool", X, name="pool", read_once=True)
-_SHAPED = Made(_RESHAPES, _LARGEST, rest=True, name="shaped", read_once=True)
-_ZERO = Maybe(Anything("zero"))
-_QUANTIZED = Made("QuantizeLinear", Either(_LARGEST, _SHAPED), ConstantOperand("scale"), _ZERO)
+_LARGEST = ResultOf("MaxPool", X, name="pool", read_once=True)
+_SHAPED = ResultOf(_RESHAPES, _LARGEST, rest=True, name="shaped", read_once=True)
+_ZERO = OptionalOperand(AnyValue("zero"))
+_QUANTIZED = ResultOf("QuantizeLinear", FirstOf(_LARGEST, _SHAPED), ConstantOperand("scale"), _ZERO)
 
-_CONVOLVED = Made("Conv ConvTranspose", X, Y, rest=True, name="conv", read_once=True)
+_CONVOLVED = ResultOf("Conv ConvTranspose", X, Y, rest=True, name="conv", read_once=True)
 
 # Results are never negative, and NaN stays NaN.
-_NEVER_NEGATIVE = Made("Relu Sigmoid HardSigmoid Abs Exp Softmax Softplus", Anything("argument"), name="inner")
+_NEVER_NEGATIVE = ResultOf("Relu Sigmoid HardSigmoid Abs Exp Softmax Softplus", AnyValue("argument"), name="inner")
 
 RULES = (
-    Rule("identity", Made("Identity", X), _x),
-    Rule("dropout", Made("Dropout", X, rest=True), _x, _drops_nothing),
-    Rule("one_operand", Made("Sum Mean Max Min Concat", X), _x, _keeps_type),
-    Rule("never_apart", Made("Concat", X, rest=True), _never_apart),
-    Rule("transpose_nothing", Made("Transpose", X, name="outer"), _x, _moves_nothing),
-    Rule("transpose_twice", Made("Transpose", Made("Transpose", X, name="inner"), name="outer"), _join_transposes),
-    Rule("reshape_to_itself", Made(f"{_RESHAPES} Expand Tile", X, rest=True), _x, _keeps_type),
-    Rule("reshape_twice", Made(_RESHAPES, Made(_RESHAPES, X, rest=True), rest=True), _join_reshapes),
-    Rule("slice_all", Made("Slice", X, rest=True), _x, _steps_forward),
-    Rule("pad_nothing", Made("Pad", X, C, rest=True), _x, _pads_nothing),
-    Rule("cast_to_itself", Made("Cast CastLike", X, rest=True), _x, _keeps_type),
-    Rule("cast_twice", Made("Cast", Made("Cast", X, name="inner")), _join_casts, _cast_between_is_exact),
-    Rule("negate_twice", Made("Neg", Made("Neg", X)), _x),
-    Rule("not_twice", Made("Not", Made("Not", X)), _x),
+    Rule("identity", ResultOf("Identity", X), _x),
+    Rule("dropout", ResultOf("Dropout", X, rest=True), _x, _drops_nothing),
+    Rule("one_operand", ResultOf("Sum Mean Max Min Concat", X), _x, _keeps_type),
+    Rule("never_apart", ResultOf("Concat", X, rest=True), _never_apart),
+    Rule("transpose_nothing", ResultOf("Transpose", X, name="outer"), _x, _moves_nothing),
+    Rule(
+        "transpose_twice", ResultOf("Transpose", ResultOf("Transpose", X, name="inner"), name="outer"), _join_transposes
+    ),
+    Rule("reshape_to_itself", ResultOf(f"{_RESHAPES} Expand Tile", X, rest=True), _x, _keeps_type),
+    Rule("reshape_twice", ResultOf(_RESHAPES, ResultOf(_RESHAPES, X, rest=True), rest=True), _join_reshapes),
+    Rule("slice_all", ResultOf("Slice", X, rest=True), _x, _steps_forward),
+    Rule("pad_nothing", ResultOf("Pad", X, C, rest=True), _x, _pads_nothing),
+    Rule("cast_to_itself", ResultOf("Cast CastLike", X, rest=True), _x, _keeps_type),
+    Rule("cast_twice", ResultOf("Cast", ResultOf("Cast", X, name="inner")), _join_casts, _cast_between_is_exact),
+    Rule("negate_twice", ResultOf("Neg", ResultOf("Neg", X)), _x),
+    Rule("not_twice", ResultOf("Not", ResultOf("Not", X)), _x),
     *(_repeated(operator) for operator in ("Relu", "Abs", "Floor", "Ceil", "Round", "Sign")),
-    Rule("never_negative", Made("Relu Abs", _NEVER_NEGATIVE), _inner),
-    Rule("clip_of_relu", Made("Clip", Made("Relu", X, read_once=True), *_CLIP), _clip_of_relu),
-    Rule("relu_of_clip", Made("Relu", _INNER_CLIP), _relu_of_clip),
-    Rule("clip_twice", Made("Clip", _INNER_CLIP, *_CLIP), _clip_twice),
-    Rule("add_negative", Made("Add", X, Made("Neg", Y), either_order=True), _joined(Sub())),
-    Rule("subtract_negative", Made("Sub", X, Made("Neg", Y)), _joined(Add())),
-    Rule("add_bias", Made("Add", _CONVOLVED, C, either_order=True), _with_bias),
+    Rule("never_negative", ResultOf("Relu Abs", _NEVER_NEGATIVE), _inner),
+    Rule("clip_of_relu", ResultOf("Clip", ResultOf("Relu", X, read_once=True), *_CLIP), _clip_of_relu),
+    Rule("relu_of_clip", ResultOf("Relu", _INNER_CLIP), _relu_of_clip),
+    Rule("clip_twice", ResultOf("Clip", _INNER_CLIP, *_CLIP), _clip_twice),
+    Rule("add_negative", ResultOf("Add", X, ResultOf("Neg", Y), either_order=True), _joined(Sub())),
+    Rule("subtract_negative", ResultOf("Sub", X, ResultOf("Neg", Y)), _joined(Add())),
+    Rule("add_bias", ResultOf("Add", _CONVOLVED, C, either_order=True), _with_bias),
     Rule("quantize_first", _QUANTIZED, _quantize_first),
     _absorbing("Mul", 0, "int uint"),
     _absorbing("BitwiseAnd", 0, "int uint"),

@@ -60,7 +60,7 @@ class Learning:
 
 
 @dataclass(frozen=True)
-class Kept:
+class LearnedInputs:
     """What a network learns, as inputs that are kept."""
 
     weights: list[Value]
@@ -69,7 +69,7 @@ class Kept:
     doubts: list[str]  # what may be meant otherwise, in words
 
 
-def keep_weights(graph: Graph, asked: Learning) -> Kept:
+def keep_weights(graph: Graph, asked: Learning) -> LearnedInputs:
     """Makes what learns inputs that are kept, and gives them."""
     freeze(graph)
     trains = asked.batch_norm == BatchNorm.TRAIN
@@ -79,7 +79,7 @@ def keep_weights(graph: Graph, asked: Learning) -> Kept:
     averages = statistics(normalized, learned)
     doubts = [*merged(learned), *left_out(graph, asked.learn, of, learned)]
     doubts += unlearned(list(graph.nodes), learned) if trains else []
-    return Kept(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), doubts)
+    return LearnedInputs(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), doubts)
 
 
 def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:

@@ -39,7 +39,7 @@ def name_tensors(graph: Graph) -> dict[str, FileTensor]:
 
 
 @dataclass(frozen=True)
-class Shown:
+class FilledMemory:
     """Memory that a call has filled."""
 
     name: str
@@ -58,11 +58,11 @@ class _Writers:
     rows: bool = False  # not all of it is there at any time
 
 
-def shown(program: Program) -> Mapping[int, tuple[Shown, ...]]:
+def shown(program: Program) -> Mapping[int, tuple[FilledMemory, ...]]:
     """What to show after each call, by its id."""
     calls = list(_calls(program.body))
     writers = _writers(calls)
-    named: dict[int, list[Shown]] = {}
+    named: dict[int, list[FilledMemory]] = {}
     done: set[tuple[int, Buffer]] = set()
     for buffer, views in _by_buffer(program).items():
         entry = writers.get(buffer)
@@ -71,9 +71,9 @@ def shown(program: Program) -> Mapping[int, tuple[Shown, ...]]:
         (name, view), *others = sorted(views, key=lambda pair: pair[1].type.count != buffer.type.count)
         same = tuple(other for other, seen in others if seen.type.count == view.type.count)
         for line in entry.lines.values():
-            named.setdefault(id(line[-1]), []).append(Shown(name, True, view, same))
+            named.setdefault(id(line[-1]), []).append(FilledMemory(name, True, view, same))
             done.add((id(line[-1]), buffer))
-    found: dict[int, tuple[Shown, ...]] = {}
+    found: dict[int, tuple[FilledMemory, ...]] = {}
     for call, _, looped, rows in calls:
         parts = [] if looped else program.values
         own = [_part(view, parts) for view in call.outs if (id(call), view.buffer) not in done]
@@ -93,12 +93,12 @@ def _writers(calls: list[tuple[Call, int, bool, bool]]) -> dict[Buffer, _Writers
     return found
 
 
-def _part(out: View, values: list[tuple[str, View]]) -> Shown:
+def _part(out: View, values: list[tuple[str, View]]) -> FilledMemory:
     """What a call makes of a buffer: a tensor of the file, if one lies just there."""
     for name, view in values:
         if view.buffer is out.buffer and view.offset == out.offset and _steps(view) == _steps(out):
-            return Shown(name, True, out if view.shape == out.shape else view)
-    return Shown(out.buffer.name, False, out)
+            return FilledMemory(name, True, out if view.shape == out.shape else view)
+    return FilledMemory(out.buffer.name, False, out)
 
 
 def _steps(view: View) -> list[tuple[str, str]]:

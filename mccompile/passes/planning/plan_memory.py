@@ -33,7 +33,6 @@ from ...plan.ir import (
     Function,
     Halt,
     Life,
-    Made,
     Measured,
     Phase,
     Place,
@@ -44,6 +43,7 @@ from ...plan.ir import (
     Stage,
     State,
     Step,
+    StepResult,
     Swap,
     Tensor,
     arena_base,
@@ -81,7 +81,7 @@ from ..memory.liveness import Span, blocks_of, liveness, unshared
 from ..memory.pools import share_pools
 from ..memory.sharing import sharing_problems
 from .function_sizes import instance, share_functions
-from .inside import Shown, shown
+from .inside import FilledMemory, shown
 
 LARGE = 1 << 16  # bytes of weights, beside which 1 KB more is little
 LARGEST_ENUM = 1 << 31  # offsets from here on have no names: C's enumerators are ints
@@ -247,7 +247,7 @@ class _Planner:
         self.times = 1  # how often a step runs
         self.copies: dict[Copy, Copied] = {}
         self.swaps = self.shared = self.steps = 0
-        self.shown: Mapping[int, tuple[Shown, ...]] = {}
+        self.shown: Mapping[int, tuple[FilledMemory, ...]] = {}
         self.outside: dict[Buffer, str] = {}  # inputs and outputs that are told by pointer
         self.fetched: dict[Buffer, tuple[str, int]] = {}  # inputs that the program gives, and the axes of their rows
         self.streams: dict[Buffer, int] = {}
@@ -352,9 +352,11 @@ class _Planner:
         step = Step(call.kind.name, function, tuple(arguments), macs, call.provenance, shared, cuts)
         return replace(step, number=number, made=made)
 
-    def made(self, shown: Shown) -> Made:
+    def made(self, shown: FilledMemory) -> StepResult:
         view, place = shown.view, self.address(shown.view)
-        return Made(shown.name, shown.is_value, place, view.type, view.strides, shown.also, shown.axis, view.lines)
+        return StepResult(
+            shown.name, shown.is_value, place, view.type, view.strides, shown.also, shown.axis, view.lines
+        )
 
     def check(self, call: Call) -> None:
         """Has init check what kernels trust of constants."""

@@ -24,7 +24,7 @@ from ...program.taken_names import taken_names
 from ..api import Context, Cut, StripsCost
 from ..memory.liveness import blocks_of, liveness
 from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, comes_early, frugal_kernel, row_calls
-from ..staging.route import Path, Room, Router
+from ..staging.route import MemoryLimits, Path, Router
 from ..staging.segments import Segment, Segments
 from ..staging.tensors import Tensors
 from .bufferize import bufferize
@@ -52,7 +52,7 @@ def bring_tensors(program: Program, context: Context) -> None:
     context = replace(context, registry=remembered(context.registry, context.target))
     tensors = Tensors(program, memory.keep_inputs, context.target.align)
     calls: list[RowCall | None] = row_calls(program, context) if memory.rows else [None] * len(program.body)
-    room = Room(memory.near, memory.far)
+    room = MemoryLimits(memory.near, memory.far)
     router = Router(tensors, Segments(tensors, calls, context), context)
     for trial in range(TRIALS):
         router, path = _routed(router, calls, room)
@@ -63,16 +63,16 @@ def bring_tensors(program: Program, context: Context) -> None:
             over = _over(draft, step, context)
             if over == [0, 0]:
                 draft = _early(draft, step, context)
-                program.copied_bound = router.bound(Room(memory.near, memory.far), router.copied(path))
+                program.copied_bound = router.bound(MemoryLimits(memory.near, memory.far), router.copied(path))
                 program.body = draft.program.body
                 _join(replace(draft, program=program), step, context)
                 return
         less = [each << trial for each in over]  # what was too much; more, as the same path may come again
-        room = Room(_less(room.near, less[0]), _less(room.far, less[1]))
+        room = MemoryLimits(_less(room.near, less[0]), _less(room.far, less[1]))
     raise _nothing_fits(program, room, context)
 
 
-def _routed(router: Router, calls: list[RowCall | None], room: Room) -> tuple[Router, Path | None]:
+def _routed(router: Router, calls: list[RowCall | None], room: MemoryLimits) -> tuple[Router, Path | None]:
     """The path that copies least, by the kernels that `calls` have, or frugal ones where it ends without them."""
     while True:
         path, context = router.best(room), router.context
@@ -202,7 +202,7 @@ class NothingFits(CheckFailed):
     strips: Sequence[StripsCost] = ()
 
 
-def _nothing_fits(program: Program, room: Room, context: Context) -> NothingFits:
+def _nothing_fits(program: Program, room: MemoryLimits, context: Context) -> NothingFits:
     at = max((*room.short, *room.far_short), default=0)
     step = program.body[at].provenance[:3] if program.body else ("an input that is the output",)
     nodes, ways = ", ".join(step) or "a step", list[str]()

@@ -25,7 +25,7 @@ FREE = 256 << 10  # bytes of flash that nearly every part has that is fast enoug
 
 
 @dataclass(frozen=True)
-class Way:
+class KernelOption:
     """A kernel for a call, and what all runs of it take."""
 
     kernel: str
@@ -48,7 +48,7 @@ def cap_weights(program: Program, context: Context) -> None:
 class Cap:
     """Of each call's kernels, the fastest first and each smaller than all before it, those that fit together."""
 
-    def __init__(self, among: Sequence[Sequence[Way]], constants: int) -> None:
+    def __init__(self, among: Sequence[Sequence[KernelOption]], constants: int) -> None:
         self.among, self.constants = among, constants
         smallest = tuple(len(ways) - 1 for ways in among)
         self.least, self.longest = self.bytes(smallest), self.time(smallest)
@@ -90,10 +90,10 @@ def _constants(program: Program) -> int:
     return sum(buffer.type.max_bytes for buffer in read.values() if buffer.role == CONSTANT)
 
 
-def _ways(candidates: Sequence[Candidate], times: int) -> list[Way]:
+def _ways(candidates: Sequence[Candidate], times: int) -> list[KernelOption]:
     """The fastest, and those that take fewer bytes than all faster ones."""
-    kept: list[Way] = []
+    kept: list[KernelOption] = []
     for kernel, _, cost in candidates:
         if not kept or cost.blob < kept[-1].bytes:
-            kept.append(Way(kernel.id, cost.time * times, cost.blob))
+            kept.append(KernelOption(kernel.id, cost.time * times, cost.blob))
     return kept

@@ -52,14 +52,14 @@ def _are_worth_it(program: Program, context: Context) -> bool:
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Relayout:
     """How a view of a call comes to lie channels-last: what that takes, and what does it."""
 
     effort: float
     run: Callable[[], None]
 
 
-NO_WAY = _Way(math.inf, lambda: None)
+NO_WAY = _Relayout(math.inf, lambda: None)
 
 
 class _Layouts:
@@ -99,14 +99,14 @@ class _Layouts:
         for way in ways:
             way.run()
 
-    def way(self, call: Call, view: View, last: View, body: list[Item], copies: dict[View, View]) -> _Way:
+    def way(self, call: Call, view: View, last: View, body: list[Item], copies: dict[View, View]) -> _Relayout:
         """The better one for a view of a call."""
         if last is copies.get(view):
-            return _Way(0, lambda: None)
+            return _Relayout(0, lambda: None)
         ways = [self.moved(call, view, last), self.copied(call, view, last, body, copies)]
         return min(ways, key=lambda way: way.effort)
 
-    def copied(self, call: Call, view: View, last: View, body: list[Item], copies: dict[View, View]) -> _Way:
+    def copied(self, call: Call, view: View, last: View, body: list[Item], copies: dict[View, View]) -> _Relayout:
         if not self.copies:
             return NO_WAY
         source, to = (view, last) if view is call.ins[0] else (last, view)
@@ -117,9 +117,9 @@ class _Layouts:
             if source is view:
                 copies[view] = last
 
-        return _Way(self.effort(copy), run)
+        return _Relayout(self.effort(copy), run)
 
-    def moved(self, call: Call, view: View, last: View) -> _Way:
+    def moved(self, call: Call, view: View, last: View) -> _Relayout:
         """The buffer lies as `last` does, for all that read and write it."""
         old = view.buffer
         if (
@@ -143,7 +143,7 @@ class _Layouts:
             values = [(name, move.apply(v) if v.buffer is old else v) for name, v in self.program.values]
             self.program.values = [(name, v) for name, v in values if v is not None]
 
-        return _Way(sum(self.effort(made) - self.effort(item) for item, made in found), run)
+        return _Relayout(sum(self.effort(made) - self.effort(item) for item, made in found), run)
 
     def spreads(self, old: Call, new: Call) -> bool:
         """May the result no longer be written over an operand?"""

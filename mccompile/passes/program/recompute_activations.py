@@ -17,7 +17,7 @@ from ...kernels.api import Needs
 from ...kernels.remembered import remembered
 from ...memory.interval import lower_bound
 from ...memory.push_down import push_down
-from ...memory.recompute import Again, Line, Step, recomputed
+from ...memory.recompute import Line, Recomputation, Step, recomputed
 from ...program.clone import clone
 from ...program.ir import (
     CONSTANT,
@@ -98,7 +98,7 @@ def _step(number: int, item: Item, numbers: Mapping[Buffer, int], alone: set[Buf
         return Step(number, read, written)
     kernel, again, over = context.registry[item.kernel], None, tuple[int, ...]()
     if all(view.buffer in alone for view in item.outs):
-        again = Again(kernel.cost(item, context.target).time, upper(item.macs))
+        again = Recomputation(kernel.cost(item, context.target).time, upper(item.macs))
     needs = kernel.match(item, context.target)
     if isinstance(needs, Needs):
         operands = [item.ins[operand] for _, operand in needs.alias]

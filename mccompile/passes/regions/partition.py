@@ -13,7 +13,7 @@ from ...accelerators.api import Built, No, Region, Unit
 from ...base.dims import static
 from ...graph.ir import Graph, Value
 from ...ops.quantize import DequantizeLinear
-from ...plan.partition import LeftUnit, TakenRegion
+from ...plan.partition import HostUnit, TakenRegion
 from ...targets.api import Target
 from ..api import Accelerated, StandIn
 from .convex import convex_regions
@@ -28,7 +28,7 @@ def partition(graph: Graph, asked: Accelerated, target: Target) -> None:
     for group in convex_regions(units, accepted):
         why = _cut(graph, group, asked, target)
         refused |= dict.fromkeys(group, why) if why else {}
-    left = [LeftUnit(unit.provenance, str(unit), refused[unit]) for unit in units if unit in refused and not unit.moves]
+    left = [HostUnit(unit.provenance, str(unit), refused[unit]) for unit in units if unit in refused and not unit.moves]
     asked.partition.left[:] = left
     graph.sort()
 

@@ -51,7 +51,7 @@ class Path:
 
 
 @dataclass
-class Room:
+class MemoryLimits:
     """Bytes of both memories; None: as many as are wanted. `short` is what positions would need of the near one at
     least where it is too small, `far_short` the same of the far one where the near one is large enough."""
 
@@ -82,7 +82,7 @@ class Router:
         steps = (self.segments.get(step.first, step.last, step.far, step.by_rows) for step in path.steps)
         return sum(segment.copied for segment in steps if segment is not None)
 
-    def bound(self, room: Room, found: int) -> int | None:
+    def bound(self, room: MemoryLimits, found: int) -> int | None:
         """Bytes that any path copies at least, if one is known that copies so many; None where that is not known."""
         self.least, self.complete, self.below = True, True, found
         path = self.best(replace(room, short={}, far_short={}))
@@ -90,7 +90,7 @@ class Router:
         least = found if path is None else path.cost
         return least if self.complete else None
 
-    def best(self, room: Room) -> Path | None:
+    def best(self, room: MemoryLimits) -> Path | None:
         """The path that copies least; None where nothing fits."""
         count = len(self.tensors.program.body)
         places: list[dict[frozenset[Buffer], Path]] = [{} for _ in range(count + 1)]
@@ -123,7 +123,7 @@ class Router:
     def _cost(self, segment: Segment) -> int:
         return segment.copied + (0 if self.least else segment.copies * self.context.memory.latency)
 
-    def _grown(self, first: int, last: int, room: Room) -> bool:
+    def _grown(self, first: int, last: int, room: MemoryLimits) -> bool:
         """Are the rings of a run alone too large? So they are for longer ones."""
         least = self.segments.least.get((first, last))
         return least is not None and room.near is not None and least > room.near
@@ -140,7 +140,9 @@ class Router:
             if self.segments.calls[last] is not None and len(made) <= 1:
                 yield Step(first, last, operands | results, True), results
 
-    def _possible(self, step: Step, far: frozenset[Buffer], results: frozenset[Buffer], room: Room) -> Segment | None:
+    def _possible(
+        self, step: Step, far: frozenset[Buffer], results: frozenset[Buffer], room: MemoryLimits
+    ) -> Segment | None:
         """What a step becomes, where there is room for it."""
         alive, made = self.tensors.alive[step.first], self.tensors.made(step.first, step.last)
         near_made = [b for b in made if b not in results]

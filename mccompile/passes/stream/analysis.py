@@ -21,7 +21,7 @@ from ...graph.ir import Graph, Node, Value, reads
 from ...ops.cast import Cast
 from ...ops.quantize import DequantizeLinear
 from . import carried, data_movement, elementwise_motion, windows  # noqa: F401 (each tells its rules)
-from .motion import Around, Frames, Motion, Span, Step, rule_of
+from .motion import Frames, Motion, NodeMotion, Span, Step, rule_of
 
 
 class Analysis:
@@ -110,7 +110,7 @@ class Analysis:
         rule = rule_of(node.op)
         runs_once = any(value in self.lasting for value in node.inputs)
         if rule is not None and not runs_once and all(self.motions.get(value) for value in changing):
-            found = rule(Around(node, node.site(), moving, self.hop, self.asked.edge == WARM))
+            found = rule(NodeMotion(node, node.site(), moving, self.hop, self.asked.edge == WARM))
         if found is None:
             spans = {place: (0, motion.length) for place, motion in enumerate(moving) if motion}
             found = Step((None,) * len(node.outputs), spans)

@@ -22,13 +22,13 @@ from ...ops.recurrent import Layer
 from ...ops.reshape import SameElements
 from ...ops.scan import Scan
 from ...ops.transpose import Transpose
-from .motion import Around, Step, moves
+from .motion import NodeMotion, Step, moves
 
 _LENGTHS, _H, _C = 4, 5, 6  # operands
 
 
 @moves(Layer)
-def layer(at: Around) -> Step | None:
+def layer(at: NodeMotion) -> Step | None:
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Layer)
     if motion is None or not at.warm or not can_go_on(at.node) or motion.axis != op.layout:
@@ -39,7 +39,7 @@ def layer(at: Around) -> Step | None:
 
 
 @moves(Scan)
-def scan(at: Around) -> Step | None:
+def scan(at: NodeMotion) -> Step | None:
     """Slice by slice along time, where values go on from zeros and nobody reads what they end with."""
     op, node = at.node.op, at.node
     assert isinstance(op, Scan)

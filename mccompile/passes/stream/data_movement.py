@@ -16,11 +16,11 @@ from ...ops.reshape import Reshape, SameElements, Squeeze, Unsqueeze
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
 from .elementwise_motion import beside
-from .motion import Around, Motion, Step, moves
+from .motion import Motion, NodeMotion, Step, moves
 
 
 @moves(Transpose)
-def transpose(at: Around) -> Step | None:
+def transpose(at: NodeMotion) -> Step | None:
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Transpose)
     if motion is None:
@@ -30,7 +30,7 @@ def transpose(at: Around) -> Step | None:
 
 
 @moves(Unsqueeze, Squeeze)
-def axes_of_one(at: Around) -> Step | None:
+def axes_of_one(at: NodeMotion) -> Step | None:
     op, motion = at.node.op, at.only(0)
     if motion is None or not at.site.is_known(1):
         return None
@@ -48,7 +48,7 @@ def axes_of_one(at: Around) -> Step | None:
 
 
 @moves(SameElements)
-def reshape(at: Around) -> Step | None:
+def reshape(at: NodeMotion) -> Step | None:
     """Time stays an axis, or becomes one of blocks of `block` frames and one inside of them."""
     motion = at.only(0)
     if motion is None or not at.result().is_static:
@@ -72,7 +72,7 @@ def reshape(at: Around) -> Step | None:
 
 
 @moves(Slice)
-def cut(at: Around) -> Step | None:
+def cut(at: NodeMotion) -> Step | None:
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Slice)
     if motion is None or not at.site.is_known(1, 2, 3, 4):
@@ -104,7 +104,7 @@ def cut(at: Around) -> Step | None:
 
 
 @moves(Split)
-def split(at: Around) -> Step | None:
+def split(at: NodeMotion) -> Step | None:
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Split)
     if motion is None or not at.site.is_known(1):
@@ -119,7 +119,7 @@ def split(at: Around) -> Step | None:
 
 
 @moves(Gather)
-def gather(at: Around) -> Step | None:
+def gather(at: NodeMotion) -> Step | None:
     """Along another axis, or rows of a table that indices which move name; else some places of the window."""
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Gather)
@@ -136,7 +136,7 @@ def gather(at: Around) -> Step | None:
     return Step((found,), {0: at.new(motion)})
 
 
-def picked(at: Around, motion: Motion) -> Step | None:
+def picked(at: NodeMotion, motion: Motion) -> Step | None:
     """One or several elements of the window."""
     known = at.site.value(1)
     if known is None or not known.size or not all(isinstance(place, int) for place in known.reshape(-1)):
@@ -148,7 +148,7 @@ def picked(at: Around, motion: Motion) -> Step | None:
 
 
 @moves(Pad)
-def pad(at: Around) -> Step | None:
+def pad(at: NodeMotion) -> Step | None:
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Pad)
     if motion is None or not at.site.is_known(1, 3):
@@ -165,7 +165,7 @@ def pad(at: Around) -> Step | None:
 
 
 @moves(Concat)
-def concat(at: Around) -> Step | None:
+def concat(at: NodeMotion) -> Step | None:
     """Beside each other; or constants around what moves, as padding becomes."""
     op = at.node.op
     assert isinstance(op, Concat)

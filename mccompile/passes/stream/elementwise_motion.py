@@ -16,23 +16,23 @@ from ...ops.quantize import Linear
 from ...ops.reduce import Reduction
 from ...ops.rules.elementwise import Elementwise
 from ...ops.softmax import AlongAxis
-from .motion import Around, Motion, Step, moves
+from .motion import Motion, NodeMotion, Step, moves
 
 
 @moves(Elementwise, Clip)
-def elementwise(at: Around) -> Step | None:
+def elementwise(at: NodeMotion) -> Step | None:
     motion = together(at, at.result().rank)
     return None if motion is None else all_new(at, motion)
 
 
 @moves(Identity, Dropout)
-def same(at: Around) -> Step | None:
+def same(at: NodeMotion) -> Step | None:
     motion = at.only(0)
     return None if motion is None or at.wants(1) or at.site.has(2) else at.carried(motion)
 
 
 @moves(Linear)
-def quantizers(at: Around) -> Step | None:
+def quantizers(at: NodeMotion) -> Step | None:
     """One scale, or one for each place along another axis."""
     motion, scale = at.only(0), at.site.type(1)
     if motion is None:
@@ -44,14 +44,14 @@ def quantizers(at: Around) -> Step | None:
     return at.carried(motion) if scale.rank < 2 or scale.shape[motion.axis] == 1 else None
 
 
-def beside(at: Around) -> Step | None:
+def beside(at: NodeMotion) -> Step | None:
     """Tensors that go on together, joined along another axis."""
     motion = together(at, at.result().rank)
     return all_new(at, motion) if motion is not None and None not in at.motions else None
 
 
 @moves(AlongAxis)
-def softmax(at: Around) -> Step | None:
+def softmax(at: NodeMotion) -> Step | None:
     assert isinstance(at.node.op, AlongAxis)
     motion = at.only(0)
     apart = motion is not None and motion.axis not in at.node.op.axes(at.result().rank)
@@ -59,7 +59,7 @@ def softmax(at: Around) -> Step | None:
 
 
 @moves(LayerNormalization, RMSNormalization)
-def layer_normalization(at: Around) -> Step | None:
+def layer_normalization(at: NodeMotion) -> Step | None:
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, LayerNormalization | RMSNormalization)
     first = normal_axis(op.axis, at.result().rank)
@@ -71,14 +71,14 @@ def layer_normalization(at: Around) -> Step | None:
 
 
 @moves(BatchNormalization, LRN)
-def per_channel(at: Around) -> Step | None:
+def per_channel(at: NodeMotion) -> Step | None:
     motion = at.only(0)
     odd = getattr(at.node.op, "training_mode", 0) or not getattr(at.node.op, "spatial", 1)
     return None if motion is None or odd or motion.axis == 1 else at.carried(motion)
 
 
 @moves(LpNormalization)
-def lp_normalization(at: Around) -> Step | None:
+def lp_normalization(at: NodeMotion) -> Step | None:
     assert isinstance(at.node.op, LpNormalization)
     motion = at.only(0)
     if motion is None or motion.axis == normal_axis(at.node.op.axis, at.result().rank):
@@ -87,7 +87,7 @@ def lp_normalization(at: Around) -> Step | None:
 
 
 @moves(Reduction)
-def reduction(at: Around) -> Step | None:
+def reduction(at: NodeMotion) -> Step | None:
     """Over other axes."""
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Reduction)
@@ -98,7 +98,7 @@ def reduction(at: Around) -> Step | None:
 
 
 @moves(DFT)
-def transformed(at: Around) -> Step | None:
+def transformed(at: NodeMotion) -> Step | None:
     """Along another axis."""
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, DFT)
@@ -109,7 +109,7 @@ def transformed(at: Around) -> Step | None:
 
 
 @moves(MatMul, MatMulInteger)
-def product(at: Around) -> Step | None:
+def product(at: NodeMotion) -> Step | None:
     """Rows, columns or batches that move, times weights."""
     rank = at.result().rank
     for place, motion in enumerate(at.motions[:2]):
@@ -128,13 +128,13 @@ def product(at: Around) -> Step | None:
     return None
 
 
-def _several_zeros(at: Around) -> bool:
+def _several_zeros(at: NodeMotion) -> bool:
     """Zero points of rows or columns."""
     return any(at.site.has(place) and at.site.type(place).count != 1 for place in (2, 3))
 
 
 @moves(Gemm)
-def gemm(at: Around) -> Step | None:
+def gemm(at: NodeMotion) -> Step | None:
     assert isinstance(at.node.op, Gemm)
     for place, turned in ((0, at.node.op.transA), (1, at.node.op.transB)):
         motion = at.motions[place]
@@ -155,13 +155,13 @@ def moved_to(motion: Motion, axis: int) -> Motion:
     return replace(motion, axis=axis)
 
 
-def all_new(at: Around, motion: Motion) -> Step:
+def all_new(at: NodeMotion, motion: Motion) -> Step:
     """Every operand that moves gives the elements that are new in the result: older ones of those that are ahead."""
     places = [place for place, own in enumerate(at.motions) if own is not None]
     return Step((motion,) * len(at.node.outputs), dict.fromkeys(places, at.new(motion)))
 
 
-def together(at: Around, rank: int) -> Motion | None:
+def together(at: NodeMotion, rank: int) -> Motion | None:
     """How the result of operands that broadcast moves: as far as the last of them; None where what they are at one time
     is not at one place."""
     found: list[Motion] = []

@@ -62,7 +62,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Around:
+class NodeMotion:
     """A node, and how its operands move."""
 
     node: Node
@@ -97,7 +97,7 @@ class Around:
         return Step((motion,) * len(self.node.outputs), {position: self.new(motion)}, saves=saves)
 
 
-Rule = Callable[[Around], Step | None]  # None: it works on the whole window
+Rule = Callable[[NodeMotion], Step | None]  # None: it works on the whole window
 _RULES: dict[type, Rule] = {}
 
 

@@ -15,20 +15,20 @@ from ...ops.pool import AveragePool, LpPool, MaxPool
 from ...ops.resize import Resize
 from ...ops.rules.resize_tables import coordinates, nearest
 from ...ops.rules.window import Window
-from .motion import Around, Motion, Step, moves
+from .motion import Motion, NodeMotion, Step, moves
 
 _LOCAL = ("half_pixel", "asymmetric", "pytorch_half_pixel")  # places that do not depend on how long the axis is
 
 
 @moves(Conv, ConvInteger)
-def convolution(at: Around) -> Step | None:
+def convolution(at: NodeMotion) -> Step | None:
     op = at.node.op
     assert isinstance(op, Conv | ConvInteger)
     return slid(at, op.window(at.site), op)
 
 
 @moves(MaxPool, AveragePool, LpPool)
-def pool(at: Around) -> Step | None:
+def pool(at: NodeMotion) -> Step | None:
     op = at.node.op
     assert isinstance(op, MaxPool | AveragePool | LpPool)
     if op.ceil_mode and op.auto_pad not in ("NOTSET", "", "VALID"):
@@ -36,7 +36,7 @@ def pool(at: Around) -> Step | None:
     return None if at.wants(1) else slid(at, op.window(at.site)[0], op)
 
 
-def slid(at: Around, window: Window, op: Any) -> Step | None:
+def slid(at: NodeMotion, window: Window, op: Any) -> Step | None:
     """Element i is made of those from i * stride - before on, `reach` of them. What the last one reads beyond the end
     is padding, whether the attributes name it or the window hangs over."""
     motion = at.only(0)
@@ -71,7 +71,7 @@ def slid(at: Around, window: Window, op: Any) -> Step | None:
 
 
 @moves(STFT)
-def transformed_windows(at: Around) -> Step | None:
+def transformed_windows(at: NodeMotion) -> Step | None:
     """Frame i is of the elements from i * step on."""
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, STFT)
@@ -96,7 +96,7 @@ def transformed_windows(at: Around) -> Step | None:
 
 
 @moves(Resize)
-def repeated(at: Around) -> Step | None:
+def repeated(at: NodeMotion) -> Step | None:
     """Each element so many times; other axes are resized as they are."""
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, Resize)
@@ -135,7 +135,7 @@ def repeated(at: Around) -> Step | None:
 
 
 @moves(ConvTranspose)
-def transposed(at: Around) -> Step | None:
+def transposed(at: NodeMotion) -> Step | None:
     """Element i of the operand adds to those from i * stride - before on, `reach` of them."""
     op, motion = at.node.op, at.only(0)
     assert isinstance(op, ConvTranspose)
@@ -175,5 +175,5 @@ def transposed(at: Around) -> Step | None:
     return Step((found,), {0: (first, seen.high)}, step, saves=True)
 
 
-def _spatial(before: tuple[int, ...], op: ConvTranspose, at: Around, rank: int) -> list[int]:
+def _spatial(before: tuple[int, ...], op: ConvTranspose, at: NodeMotion, rank: int) -> list[int]:
     return list(op.pads or (0,) * (2 * rank)) if op.auto_pad in ("NOTSET", "") else [0] * (2 * rank)

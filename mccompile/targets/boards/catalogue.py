@@ -96,7 +96,7 @@ def families() -> dict[str, Core]:
 
 
 @dataclass(frozen=True)
-class Unwritten:
+class UnsupportedChips:
     """Chips for which no code is written."""
 
     what: str
@@ -105,12 +105,12 @@ class Unwritten:
     starts: tuple[str, ...]
 
 
-def unwritten(name: str) -> Unwritten | None:
+def unwritten(name: str) -> UnsupportedChips | None:
     """What keeps code from chips that begin like that; None where nothing does."""
     if core_of(name) is not None:
         return None
     letters = _letters(name)
-    known = (Unwritten(**table) for table in _read("no_families").values())
+    known = (UnsupportedChips(**table) for table in _read("no_families").values())
     return next((each for each in known if letters.startswith(tuple(each.starts))), None)
 
 

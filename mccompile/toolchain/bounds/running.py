@@ -16,7 +16,7 @@ from .blocks import CALL, CORE, FLAGS, JUMP, LANES, RETURN, UNKNOWN, Code, Regis
 from .known import State
 from .memory import Memory
 from .shape import Shape
-from .turns import Turns
+from .turns import TripCounts
 from .values import LIBRARY, MODEL, OBJECT, SAVED, STACK, of
 from .values import RETURN as TOP
 
@@ -76,7 +76,7 @@ class Run:
         """Until it returns or comes to a stop; what is known at each of these."""
         ended: dict[int, State] = {}
         pending: dict[int, State] = {}  # where other ways go on
-        turns = Turns(lambda head, side: self._turn(head, side, stops, frame), self.turns)
+        turns = TripCounts(lambda head, side: self._turn(head, side, stops, frame), self.turns)
         left: dict[int, int] = {}  # how often a branch that depends on data might have ended a loop
         while True:
             block = self.code.block(at)

@@ -12,7 +12,7 @@ from .values import SOMEWHERE, STACK, WORD, add, of, signed, sub
 _TRIES = 3  # of one turn; in each fewer places are known
 
 
-class Turns:
+class TripCounts:
     """Of the loops of a function, while it is followed."""
 
     def __init__(self, follow: Callable[[int, State], State | None], most: dict[int, int]) -> None:

@@ -260,6 +260,8 @@ _BYTES = {
     "m0": Options(target="cortex-m0"),
     "m55": Options(target="cortex-m55"),
 }
+
+
 def _filters() -> ModelProto:
     """A product with a matrix of short runs."""
     matrix = np.zeros((32, 5), np.float32)

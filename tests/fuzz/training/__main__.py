@@ -27,19 +27,18 @@ import onnx
 
 from mccompile.base.errors import STRICT, MccError
 from mccompile.check.learning import Arrays, Reference
-from mccompile.check.lessons import Lesson
+from mccompile.check.training_comparison import TrainingComparison
 from mccompile.driver import Options
 from mccompile.driver.training import _REFUSED, train
 from mccompile.frontend.judged import judged as judge_graph
 from mccompile.judge.rules import NoWitness
 from mccompile.memory import order, push_down
 from mccompile.passes.program import bufferize
-from mccompile.toolchain.learning import Told
+from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz import machines, options, report, subject, trial
 
-from .lessons import Lesson as Drawn
-from .lessons import draw
+from .drawn import Drawn, draw
 from .programs import Died, run
 
 OK, NEAR, REFUSED, UNKNOWN, WRONG, CRASH = "ok", "near", "refused", "unknown", "wrong", "crash"
@@ -87,18 +86,18 @@ def main() -> int:
 
 def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[str, str]:
     """Of one program, with what there is to say of it."""
-    lesson, chance = draw(seed, number), np.random.default_rng([seed, number, 12])
+    drawn, chance = draw(seed, number), np.random.default_rng([seed, number, 12])
     build = _build(chance, there)
-    chosen = _options(chance, lesson, build.machine)
+    chosen = _options(chance, drawn, build.machine)
     with tempfile.TemporaryDirectory(prefix="mccompile-") as name:
         file, folder = Path(name, "net.onnx"), Path(name, "out")
-        onnx.save(lesson.model, file)
+        onnx.save(drawn.model, file)
         try:
-            judged = Reference(judge_graph(lesson.model), lesson.asked)
+            judged = Reference(judge_graph(drawn.model), drawn.asked)
             with trial.limited(trial.COMPILE_SECONDS), _shorter_searches():
-                train(file, lesson.asked, chosen).write(folder)
-            told = run(lesson, folder, read_report(folder), build)
-            kind, detail = compared(judged, lesson.batches, told, chance)
+                train(file, drawn.asked, chosen).write(folder)
+            told = run(drawn, folder, read_report(folder), build)
+            kind, detail = compared(judged, drawn.batches, told, chance)
         except NoWitness as why:
             return UNKNOWN, str(why)
         except MccError as error:
@@ -108,8 +107,8 @@ def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[
         except Exception:
             kind, detail = CRASH, traceback.format_exc(limit=-6)
     flags = " ".join([build.compiler, *build.flags])
-    asked = f"{lesson.asked}\nbuild: {flags}\noptions: {options.shown(chosen)}"
-    return kind, f"{detail}\n{asked}\n{report.as_text(lesson.model)}" if kind not in GOOD else detail
+    asked = f"{drawn.asked}\nbuild: {flags}\noptions: {options.shown(chosen)}"
+    return kind, f"{detail}\n{asked}\n{report.as_text(drawn.model)}" if kind not in GOOD else detail
 
 
 def _build(chance: np.random.Generator, there: Sequence[machines.Machine]) -> machines.Build:
@@ -128,23 +127,25 @@ def _shorter_searches() -> Iterator[None]:
         yield
 
 
-def _options(chance: np.random.Generator, lesson: Drawn, machine: machines.Machine) -> Options:
+def _options(chance: np.random.Generator, drawn: Drawn, machine: machines.Machine) -> Options:
     """Those that learning has, as the fuzzer draws them."""
-    drawn, plain = options.draw(chance, subject.Subject(lesson.model, ()), machine), Options()
+    chosen, plain = options.draw(chance, subject.Subject(drawn.model, ()), machine), Options()
     left = {field: getattr(plain, field) for field in (*_REFUSED, *APART)}
-    budget = {what: most for what, most in drawn.budget.items() if what in ("ram", "weights")}
-    return replace(drawn, **{**left, "budget": budget}, name="net")
+    budget = {what: most for what, most in chosen.budget.items() if what in ("ram", "weights")}
+    return replace(chosen, **{**left, "budget": budget}, name="net")
 
 
-def compared(judged: Reference, batches: Sequence[Arrays], told: Told, chance: np.random.Generator) -> tuple[str, str]:
+def compared(
+    judged: Reference, batches: Sequence[Arrays], told: TrainingRecord, chance: np.random.Generator
+) -> tuple[str, str]:
     """`ok` or `near` (off by no more than a reference that is moved by a millionth), or what is wrong."""
     if any(told.weights[0][name].tobytes() != told.weights[-1][name].tobytes() for name in told.weights[0]):
         return WRONG, "forget gives other weights than the file has"
     if not all(np.isfinite(array).all() for weights in told.weights for array in weights.values()):
         return UNKNOWN, "weights are not finite"
-    lesson = Lesson(judged, batches, told, [int(chance.integers(1 << 30))])
+    comparison = TrainingComparison(judged, batches, told, [int(chance.integers(1 << 30))])
     near = 0
-    for found in lesson.findings(RTOL, PLACES, PLACES):
+    for found in comparison.findings(RTOL, PLACES, PLACES):
         if found.verdict == WRONG:
             return WRONG, str(found)
         near += found.verdict == NEAR

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.toolchain.learning import Told
+from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import Report, Tensor
 from tests.fuzz.machines import Build
 
-from .lessons import Lesson
+from .drawn import Drawn
 
 SECONDS = 120
 
@@ -77,27 +77,27 @@ class Died(Exception):
         self.kind = kind
 
 
-def run(lesson: Lesson, folder: Path, report: Report, build: Build) -> Told:
+def run(drawn: Drawn, folder: Path, report: Report, build: Build) -> TrainingRecord:
     """Builds and runs the code in a folder."""
     learned = [state for state in report.states if state.name in report.initial]
     names = {f"{state.name}.gradient" for state in learned}  # running averages have none
     sums = [state for state in report.states if state.name in names]
-    output = next(tensor for tensor in report.outputs if tensor.name == lesson.output)
-    (folder / "main.c").write_text(_main(lesson, report, learned, sums, output), encoding="utf-8")
+    output = next(tensor for tensor in report.outputs if tensor.name == drawn.output)
+    (folder / "main.c").write_text(_main(drawn, report, learned, sums, output), encoding="utf-8")
     program = folder / "program"
     sources = [str(path) for path in sorted(folder.glob("*.c"))]
     words = [build.compiler, *_flags(build), f"-I{folder}", f"-I{folder / 'runtime'}", *sources]
     _call([*words, "-o", str(program), "-lm"], "no-build")
-    (folder / "given").write_bytes(b"".join(_given(lesson, report)))
-    return _read(_call([*build.command, str(program), str(folder / "given")], "died"), lesson, learned, sums, output)
+    (folder / "given").write_bytes(b"".join(_given(drawn, report)))
+    return _read(_call([*build.command, str(program), str(folder / "given")], "died"), drawn, learned, sums, output)
 
 
 def _flags(build: Build) -> list[str]:
     return [*build.flags, "-static"] if build.command else list(build.flags)
 
 
-def _main(lesson: Lesson, report: Report, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor) -> str:
-    p, rate, every = report.prefix, f"{lesson.optimizer.lr!r}f", lesson.asked.accumulate
+def _main(drawn: Drawn, report: Report, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor) -> str:
+    p, rate, every = report.prefix, f"{drawn.optimizer.lr!r}f", drawn.asked.accumulate
     inputs = [tensor for tensor in report.inputs if tensor.name != "target"]
     takes = [f"take({p}_input_{t.symbol}(&m), {p.upper()}_INPUT_{t.symbol.upper()}_BYTES)" for t in inputs]
     return MAIN.format(
@@ -106,9 +106,9 @@ def _main(lesson: Lesson, report: Report, learned: Sequence[Tensor], sums: Seque
         fill=" && ".join(takes) or "1",
         weights=_tells(p, learned),
         sums=_tells(p, sums),
-        batches=len(lesson.batches),
-        learn=f"DO({p}_learn(&m{f', {rate}' if lesson.asked.at_once else ''}));",
-        step="" if lesson.asked.at_once else f"if (batch % {every} == {every - 1}) DO({p}_step(&m, {rate}));",
+        batches=len(drawn.batches),
+        learn=f"DO({p}_learn(&m{f', {rate}' if drawn.asked.at_once else ''}));",
+        step="" if drawn.asked.at_once else f"if (batch % {every} == {every - 1}) DO({p}_step(&m, {rate}));",
         output=output.symbol,
         OUTPUT=output.symbol.upper(),
     )
@@ -118,9 +118,9 @@ def _tells(p: str, states: Sequence[Tensor]) -> str:
     return " ".join(f"tell({p}_state_{state.symbol}(&m), {state.nbytes}u);" for state in states)
 
 
-def _given(lesson: Lesson, report: Report) -> list[bytes]:
+def _given(drawn: Drawn, report: Report) -> list[bytes]:
     found = []
-    for batch in lesson.batches:
+    for batch in drawn.batches:
         ins = [batch[tensor.name].tobytes() for tensor in report.inputs if tensor.name != "target"]
         found += [*ins, batch["target"].tobytes(), *ins]
     return found
@@ -138,7 +138,9 @@ def _call(words: Sequence[str], kind: str) -> bytes:
     return done.stdout
 
 
-def _read(told: bytes, lesson: Lesson, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor) -> Told:
+def _read(
+    told: bytes, drawn: Drawn, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor
+) -> TrainingRecord:
     at = 0
 
     def array(shape: Sequence[int]) -> Any:
@@ -151,8 +153,8 @@ def _read(told: bytes, lesson: Lesson, learned: Sequence[Tensor], sums: Sequence
     def arrays(tensors: Sequence[Tensor]) -> dict[str, Any]:
         return {tensor.name: array(tensor.static_shape) for tensor in tensors}
 
-    found = Told([arrays(learned)], [], [], [])
-    for _ in lesson.batches:
+    found = TrainingRecord([arrays(learned)], [], [], [])
+    for _ in drawn.batches:
         found.losses.append(float(array(())))
         found.sums.append({n.removesuffix(".gradient"): a for n, a in arrays(sums).items()})
         found.weights.append(arrays(learned))

@@ -14,11 +14,11 @@ from mccompile.driver.training import train
 from mccompile.frontend.judged import judged
 from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning
-from mccompile.toolchain.learning import Told
+from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz.machines import MACHINES, Build
 from tests.fuzz.training.__main__ import GOOD, OK, WRONG, compared, verdict
-from tests.fuzz.training.lessons import Lesson
+from tests.fuzz.training.drawn import Drawn
 from tests.fuzz.training.programs import run
 from tests.python.test_trainer import batches, network
 
@@ -30,14 +30,14 @@ def test_programs() -> None:
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lesson, Told]:
+def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Drawn, TrainingRecord]:
     folder = tmp_path_factory.mktemp("learned")
     asked = Learning("cross_entropy:p", "all", optimizer("adam"), clip=0.5)
     given = tuple({"x": x, "target": y} for x, y in batches(3))
     onnx.save(network(), folder / "net.onnx")
     train(folder / "net.onnx", asked, Options(name="net")).write(folder / "out")
-    lesson = Lesson(network(), asked, given)
-    return lesson, run(lesson, folder / "out", read_report(folder / "out"), Build(MACHINES[0], "cc", ("-O0",)))
+    drawn = Drawn(network(), asked, given)
+    return drawn, run(drawn, folder / "out", read_report(folder / "out"), Build(MACHINES[0], "cc", ("-O0",)))
 
 
 def _more(arrays: list[Arrays]) -> list[Arrays]:
@@ -45,22 +45,22 @@ def _more(arrays: list[Arrays]) -> list[Arrays]:
     return [{name: array * np.float32(1.001) for name, array in each.items()} for each in arrays]
 
 
-def _verdict(lesson: Lesson, told: Told) -> tuple[str, str]:
-    judge = Reference(judged(lesson.model), lesson.asked)
-    return compared(judge, lesson.batches, told, np.random.default_rng(0))
+def _verdict(drawn: Drawn, told: TrainingRecord) -> tuple[str, str]:
+    judge = Reference(judged(drawn.model), drawn.asked)
+    return compared(judge, drawn.batches, told, np.random.default_rng(0))
 
 
-def test_what_is_right_is_taken(learned: tuple[Lesson, Told]) -> None:
-    lesson, told = learned
-    assert _verdict(lesson, told) == (OK, "")
+def test_what_is_right_is_taken(learned: tuple[Drawn, TrainingRecord]) -> None:
+    drawn, told = learned
+    assert _verdict(drawn, told) == (OK, "")
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [("sums", "the gradient of"), ("losses", "the loss"), ("outputs", "p["), ("beta2", "the new")],
 )
-def test_what_is_wrong_is_seen(learned: tuple[Lesson, Told], wrong: str, said: str) -> None:
-    lesson, told = learned
+def test_what_is_wrong_is_seen(learned: tuple[Drawn, TrainingRecord], wrong: str, said: str) -> None:
+    drawn, told = learned
     if wrong == "sums":
         told = replace(told, sums=_more(told.sums))
     elif wrong == "losses":
@@ -68,7 +68,7 @@ def test_what_is_wrong_is_seen(learned: tuple[Lesson, Told], wrong: str, said: s
     elif wrong == "outputs":
         told = replace(told, outputs=_more(told.outputs))
     else:
-        lesson = replace(lesson, asked=replace(lesson.asked, optimizer=optimizer("adam,beta2=0.9")))
-    kind, why = _verdict(lesson, told)
+        drawn = replace(drawn, asked=replace(drawn.asked, optimizer=optimizer("adam,beta2=0.9")))
+    kind, why = _verdict(drawn, told)
     assert kind == WRONG
     assert said in why

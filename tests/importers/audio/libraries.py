@@ -1,6 +1,6 @@
 """Features as the libraries themselves make them by default, stored in libraries.npz.
 
-    KERAS_BACKEND=numpy python -m tests.importers.audio.libraries      # pip install librosa keras jax pymicro-features
+KERAS_BACKEND=numpy python -m tests.importers.audio.libraries      # pip install librosa keras jax pymicro-features
 """
 
 from __future__ import annotations

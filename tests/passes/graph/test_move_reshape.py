@@ -19,13 +19,13 @@ from tests.passes.program.interpreter import outputs
 
 
 def graph_of(body: str, x: str = "2,3,4,4", y: str = "2,3,4,4", more: str = "") -> Graph:
-    text = f'''<ir_version: 9, opset_import: ["" : 18]>
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
     g (float[{x}] x) => (float[{y}] y{more})
     <int64[3] flat = {{2, 3, 16}}, int64[4] whole = {{2, 3, 4, 4}}, int64[2] rows = {{6, 16}},
      int64[3] lines = {{6, 4, 4}}, float[3,1] each = {{1, 2, 3}}, float one = {{7}}, float[4] last = {{4, 3, 2, 1}},
      float[16] places = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}, float[3,16] both = {{
      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-     9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}> {{ {body} }}'''
+     9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}> {{ {body} }}"""
     return load_proto(parser.parse_model(text))
 
 

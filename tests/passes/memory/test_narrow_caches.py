@@ -49,10 +49,7 @@ SEVERAL = model(
 def test_one_copy_at_most_is_wide_at_a_time(prefer: str) -> None:
     """Even where floats of 16 bits are computed in 32 because time comes first."""
     states, dims = {"a2": "a", "b2": "b", "c2": "c"}, {"past": (0, 499)}
-    files = {
-        kind: compiled(SEVERAL, states, dims, cache_dtype=kind, prefer=prefer).files
-        for kind in ("", "f16")
-    }
+    files = {kind: compiled(SEVERAL, states, dims, cache_dtype=kind, prefer=prefer).files for kind in ("", "f16")}
     arenas = {kind: json.loads(found["report.json"])["arena_bytes"] for kind, found in files.items()}
     cache = 500 * 4 * 4
     assert 3 * cache < arenas[""] and arenas["f16"] < 2.5 * cache + 1000

@@ -62,8 +62,7 @@ SHIFTED = model(  # a state that becomes another one, two that change places, on
     w=floats(3),
 )
 COUNTER = model(
-    "(float[2] x, int64[1] n) => (float[2] y, int64[1] m)"
-    "{ m = Add(n, one) f = Cast<to=1>(m) y = Mul(x, f) }",
+    "(float[2] x, int64[1] n) => (float[2] y, int64[1] m){ m = Add(n, one) f = Cast<to=1>(m) y = Mul(x, f) }",
     one=np.array([1]),
 )
 OLD = model(  # outputs that show the old state, the new one, and what was given

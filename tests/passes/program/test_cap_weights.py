@@ -10,20 +10,22 @@ import pytest
 
 from mccompile.driver import Options, compile
 from mccompile.passes.program import cap_weights
-from mccompile.passes.program.cap_weights import Cap, Way
+from mccompile.passes.program.cap_weights import Cap, KernelOption
 from tests.small_models import save
 from tests.small_quantized import convolutions
 
 CONSTANTS = 1 << 20
 
 
-def drawn(seed: int) -> list[list[Way]]:
+def drawn(seed: int) -> list[list[KernelOption]]:
     """Up to three kernels for each call, faster ones with more bytes, and calls of which nothing is known."""
     chance = np.random.default_rng(seed)
     among = []
     for count in chance.integers(0, 4, 5):
         times, sizes = np.sort(chance.integers(1, 10**6, count)), np.sort(chance.integers(0, CONSTANTS, count))
-        among.append([Way(f"k{n}", float(t), int(b)) for n, (t, b) in enumerate(zip(times, sizes[::-1], strict=True))])
+        among.append(
+            [KernelOption(f"k{n}", float(t), int(b)) for n, (t, b) in enumerate(zip(times, sizes[::-1], strict=True))]
+        )
     return among
 
 
@@ -40,10 +42,12 @@ def test_what_is_chosen_fits_and_no_call_can_be_faster(seed: int) -> None:
 
 
 def test_weights_that_gain_as_much_as_they_take_are_kept() -> None:
-    twice = [[Way("fast", 100.0, CONSTANTS), Way("small", 199.0, 0)]]
+    twice = [[KernelOption("fast", 100.0, CONSTANTS), KernelOption("small", 199.0, 0)]]
     assert Cap(twice, CONSTANTS).picks() == [1]
-    assert Cap([[Way("fast", 100.0, CONSTANTS), Way("small", 200.0, 0)]], CONSTANTS).picks() == [0]
-    assert Cap([[Way("fast", 199.0, CONSTANTS // 2), Way("small", 200.0, 0)]], CONSTANTS).picks() == [0]
+    assert Cap([[KernelOption("fast", 100.0, CONSTANTS), KernelOption("small", 200.0, 0)]], CONSTANTS).picks() == [0]
+    assert Cap([[KernelOption("fast", 199.0, CONSTANTS // 2), KernelOption("small", 200.0, 0)]], CONSTANTS).picks() == [
+        0
+    ]
 
 
 def weights(model: Path, **options: object) -> int:

@@ -11,7 +11,7 @@ from onnx import ModelProto
 from mccompile.base.errors import CheckFailed
 from mccompile.emit.traffic import transfers
 from mccompile.passes.program import bring_tensors
-from mccompile.passes.staging.route import Path, Room, Router
+from mccompile.passes.staging.route import MemoryLimits, Path, Router
 from mccompile.targets.api import Pool
 from tests.passes.graph.tile_columns.test_tile_columns import package, with_weights
 
@@ -56,7 +56,7 @@ class Exhaustive(Router):
 
     told: tuple[int, int | None]
 
-    def bound(self, room: Room, found: int) -> int | None:
+    def bound(self, room: MemoryLimits, found: int) -> int | None:
         least = min(
             (path.cost for path in self.ways(Path(), 0) if path.cost < found and self.fits(path)), default=found
         )

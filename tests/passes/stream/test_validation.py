@@ -14,7 +14,7 @@ from mccompile.frontend.load import load_proto
 from mccompile.option_texts import stream as option
 from mccompile.passes.stream import motion
 from mccompile.passes.stream.analysis import Analysis
-from mccompile.passes.stream.motion import Around, Step
+from mccompile.passes.stream.motion import NodeMotion, Step
 from mccompile.passes.stream.rewrite import _Builder, rewritten
 from tests.passes.stream.pushed import agree, floats, model, stepped
 from tests.passes.stream.test_rules import BY_TWO, FRAME_BY_FRAME, network
@@ -75,7 +75,7 @@ def mutated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type | None, 
     """Changes what the rules say, of one operator or of all."""
 
     def change(op: type | None, mutant: Callable[[Step], Step]) -> None:
-        def wrong(at: Around, rule: Any) -> Step | None:
+        def wrong(at: NodeMotion, rule: Any) -> Step | None:
             step = rule(at)
             return step and mutant(step)
 
@@ -118,7 +118,7 @@ def test_wrong_reads(rule: str, mutated: Callable[..., None]) -> None:
 
 def test_hop(monkeypatch: pytest.MonkeyPatch) -> None:
     """One new element instead of as many as come."""
-    monkeypatch.setattr(Around, "new", lambda self, motion: (motion.high - 1, motion.high))
+    monkeypatch.setattr(NodeMotion, "new", lambda self, motion: (motion.high - 1, motion.high))
     with pytest.raises(UnsupportedModel, match=REFUSED):
         stepped(NETWORK, "x=2,hop=4")
 

@@ -31,7 +31,7 @@ from ....ops.fixed_point import Lookup, ProductInteger, times_taken
 from ....ops.quantize import DequantizeLinear, QuantizeLinear
 from ....targets.api import Prefer
 from ...api import Context
-from ...pattern import Anything, Made, Maker, Match, Rule, rewrite
+from ...pattern import AnyValue, Maker, Match, ResultOf, Rule, rewrite
 from ...quantized.quantized_tensors import Bounds, Scheme, bytes_rescaled, dequantized, rescaled
 from ..eliminate_dead import eliminate_dead
 from ..fold_constants import fold_constants
@@ -168,15 +168,17 @@ def _lookup(match: Match, make: Maker) -> Value | None:
 
 RULES = (
     *PRODUCTS,
-    between("add", Made("Add Sum", X, W, read_once=True), _add),
-    between("sub", Made("Sub", X, W, read_once=True), _sub),
-    between("mul", Made("Mul", X, W, read_once=True), _mul),
+    between("add", ResultOf("Add Sum", X, W, read_once=True), _add),
+    between("sub", ResultOf("Sub", X, W, read_once=True), _sub),
+    between("mul", ResultOf("Mul", X, W, read_once=True), _mul),
     *SUMS,
     between("requantize", X, _requantize),
-    between("softmax", Made("Softmax", X, name="anchor", read_once=True), _normalization(softmax)),
+    between("softmax", ResultOf("Softmax", X, name="anchor", read_once=True), _normalization(softmax)),
     *(between("normalization", made, _normalization(normalized)) for made in normalizations(X)),
-    between("chosen", Made("Concat Max Min", rest=True, name="anchor", read_once=True), _chosen),
-    Rule("lookup", Made("QuantizeLinear", Anything("x"), rest=True), _lookup, lambda match: target(match) is not None),
+    between("chosen", ResultOf("Concat Max Min", rest=True, name="anchor", read_once=True), _chosen),
+    Rule(
+        "lookup", ResultOf("QuantizeLinear", AnyValue("x"), rest=True), _lookup, lambda match: target(match) is not None
+    ),
 )
 
 

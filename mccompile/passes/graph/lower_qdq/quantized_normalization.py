@@ -20,7 +20,7 @@ from ....ops.api import normal_axis
 from ....ops.byte_normalization import NormInteger, SoftmaxInteger
 from ....ops.normalization import GroupNormalization, InstanceNormalization, LayerNormalization, RMSNormalization
 from ....ops.softmax import Softmax
-from ...pattern import ConstantOperand, Either, Made, Maker, Match, Maybe, Pattern
+from ...pattern import ConstantOperand, FirstOf, Maker, Match, OptionalOperand, Pattern, ResultOf
 from ...quantized.quantized_tensors import Scheme, exact
 
 TABLE_BITS = 30  # of an exponential
@@ -31,16 +31,16 @@ Normalization = LayerNormalization | RMSNormalization | InstanceNormalization | 
 
 def numbers(name: str) -> Pattern:
     """Constant floats, or integers that stand for such."""
-    quantized = Made("DequantizeLinear", ConstantOperand(f"{name}_integers"), rest=True, name=name)
-    return Either(quantized, ConstantOperand(name))
+    quantized = ResultOf("DequantizeLinear", ConstantOperand(f"{name}_integers"), rest=True, name=name)
+    return FirstOf(quantized, ConstantOperand(name))
 
 
-def normalizations(x: Pattern) -> tuple[Made, ...]:
+def normalizations(x: Pattern) -> tuple[ResultOf, ...]:
     """Normalizations of x, with constant gain and bias."""
     both = "LayerNormalization InstanceNormalization GroupNormalization"
     return (
-        Made(both, x, numbers("gain"), Maybe(numbers("bias")), name="anchor", read_once=True),
-        Made("RMSNormalization", x, numbers("gain"), name="anchor", read_once=True),
+        ResultOf(both, x, numbers("gain"), OptionalOperand(numbers("bias")), name="anchor", read_once=True),
+        ResultOf("RMSNormalization", x, numbers("gain"), name="anchor", read_once=True),
     )
 
 

@@ -9,33 +9,41 @@ from fractions import Fraction
 import numpy as np
 
 from ....graph.ir import Value
-from ...pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Maybe, Rule
+from ...pattern import AnyValue, ConstantOperand, FirstOf, Maker, Match, OptionalOperand, ResultOf, Rule
 from ...quantized.quantized_tensors import Bounds, Scheme, scheme
 
 
-def linear(name: str) -> Made:
+def linear(name: str) -> ResultOf:
     """The floats behind integers called `name`."""
-    return Made(
+    return ResultOf(
         "DequantizeLinear",
-        Anything(name),
+        AnyValue(name),
         ConstantOperand(f"{name}_scale"),
-        Maybe(ConstantOperand(f"{name}_zero")),
+        OptionalOperand(ConstantOperand(f"{name}_zero")),
         name=name,
     )
 
 
 X, W = linear("x"), linear("w")
-BIAS = Either(Made("DequantizeLinear", ConstantOperand("b_integers"), rest=True, name="b"), ConstantOperand("b"))
+BIAS = FirstOf(ResultOf("DequantizeLinear", ConstantOperand("b_integers"), rest=True, name="b"), ConstantOperand("b"))
 
 
-def between(name: str, inside: Made, build: Callable[[Match, Maker], Value | None]) -> Rule:
+def between(name: str, inside: ResultOf, build: Callable[[Match, Maker], Value | None]) -> Rule:
     """`inside`, maybe an activation, QuantizeLinear."""
-    relu = Made("Relu", inside, name="activation", read_once=True)
-    clip = Made(
-        "Clip", inside, Maybe(ConstantOperand("low")), Maybe(ConstantOperand("high")), name="activation", read_once=True
+    relu = ResultOf("Relu", inside, name="activation", read_once=True)
+    clip = ResultOf(
+        "Clip",
+        inside,
+        OptionalOperand(ConstantOperand("low")),
+        OptionalOperand(ConstantOperand("high")),
+        name="activation",
+        read_once=True,
     )
-    pattern = Made(
-        "QuantizeLinear", Either(relu, clip, inside), ConstantOperand("y_scale"), Maybe(ConstantOperand("y_zero"))
+    pattern = ResultOf(
+        "QuantizeLinear",
+        FirstOf(relu, clip, inside),
+        ConstantOperand("y_scale"),
+        OptionalOperand(ConstantOperand("y_zero")),
     )
     return Rule(name, pattern, build, lambda match: target(match) is not None)
 

@@ -17,7 +17,7 @@ from ....ops.cast import Cast
 from ....ops.conv import Conv, ConvInteger, ConvTranspose, ConvTransposeInteger
 from ....ops.matmul import Gemm, MatMulInteger
 from ....ops.quantize import QuantizeLinear
-from ...pattern import Made, Maker, Match, Maybe, Rule
+from ...pattern import Maker, Match, OptionalOperand, ResultOf, Rule
 from ...quantized.quantized_tensors import Scheme, exact, rescaled
 from .quantized_patterns import BIAS, W, X, between, bounds, product_range, result, source, zero_of
 from .quantized_weights import Ranges, Weights
@@ -153,22 +153,30 @@ def _fit_i32(ranges: Ranges) -> bool:
     return all(i32.low < low and high <= i32.high for low, high in ranges)
 
 
-_PLAIN = Made("MatMul", X, W, name="anchor", read_once=True)
+_PLAIN = ResultOf("MatMul", X, W, name="anchor", read_once=True)
 PRODUCTS = (
-    between("conv", Made("Conv", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv),
-    between("conv_transpose", Made("ConvTranspose", X, W, Maybe(BIAS), name="anchor", read_once=True), _conv_transpose),
-    between("gemm", Made("Gemm", X, W, Maybe(BIAS), name="anchor", read_once=True), _matrix),
+    between("conv", ResultOf("Conv", X, W, OptionalOperand(BIAS), name="anchor", read_once=True), _conv),
+    between(
+        "conv_transpose",
+        ResultOf("ConvTranspose", X, W, OptionalOperand(BIAS), name="anchor", read_once=True),
+        _conv_transpose,
+    ),
+    between("gemm", ResultOf("Gemm", X, W, OptionalOperand(BIAS), name="anchor", read_once=True), _matrix),
     between("matmul", _PLAIN, _matrix),
     between("matmul_computed", _PLAIN, _matmul),
-    between("matmul_bias", Made("Add", _PLAIN, BIAS, either_order=True, read_once=True), _matrix),
+    between("matmul_bias", ResultOf("Add", _PLAIN, BIAS, either_order=True, read_once=True), _matrix),
 )
 
 # What is left of products of quantized tensors, whose results are floats.
 FLOAT_RESULTS = (
-    Rule("conv_to_floats", Made("Conv", X, W, Maybe(BIAS), name="anchor"), _conv),
-    Rule("conv_transpose_to_floats", Made("ConvTranspose", X, W, Maybe(BIAS), name="anchor"), _conv_transpose),
-    Rule("gemm_to_floats", Made("Gemm", X, W, Maybe(BIAS), name="anchor"), _matrix),
-    Rule("matmul_bias_to_floats", Made("Add", _PLAIN, BIAS, either_order=True), _matrix),
-    Rule("matmul_to_floats", Made("MatMul", X, W, name="anchor"), _matrix),
-    Rule("matmul_computed_to_floats", Made("MatMul", X, W, name="anchor"), _matmul),
+    Rule("conv_to_floats", ResultOf("Conv", X, W, OptionalOperand(BIAS), name="anchor"), _conv),
+    Rule(
+        "conv_transpose_to_floats",
+        ResultOf("ConvTranspose", X, W, OptionalOperand(BIAS), name="anchor"),
+        _conv_transpose,
+    ),
+    Rule("gemm_to_floats", ResultOf("Gemm", X, W, OptionalOperand(BIAS), name="anchor"), _matrix),
+    Rule("matmul_bias_to_floats", ResultOf("Add", _PLAIN, BIAS, either_order=True), _matrix),
+    Rule("matmul_to_floats", ResultOf("MatMul", X, W, name="anchor"), _matrix),
+    Rule("matmul_computed_to_floats", ResultOf("MatMul", X, W, name="anchor"), _matmul),
 )

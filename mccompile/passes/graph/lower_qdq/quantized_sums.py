@@ -20,7 +20,7 @@ from ....ops.reduce import ReduceMean, ReduceSum
 from ....ops.reshape import Reshape
 from ....ops.rules.window import Window
 from ....ops.transpose import Transpose
-from ...pattern import ConstantOperand, Made, Maker, Match
+from ...pattern import ConstantOperand, Maker, Match, ResultOf
 from ...quantized.quantized_tensors import Scheme, rescaled
 from .quantized_patterns import X, between, bounds, result, source, zero_of
 
@@ -106,8 +106,8 @@ def _scaled(match: Match, make: Maker, total: Value, x: Scheme, count: int, divi
 
 
 SUMS = (
-    between("pool", Made("AveragePool GlobalAveragePool", X, name="anchor", read_once=True), _pool),
+    between("pool", ResultOf("AveragePool GlobalAveragePool", X, name="anchor", read_once=True), _pool),
     between(
-        "reduced", Made("ReduceMean ReduceSum", X, ConstantOperand("axes"), name="anchor", read_once=True), _reduced
+        "reduced", ResultOf("ReduceMean ReduceSum", X, ConstantOperand("axes"), name="anchor", read_once=True), _reduced
     ),
 )

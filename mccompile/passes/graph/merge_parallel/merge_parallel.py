@@ -17,11 +17,11 @@ import numpy as np
 from ....graph.ir import Graph, Value, graphs
 from ....ops.conv import Conv
 from ...api import Context
-from ...pattern import Anything, ConstantOperand, Made, Maker, Match, Maybe, Pattern, Rule, rewrite
+from ...pattern import AnyValue, ConstantOperand, Maker, Match, OptionalOperand, Pattern, ResultOf, Rule, rewrite
 from .branches import Branch, branch_of, widened
 from .side_by_side import SideBySide
 
-X = Anything("x")
+X = AnyValue("x")
 
 
 def merge_parallel(graph: Graph, context: Context) -> None:
@@ -124,20 +124,20 @@ def _only(*values: Value) -> bool:
     return all(len(value.uses) == 1 for value in values)
 
 
-def _conv(number: str) -> Made:
-    w, b = ConstantOperand(f"w{number}"), Maybe(ConstantOperand(f"b{number}"))
-    return Made("Conv", X, w, b, name=f"conv{number}", read_once=True)
+def _conv(number: str) -> ResultOf:
+    w, b = ConstantOperand(f"w{number}"), OptionalOperand(ConstantOperand(f"b{number}"))
+    return ResultOf("Conv", X, w, b, name=f"conv{number}", read_once=True)
 
 
-def _plus(a: Pattern, b: Pattern) -> Made:
-    return Made("Add", a, b, either_order=True)
+def _plus(a: Pattern, b: Pattern) -> ResultOf:
+    return ResultOf("Add", a, b, either_order=True)
 
 
-_SCALED_X = Made("Mul", X, ConstantOperand("factor"), either_order=True, name="scaled", read_once=True)
+_SCALED_X = ResultOf("Mul", X, ConstantOperand("factor"), either_order=True, name="scaled", read_once=True)
 
 RULES = (
     Rule("added", _plus(_conv("1"), _conv("2")), _added),
     Rule("x_added", _plus(_conv("1"), X), _with_x),
     Rule("scaled_x_added", _plus(_conv("1"), _SCALED_X), _with_x),
-    Rule("halves_added", _plus(Anything("a"), Anything("b")), _halves),
+    Rule("halves_added", _plus(AnyValue("a"), AnyValue("b")), _halves),
 )

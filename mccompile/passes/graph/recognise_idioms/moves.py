@@ -10,9 +10,9 @@ from ....graph.ir import Node, Value
 from ....ops.resize import Resize
 from ....ops.slice import Slice
 from ....ops.transpose import ChannelShuffle, DepthToSpace, SpaceToDepth, Transpose
-from ...pattern import Anything, ConstantOperand, Made, Maker, Match, Rule
+from ...pattern import AnyValue, ConstantOperand, Maker, Match, ResultOf, Rule
 
-X = Anything("x")
+X = AnyValue("x")
 
 
 def _perm(node: Node) -> tuple[int, ...]:
@@ -107,11 +107,11 @@ def _repeats_each(x: tuple[int, ...], cut: tuple[int, ...], wide: tuple[int, ...
     return all(step == (1, 1) for step in steps)
 
 
-_CUT = Made("Reshape", X, rest=True, name="cut")
-_TURNED = Made("Transpose", _CUT, name="turn")
-_PARTS = Made("Reshape", _TURNED, rest=True, name="parts")
+_CUT = ResultOf("Reshape", X, rest=True, name="cut")
+_TURNED = ResultOf("Transpose", _CUT, name="turn")
+_PARTS = ResultOf("Reshape", _TURNED, rest=True, name="parts")
 MOVES = (
-    Rule("move", Made("Reshape", _TURNED, rest=True), _moved),
-    Rule("repeated", Made("Reshape", Made("Expand Tile", _CUT, rest=True, name="wide"), rest=True), _repeated),
-    Rule("every_other", Made("Gather", _PARTS, ConstantOperand("index")), _every_other),
+    Rule("move", ResultOf("Reshape", _TURNED, rest=True), _moved),
+    Rule("repeated", ResultOf("Reshape", ResultOf("Expand Tile", _CUT, rest=True, name="wide"), rest=True), _repeated),
+    Rule("every_other", ResultOf("Gather", _PARTS, ConstantOperand("index")), _every_other),
 )

@@ -14,7 +14,7 @@ from ....ops.argmax_cumsum import ArgExtreme
 from ....ops.binary import Div, Mod
 from ....ops.cast import Cast
 from ....ops.top_k import TopK
-from ...pattern import Anything, ConstantOperand, Made, Maker, Match, Rule
+from ...pattern import AnyValue, ConstantOperand, Maker, Match, ResultOf, Rule
 
 _MOVES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Tile", "Identity"})
 
@@ -59,9 +59,12 @@ def _is_integer(match: Match) -> bool:
     return isinstance(match.root.op, Cast) and match.root.output.type.dtype.is_integer
 
 
-_HELD, _BY = Made("Cast", Anything("x"), name="held"), ConstantOperand("by")
-_QUOTIENT = Made("Div", _HELD, _BY)
+_HELD, _BY = ResultOf("Cast", AnyValue("x"), name="held"), ConstantOperand("by")
+_QUOTIENT = ResultOf("Div", _HELD, _BY)
 POSITIONS = (
-    *(Rule("quotient", Made("Cast", form), _quotient, _is_integer) for form in (Made("Floor", _QUOTIENT), _QUOTIENT)),
-    Rule("rest", Made("Cast", Made("Mod", _HELD, _BY)), _rest, _is_integer),
+    *(
+        Rule("quotient", ResultOf("Cast", form), _quotient, _is_integer)
+        for form in (ResultOf("Floor", _QUOTIENT), _QUOTIENT)
+    ),
+    Rule("rest", ResultOf("Cast", ResultOf("Mod", _HELD, _BY)), _rest, _is_integer),
 )

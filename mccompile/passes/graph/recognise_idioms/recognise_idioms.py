@@ -18,12 +18,12 @@ from ....ops.activation import Gelu, HardSigmoid, HardSwish, Mish, Softplus, Swi
 from ....ops.normalization import GroupNormalization, LayerNormalization, RMSNormalization
 from ....ops.reduce import ReduceL2, ReduceSumSquare
 from ...api import Context
-from ...pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Number, Pattern, Rule, rewrite
+from ...pattern import AnyValue, ConstantOperand, FirstOf, Maker, Match, Number, Pattern, ResultOf, Rule, rewrite
 from .moves import MOVES
 from .positions import POSITIONS
 from .reductions import REDUCTIONS
 
-X = Anything("x")
+X = AnyValue("x")
 Build = Callable[[Match, Maker], Value | None]
 
 
@@ -35,34 +35,34 @@ def recognise_idioms(graph: Graph, context: Context) -> None:
 # -- parts of patterns
 
 
-def times(a: Pattern, b: Pattern, read_once: bool = False) -> Made:
-    return Made("Mul", a, b, either_order=True, read_once=read_once)
+def times(a: Pattern, b: Pattern, read_once: bool = False) -> ResultOf:
+    return ResultOf("Mul", a, b, either_order=True, read_once=read_once)
 
 
-def plus(a: Pattern, b: Pattern) -> Made:
-    return Made("Add", a, b, either_order=True)
+def plus(a: Pattern, b: Pattern) -> ResultOf:
+    return ResultOf("Add", a, b, either_order=True)
 
 
-def scaled(a: Pattern, factor: float) -> Either:
-    return Either(times(a, Number(factor)), Made("Div", a, Number(1 / factor)))
+def scaled(a: Pattern, factor: float) -> FirstOf:
+    return FirstOf(times(a, Number(factor)), ResultOf("Div", a, Number(1 / factor)))
 
 
-def product(a: Pattern, b: Pattern, factor: float) -> Either:
+def product(a: Pattern, b: Pattern, factor: float) -> FirstOf:
     """a * b * factor, whatever is multiplied first."""
-    return Either(times(scaled(a, factor), b), times(a, scaled(b, factor)), scaled(times(a, b), factor))
+    return FirstOf(times(scaled(a, factor), b), times(a, scaled(b, factor)), scaled(times(a, b), factor))
 
 
-def squared(a: Pattern) -> Either:
-    return Either(times(a, a), Made("Pow", a, Number(2)))
+def squared(a: Pattern) -> FirstOf:
+    return FirstOf(times(a, a), ResultOf("Pow", a, Number(2)))
 
 
 def rules(name: str, pattern: Pattern, build: Build) -> Iterator[Rule]:
     """A rule for each form that the root can have."""
     match pattern:
-        case Either(patterns):
+        case FirstOf(patterns):
             for part in patterns:
                 yield from rules(name, part, build)
-        case Made():
+        case ResultOf():
             yield Rule(name, pattern, build)
 
 
@@ -74,26 +74,28 @@ def becomes(op: Op) -> Build:
 # -- activations
 
 _HALF_ROOT = math.sqrt(0.5)
-_GELU_ERF = plus(Made("Erf", scaled(X, _HALF_ROOT), read_once=True), Number(1))
-_CUBIC = Either(
-    scaled(Either(Made("Pow", X, Number(3)), times(squared(X), X)), 0.044715),
+_GELU_ERF = plus(ResultOf("Erf", scaled(X, _HALF_ROOT), read_once=True), Number(1))
+_CUBIC = FirstOf(
+    scaled(FirstOf(ResultOf("Pow", X, Number(3)), times(squared(X), X)), 0.044715),
     times(scaled(squared(X), 0.044715), X),
     times(scaled(X, 0.044715), squared(X)),
 )
-_BENT = Either(
+_BENT = FirstOf(
     scaled(plus(X, _CUBIC), math.sqrt(2 / math.pi)),
     product(X, plus(scaled(squared(X), 0.044715), Number(1)), math.sqrt(2 / math.pi)),
     product(X, plus(times(scaled(X, 0.044715), X), Number(1)), math.sqrt(2 / math.pi)),
 )
-_GELU_TANH = plus(Made("Tanh", _BENT, read_once=True), Number(1))
+_GELU_TANH = plus(ResultOf("Tanh", _BENT, read_once=True), Number(1))
 
 _THREE_MORE = plus(X, Number(3))
-_RELU6 = Either(
-    Made("Clip", _THREE_MORE, Number(0), Number(6), read_once=True),
-    Made("Min", Made("Max", _THREE_MORE, Number(0), either_order=True), Number(6), either_order=True, read_once=True),
-    Made("Min", Made("Relu", _THREE_MORE), Number(6), either_order=True, read_once=True),
+_RELU6 = FirstOf(
+    ResultOf("Clip", _THREE_MORE, Number(0), Number(6), read_once=True),
+    ResultOf(
+        "Min", ResultOf("Max", _THREE_MORE, Number(0), either_order=True), Number(6), either_order=True, read_once=True
+    ),
+    ResultOf("Min", ResultOf("Relu", _THREE_MORE), Number(6), either_order=True, read_once=True),
 )
-_LOGISTIC_DENOMINATOR = plus(Made("Exp", Made("Neg", X), read_once=True), Number(1))
+_LOGISTIC_DENOMINATOR = plus(ResultOf("Exp", ResultOf("Neg", X), read_once=True), Number(1))
 
 
 def _hard_swish(match: Match, make: Maker) -> Value | None:
@@ -120,36 +122,38 @@ _ACTIVATIONS = (
     *rules("gelu_tanh", product(X, _GELU_TANH, 0.5), becomes(Gelu(approximate="tanh"))),
     *rules("hard_swish", product(X, _RELU6, 1 / 6), becomes(HardSwish())),
     *rules("hard_sigmoid", scaled(_RELU6, 1 / 6), becomes(HardSigmoid(alpha=1 / 6, beta=0.5))),
-    Rule("hard_swish_gate", times(X, Made("HardSigmoid", X, name="gate", read_once=True)), _hard_swish),
-    Rule("swish", times(X, Made("Sigmoid", X, read_once=True)), becomes(Swish())),
-    Rule("swish_alpha", times(X, Made("Sigmoid", times(X, ConstantOperand("alpha")), read_once=True)), _swish),
-    Rule("swish_divided", Made("Div", X, _LOGISTIC_DENOMINATOR), becomes(Swish())),
-    Rule("softplus", Made("Log", plus(Made("Exp", X, read_once=True), Number(1))), becomes(Softplus())),
-    Rule("mish", times(X, Made("Tanh", Made("Softplus", X, read_once=True), read_once=True)), becomes(Mish())),
+    Rule("hard_swish_gate", times(X, ResultOf("HardSigmoid", X, name="gate", read_once=True)), _hard_swish),
+    Rule("swish", times(X, ResultOf("Sigmoid", X, read_once=True)), becomes(Swish())),
+    Rule("swish_alpha", times(X, ResultOf("Sigmoid", times(X, ConstantOperand("alpha")), read_once=True)), _swish),
+    Rule("swish_divided", ResultOf("Div", X, _LOGISTIC_DENOMINATOR), becomes(Swish())),
+    Rule("softplus", ResultOf("Log", plus(ResultOf("Exp", X, read_once=True), Number(1))), becomes(Softplus())),
+    Rule("mish", times(X, ResultOf("Tanh", ResultOf("Softplus", X, read_once=True), read_once=True)), becomes(Mish())),
 )
 
 
 # -- normalizations
 
 _EPSILON = ConstantOperand("epsilon")
-_MEAN = Made("ReduceMean", X, ConstantOperand("axes"), name="mean")
-_CENTRED = Made("Sub", X, _MEAN)
+_MEAN = ResultOf("ReduceMean", X, ConstantOperand("axes"), name="mean")
+_CENTRED = ResultOf("Sub", X, _MEAN)
 
 
-def _root(square_sum: Pattern) -> tuple[Either, Either]:
+def _root(square_sum: Pattern) -> tuple[FirstOf, FirstOf]:
     """sqrt(square_sum + epsilon), and one over it"""
     total = plus(square_sum, _EPSILON)
-    root = Either(Made("Sqrt", total), Made("Pow", total, Number(0.5)))
-    return root, Either(Made("Reciprocal", root), Made("Div", Number(1), root), Made("Pow", total, Number(-0.5)))
+    root = FirstOf(ResultOf("Sqrt", total), ResultOf("Pow", total, Number(0.5)))
+    return root, FirstOf(
+        ResultOf("Reciprocal", root), ResultOf("Div", Number(1), root), ResultOf("Pow", total, Number(-0.5))
+    )
 
 
-def _over_root(a: Pattern, square_sum: Pattern) -> Either:
+def _over_root(a: Pattern, square_sum: Pattern) -> FirstOf:
     root, inverse = _root(square_sum)
-    return Either(Made("Div", a, root), times(a, inverse))
+    return FirstOf(ResultOf("Div", a, root), times(a, inverse))
 
 
-def _mean_square(a: Pattern) -> Made:
-    return Made("ReduceMean", squared(a), ConstantOperand("axes"), name="spread")
+def _mean_square(a: Pattern) -> ResultOf:
+    return ResultOf("ReduceMean", squared(a), ConstantOperand("axes"), name="spread")
 
 
 def _normalization(match: Match, make: Maker, means: tuple[str, ...]) -> tuple[int, float] | None:
@@ -231,13 +235,13 @@ def _with_bias(match: Match, make: Maker) -> Value | None:
     return make.node(match.node("norm").op, match["x"], match["scale"], match["bias"])
 
 
-_FACTOR = times(_root(_mean_square(_CENTRED))[1], Anything("scale"))
-_BY_FACTOR = plus(times(X, _FACTOR), Made("Sub", Anything("bias"), times(_MEAN, _FACTOR)))
-_PLAIN = Made("LayerNormalization RMSNormalization", X, Number(1), name="norm", read_once=True)
-_SCALED = Made("LayerNormalization", X, Anything("scale"), name="norm", read_once=True)
-_GROUPS = Made(
+_FACTOR = times(_root(_mean_square(_CENTRED))[1], AnyValue("scale"))
+_BY_FACTOR = plus(times(X, _FACTOR), ResultOf("Sub", AnyValue("bias"), times(_MEAN, _FACTOR)))
+_PLAIN = ResultOf("LayerNormalization RMSNormalization", X, Number(1), name="norm", read_once=True)
+_SCALED = ResultOf("LayerNormalization", X, AnyValue("scale"), name="norm", read_once=True)
+_GROUPS = ResultOf(
     "InstanceNormalization",
-    Made("Reshape", X, rest=True, name="cut"),
+    ResultOf("Reshape", X, rest=True, name="cut"),
     ConstantOperand("scale"),
     ConstantOperand("bias"),
     name="norm",
@@ -245,12 +249,12 @@ _GROUPS = Made(
 )
 
 _NORMALIZATIONS = (
-    Rule("group_norm", Made("Reshape", _GROUPS, rest=True), _group_norm),
+    Rule("group_norm", ResultOf("Reshape", _GROUPS, rest=True), _group_norm),
     *rules("layer_norm", _over_root(_CENTRED, _mean_square(_CENTRED)), _layer_norm),
     Rule("layer_norm_by_factor", _BY_FACTOR, _layer_norm_by_factor),
     *rules("rms_norm", _over_root(X, _mean_square(X)), _rms_norm),
-    Rule("normalized_and_scaled", times(_PLAIN, Anything("scale")), _with_scale),
-    Rule("normalized_and_moved", plus(_SCALED, Anything("bias")), _with_bias),
+    Rule("normalized_and_scaled", times(_PLAIN, AnyValue("scale")), _with_scale),
+    Rule("normalized_and_moved", plus(_SCALED, AnyValue("bias")), _with_bias),
 )
 
 
@@ -271,8 +275,12 @@ def _reduced(cls: type[ReduceL2] | type[ReduceSumSquare]) -> Build:
 
 
 _LENGTHS = (
-    *rules("sum_of_squares", Made("ReduceSum", squared(X), rest=True, name="sum"), _reduced(ReduceSumSquare)),
-    Rule("length", Made("Sqrt", Made("ReduceSumSquare", X, rest=True, name="sum", read_once=True)), _reduced(ReduceL2)),
+    *rules("sum_of_squares", ResultOf("ReduceSum", squared(X), rest=True, name="sum"), _reduced(ReduceSumSquare)),
+    Rule(
+        "length",
+        ResultOf("Sqrt", ResultOf("ReduceSumSquare", X, rest=True, name="sum", read_once=True)),
+        _reduced(ReduceL2),
+    ),
 )
 
 RULES = (*_ACTIVATIONS, *_NORMALIZATIONS, *_LENGTHS, *MOVES, *POSITIONS)

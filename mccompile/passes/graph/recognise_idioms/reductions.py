@@ -12,9 +12,9 @@ from ....ops.pool import GlobalAveragePool
 from ....ops.reshape import Reshape
 from ....ops.softmax import Softmax
 from ....ops.transpose import Transpose
-from ...pattern import Anything, ConstantOperand, Either, Made, Maker, Match, Rule
+from ...pattern import AnyValue, ConstantOperand, FirstOf, Maker, Match, ResultOf, Rule
 
-X = Anything("x")
+X = AnyValue("x")
 
 
 def _axes(match: Match, name: str, rank: int) -> set[int] | None:
@@ -70,20 +70,30 @@ def _softmax(match: Match, make: Maker) -> Value | None:
     return make.node(Softmax(axis=axes.pop()), match["x"])
 
 
-_HIGH = Made("ReduceMax", X, ConstantOperand("high_axes"), name="high")
-_POWERS = Either(Made("Exp", Made("Sub", X, _HIGH)), Made("Exp", X))
+_HIGH = ResultOf("ReduceMax", X, ConstantOperand("high_axes"), name="high")
+_POWERS = FirstOf(ResultOf("Exp", ResultOf("Sub", X, _HIGH)), ResultOf("Exp", X))
 REDUCTIONS = (
     Rule(
         "mean_of_means",
-        Made("ReduceMean", Made("ReduceMean", X, ConstantOperand("first"), name="inner"), ConstantOperand("axes")),
+        ResultOf(
+            "ReduceMean", ResultOf("ReduceMean", X, ConstantOperand("first"), name="inner"), ConstantOperand("axes")
+        ),
         _mean_of_means,
     ),
     Rule(
         "mean_of_turned",
-        Made("ReduceMean", Made("Transpose", X, name="turn"), ConstantOperand("axes")),
+        ResultOf("ReduceMean", ResultOf("Transpose", X, name="turn"), ConstantOperand("axes")),
         _mean_of_turned,
     ),
-    Rule("mean_of_flat", Made("ReduceMean", Made("Reshape", X, rest=True), ConstantOperand("axes")), _mean_of_pictures),
-    Rule("mean_of_pictures", Made("ReduceMean", X, ConstantOperand("axes")), _mean_of_pictures),
-    Rule("softmax", Made("Div", _POWERS, Made("ReduceSum", _POWERS, ConstantOperand("axes"), name="sum")), _softmax),
+    Rule(
+        "mean_of_flat",
+        ResultOf("ReduceMean", ResultOf("Reshape", X, rest=True), ConstantOperand("axes")),
+        _mean_of_pictures,
+    ),
+    Rule("mean_of_pictures", ResultOf("ReduceMean", X, ConstantOperand("axes")), _mean_of_pictures),
+    Rule(
+        "softmax",
+        ResultOf("Div", _POWERS, ResultOf("ReduceSum", _POWERS, ConstantOperand("axes"), name="sum")),
+        _softmax,
+    ),
 )

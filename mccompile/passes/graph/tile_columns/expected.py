@@ -13,7 +13,7 @@ from ...api import ALL, Memory, StripsCost
 from .bottlenecks import Bottleneck, bottlenecks
 from .column_steps import COLUMNS, ROWS
 from .conv_global_pool import pooled
-from .regions import Region, Through
+from .regions import CutValue, Region
 
 MOST = 32  # strips
 LONGEST = 48  # nodes of a part
@@ -21,7 +21,7 @@ BOTTLENECK_ROWS = (1, 2)  # at a time
 CHANNEL_BLOCKS = (2, 4, 8)
 
 
-def expected(ways: Sequence[Through], memory: Memory) -> Iterator[StripsCost]:
+def expected(ways: Sequence[CutValue], memory: Memory) -> Iterator[StripsCost]:
     """As long as they compute at most so much more."""
     most = (memory.recompute - 1) * sum(macs_of(Region(way.nodes)) for way in ways if way.nodes)
     ends = narrow([way.value for way in ways])

@@ -14,10 +14,10 @@ from ...api import Memory, StripsCost
 from .column_steps import COLUMNS, ROWS
 from .conv_global_pool import pooled
 from .expected import CHANNEL_BLOCKS, LONGEST, counts, macs_of, narrow
-from .regions import Region, Through
+from .regions import CutValue, Region
 
 
-def expected_copies(ways: Sequence[Through], memory: Memory) -> Iterator[StripsCost]:
+def expected_copies(ways: Sequence[CutValue], memory: Memory) -> Iterator[StripsCost]:
     """Of parts that are expected to fit; steps of which nothing is known may."""
     most = (memory.recompute - 1) * sum(macs_of(Region(way.nodes)) for way in ways if way.nodes)
     ends = narrow([way.value for way in ways])

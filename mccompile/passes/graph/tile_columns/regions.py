@@ -13,7 +13,7 @@ from .column_steps import COLUMNS, ROWS, USUAL, Axes, ColumnStep, Span, column_s
 
 
 @dataclass(frozen=True)
-class Through:
+class CutValue:
     """A value of four axes through which everything goes."""
 
     value: Value
@@ -123,7 +123,7 @@ class Region:
         return max(span[0], 0), min(span[1], self.size(x, COLUMNS))
 
 
-def ways_through(graph: Graph) -> list[Through]:
+def ways_through(graph: Graph) -> list[CutValue]:
     """In the graph's order."""
     nodes = list(graph.nodes)
     last_read: dict[Value, int] = dict.fromkeys(graph.outputs, len(nodes))
@@ -131,7 +131,7 @@ def ways_through(graph: Graph) -> list[Through]:
         for value in node.present_inputs:
             last_read[value] = max(place, last_read.get(value, 0))
     alive = {value for value in graph.inputs if value in last_read}
-    found, before, known = list[Through](), 0, set[Value]()
+    found, before, known = list[CutValue](), 0, set[Value]()
     steps: list[Node | None] = [None, *nodes]
     for place, step in enumerate(steps):
         if step is not None:
@@ -140,7 +140,7 @@ def ways_through(graph: Graph) -> list[Through]:
         only = next(iter(alive)) if len(alive) == 1 else None
         if only is not None and only not in known and only.type.rank == 4 and only.type.is_static:
             known.add(only)
-            found.append(Through(only, tuple(nodes[before:place])))
+            found.append(CutValue(only, tuple(nodes[before:place])))
             before = place
     return found
 

@@ -20,7 +20,7 @@ from itertools import product
 from ....base.budgets import budgets
 from ....program.ir import Program
 from ....targets.api import Prefer
-from ...api import Context, Tried
+from ...api import Context, TriedPlan
 from .trial_plans import Trial, TrialPlans
 
 Picks = tuple[int, ...]  # per open call one of its candidates; 0 is what it would get alone
@@ -36,7 +36,7 @@ def choose_kernels(program: Program, context: Context) -> None:
         plans.give(program, search.best())
         if search.worth and len(search.tried) > 1:
             picks = min(search.tried, key=lambda picks: (search.tried[picks].bytes, search.tried[picks].time))
-            context.smallest.append(Tried(search.tried[picks].bytes, plans.cycles(picks)))
+            context.smallest.append(TriedPlan(search.tried[picks].bytes, plans.cycles(picks)))
 
 
 class Search:

@@ -37,7 +37,7 @@ FACTS = {
 
 
 @dataclass(frozen=True)
-class Way:
+class PrecisionOption:
     """How exactly a call can be made: what its errors come to at an output, and what it takes."""
 
     asked: int
@@ -102,9 +102,9 @@ def _chosen(program: Program, context: Context, calls: list[Call]) -> dict[int, 
     return {n: ways[n][pick].asked for n, pick in enumerate(picks) if pick}
 
 
-def _ways(step: Step, context: Context, levels: Sequence[int]) -> list[Way]:
+def _ways(step: Step, context: Context, levels: Sequence[int]) -> list[PrecisionOption]:
     """Each with smaller errors than the one before."""
-    found: list[Way] = []
+    found: list[PrecisionOption] = []
     for asked in levels:
         call = _asked(step.call, asked)
         best = next(iter(context.registry.choose(call, context.target).candidates), None)
@@ -113,5 +113,5 @@ def _ways(step: Step, context: Context, levels: Sequence[int]) -> list[Way]:
         rounding = best.kernel.rounding(replace(call, blocks=best.needs.blocks))
         error = rounding * HALF_PLACE**2 * step.products * step.arrives
         if not found or error < found[-1].error:
-            found.append(Way(asked, error, best.cost.time))
+            found.append(PrecisionOption(asked, error, best.cost.time))
     return found

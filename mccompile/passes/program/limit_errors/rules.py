@@ -22,15 +22,15 @@ from ....kinds.reduce import Reduce
 from ....kinds.resize import Resize
 from ....program.ir import Call
 from .spread import ALIKE, MANY, MOST, finite, largest_of, normal, pooled, through
-from .spreads import Made, Spreads, Step
+from .spreads import CallResult, Spreads, Step
 
 LARGE = 1 << 19  # weights; of more, some of the results tell enough
 
-Rule = Callable[[Spreads, Step], Made]
+Rule = Callable[[Spreads, Step], CallResult]
 NUMBERS = ("float", "int", "uint", "bool")
 
 
-def made_by(call: Call, spreads: Spreads) -> tuple[Step, Made]:
+def made_by(call: Call, spreads: Spreads) -> tuple[Step, CallResult]:
     """What a call makes of its operands, and what it does to errors."""
     numbers = all(view.buffer.dtype.kind in NUMBERS for view in (*call.ins, *call.outs))
     rule = _RULES.get(type(call.kind), _other) if numbers else _other
@@ -42,7 +42,7 @@ def made_by(call: Call, spreads: Spreads) -> tuple[Step, Made]:
         return step, _other(spreads, step)
 
 
-def _conv(spreads: Spreads, step: Step) -> Made:
+def _conv(spreads: Spreads, step: Step) -> CallResult:
     (x, w), group = step.call.ins[:2], step.call.of(Conv).group
     if w.buffer.constant is None:
         return _other(spreads, step)
@@ -51,7 +51,7 @@ def _conv(spreads: Spreads, step: Step) -> Made:
     return _product(spreads, step, 1, spreads.operand(x, 1), weights.reshape(group, results, inputs, taps))
 
 
-def _gemm(spreads: Spreads, step: Step) -> Made:
+def _gemm(spreads: Spreads, step: Step) -> CallResult:
     a, b = step.call.ins[:2]
     last, depth = a.type.rank - 1, upper(a.shape[-1])
     if b.buffer.constant is not None:
@@ -65,7 +65,7 @@ def _gemm(spreads: Spreads, step: Step) -> Made:
     return made
 
 
-def _product(spreads: Spreads, step: Step, axis: int, x: np.ndarray, w: np.ndarray) -> Made:
+def _product(spreads: Spreads, step: Step, axis: int, x: np.ndarray, w: np.ndarray) -> CallResult:
     """Sums over channels of x and taps times w [groups, results, inputs, taps]."""
     every = max(-(-w.size // LARGE), 1)
     some = finite(w[:, ::every])
@@ -83,17 +83,17 @@ def _product(spreads: Spreads, step: Step, axis: int, x: np.ndarray, w: np.ndarr
     return made
 
 
-def _map(spreads: Spreads, step: Step) -> Made:
+def _map(spreads: Spreads, step: Step) -> CallResult:
     ins = step.call.ins
     axis = spreads.axis(ins)
     operands = [spreads.operand(view, axis) for view in ins]
     results, kept = spreads.expression(step, step.call.of(Map).expr, operands, ins)
     for view, each in zip(ins, kept, strict=True):
         spreads.keep(step, view, axis, each)
-    return Made(axis, results)
+    return CallResult(axis, results)
 
 
-def _pool(spreads: Spreads, step: Step) -> Made:
+def _pool(spreads: Spreads, step: Step) -> CallResult:
     """Neighbours are alike to some degree, their errors are not."""
     kind, view = step.call.of(Pool), step.call.ins[0]
     x, many, gain = spreads.operand(view, 1), prod(kind.kernel), 1.0
@@ -108,7 +108,7 @@ def _pool(spreads: Spreads, step: Step) -> Made:
     return made
 
 
-def _reduce(spreads: Spreads, step: Step) -> Made:
+def _reduce(spreads: Spreads, step: Step) -> CallResult:
     call, kind = step.call, step.call.of(Reduce)
     if kind.combine != "add":
         return _other(spreads, step)
@@ -123,37 +123,37 @@ def _reduce(spreads: Spreads, step: Step) -> Made:
     return made
 
 
-def _concat(spreads: Spreads, step: Step) -> Made:
+def _concat(spreads: Spreads, step: Step) -> CallResult:
     axis, ins = step.call.of(Concat).axis, step.call.ins
     sizes = [upper(view.shape[axis]) for view in ins]
     for view, size in zip(ins, sizes, strict=True):
         step.keep(view, size / max(sum(sizes), 1))
     parts = [spreads.operand(view, axis) for view in ins]
     if not 0 < sum(sizes) <= MOST:
-        return Made(axis, pooled(np.concatenate(parts)))
-    return Made(axis, np.concatenate([np.broadcast_to(p, (n, MANY)) for p, n in zip(parts, sizes, strict=True)]))
+        return CallResult(axis, pooled(np.concatenate(parts)))
+    return CallResult(axis, np.concatenate([np.broadcast_to(p, (n, MANY)) for p, n in zip(parts, sizes, strict=True)]))
 
 
-def _moved(spreads: Spreads, step: Step) -> Made:
+def _moved(spreads: Spreads, step: Step) -> CallResult:
     x = step.call.ins[0]
     step.keep(x, 1.0)
-    return Made(1, spreads.operand(x, 1)) if x.type.rank > 1 else Made(-1, ALIKE.quantiles)
+    return CallResult(1, spreads.operand(x, 1)) if x.type.rank > 1 else CallResult(-1, ALIKE.quantiles)
 
 
-def _attention(spreads: Spreads, step: Step) -> Made:
+def _attention(spreads: Spreads, step: Step) -> CallResult:
     """Means of values; errors of their weights hardly count."""
     if step.call.of(Attention).scaled:
         return _other(spreads, step)
     values = step.call.ins[2]
     step.keep(values, 1.0)
-    return Made(values.type.rank - 1, spreads.operand(values, values.type.rank - 1))
+    return CallResult(values.type.rank - 1, spreads.operand(values, values.type.rank - 1))
 
 
-def _other(spreads: Spreads, step: Step) -> Made:
+def _other(spreads: Spreads, step: Step) -> CallResult:
     """Errors of all operands arrive, as large beside the result as beside the operand."""
     for view in step.call.ins:
         step.keep(view, 1 / spreads.square(view))
-    return Made(-1, ALIKE.quantiles)
+    return CallResult(-1, ALIKE.quantiles)
 
 
 _RULES: Mapping[type[Kind], Rule] = {

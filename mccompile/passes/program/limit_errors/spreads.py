@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Made:
+class CallResult:
     """The result of a call: quantiles at the positions along an axis."""
 
     axis: int
@@ -49,7 +49,7 @@ class Spreads:
         self.outputs = outputs
         self.found: dict[Buffer, Spread] = {}
 
-    def record(self, call: Call, made: Made) -> None:
+    def record(self, call: Call, made: CallResult) -> None:
         for view in call.outs if len(made.quantiles) else ():
             step = upper(view.strides[made.axis]) if len(made.quantiles) > 1 else 1
             self.found[view.buffer] = Spread(made.quantiles, max(step, 1))
@@ -87,15 +87,15 @@ class Spreads:
             operands = centred(expr, operands, biases)
         return through(expr, operands)
 
-    def finish(self, step: Step, axis: int, sums: np.ndarray) -> tuple[Made, np.ndarray]:
+    def finish(self, step: Step, axis: int, sums: np.ndarray) -> tuple[CallResult, np.ndarray]:
         """What the epilogue makes of sums, and what it keeps of their errors."""
         call = step.call
         assert isinstance(call.kind, WithEpilogue)
         if call.kind.epilogue is None:
-            return Made(axis, sums), np.ones(len(sums))
+            return CallResult(axis, sums), np.ones(len(sums))
         extras = call.ins[call.kind.fixed :]
         operands = [sums, *(self.operand(view, axis) for view in extras)]
         results, kept = self.expression(step, call.kind.epilogue, operands, [None, *extras])
         for view, each in zip(extras, kept[1:], strict=True):
             self.keep(step, view, axis, each)
-        return Made(axis, results), kept[0]
+        return CallResult(axis, results), kept[0]

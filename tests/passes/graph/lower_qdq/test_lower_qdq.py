@@ -272,9 +272,7 @@ def test_products_whose_results_stay_floats_are_summed_as_integers(blocks: list[
         ("Sub", "PartRescale", (0.0527, 0.0254, 0.1)),
     ],
 )
-def test_two_tensors_of_bytes_are_rounded_in_32_bits(
-    op: str, rounded: str, scales: tuple[float, float, float]
-) -> None:
+def test_two_tensors_of_bytes_are_rounded_in_32_bits(op: str, rounded: str, scales: tuple[float, float, float]) -> None:
     text = """<ir_version: 9, opset_import: ["" : 19]> g (int8[2, 9] qa, int8[2, 9] qb) => (int8[2, 9] qy)
         <float sa = {SA}, int8 za = {3}, float sb = {SB}, int8 zb = {-5}, float sy = {SY}, int8 zy = {7}> {
             a = DequantizeLinear (qa, sa, za)

@@ -16,7 +16,7 @@ from mccompile.base.errors import WrongUse
 from mccompile.base.summation_error import ANY, DIRECT, PLAIN, SHORT
 from mccompile.driver import Options, compile
 from mccompile.passes.program.limit_errors import limit_errors as chooser
-from mccompile.passes.program.limit_errors.limit_errors import DOUBT, LIMIT, Way
+from mccompile.passes.program.limit_errors.limit_errors import DOUBT, LIMIT, PrecisionOption
 from mccompile.targets.api import Prefer
 from tests.passes.program.limit_errors.networks import cancelling, of_text, plain
 from tests.small_models import save
@@ -112,7 +112,9 @@ def test_fractions_that_are_none_are_refused(fraction: float) -> None:
         Options(float_error=fraction)
 
 
-def chosen(ways: Sequence[list[Way]], monkeypatch: pytest.MonkeyPatch, float_error: float | None = None) -> list[int]:
+def chosen(
+    ways: Sequence[list[PrecisionOption]], monkeypatch: pytest.MonkeyPatch, float_error: float | None = None
+) -> list[int]:
     """What calls are asked that can be made in these ways, by number."""
     calls: list[Any] = [SimpleNamespace(ways=each) for each in ways]
     monkeypatch.setattr(chooser, "steps", lambda program: [SimpleNamespace(call=call) for call in calls])
@@ -125,8 +127,8 @@ def chosen(ways: Sequence[list[Way]], monkeypatch: pytest.MonkeyPatch, float_err
     return [found.get(number, ANY) for number in range(len(ways))]
 
 
-DEAR = [Way(ANY, 1.0, 10.0), Way(SHORT, 0.1, 60.0)]
-CHEAP = [Way(ANY, 1.0, 10.0), Way(SHORT, 0.1, 11.0)]
+DEAR = [PrecisionOption(ANY, 1.0, 10.0), PrecisionOption(SHORT, 0.1, 60.0)]
+CHEAP = [PrecisionOption(ANY, 1.0, 10.0), PrecisionOption(SHORT, 0.1, 11.0)]
 
 
 def test_the_call_comes_first_that_takes_least(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,21 +145,23 @@ def test_unasked_it_has_to_be_worth_its_time(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize(("error", "level"), [(DOUBT / 1.1, ANY), (DOUBT * 1.1, SHORT)])
 def test_unasked_estimates_are_doubted(error: float, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert chosen([[Way(ANY, (error * LIMIT) ** 2, 10.0), Way(SHORT, 0.0, 10.1)]], monkeypatch) == [level]
+    assert chosen(
+        [[PrecisionOption(ANY, (error * LIMIT) ** 2, 10.0), PrecisionOption(SHORT, 0.0, 10.1)]], monkeypatch
+    ) == [level]
 
 
 def test_what_is_asked_for_is_done_without_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
-    ways = [Way(ANY, (2 * LIMIT) ** 2, 10.0), Way(SHORT, 0.0, 10.1)]
+    ways = [PrecisionOption(ANY, (2 * LIMIT) ** 2, 10.0), PrecisionOption(SHORT, 0.0, 10.1)]
     assert chosen([ways], monkeypatch, float_error=LIMIT) == [SHORT]
 
 
 def test_a_way_that_is_worth_its_time_is_found_behind_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    ways = [Way(ANY, 1.0, 10.0), Way(PLAIN, 0.9, 18.0), Way(DIRECT, 0.1, 18.5)]
+    ways = [PrecisionOption(ANY, 1.0, 10.0), PrecisionOption(PLAIN, 0.9, 18.0), PrecisionOption(DIRECT, 0.1, 18.5)]
     assert chosen([ways], monkeypatch) == [DIRECT]
 
 
 def test_ways_that_take_no_time_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    faster = [Way(ANY, 1.0, 10.0), Way(SHORT, 0.9, 10.0)]
+    faster = [PrecisionOption(ANY, 1.0, 10.0), PrecisionOption(SHORT, 0.9, 10.0)]
     assert chosen([faster, CHEAP], monkeypatch) == [SHORT, SHORT]
 
 

@@ -35,7 +35,7 @@ CUT = 0.95  # of graphs, to what the loss depends on: the rest costs time, and l
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Drawn:
     """What is learned from: a model, what it is asked to learn, and batches, which hold the target."""
 
     model: ModelProto
@@ -55,7 +55,7 @@ class Lesson:
         return self.asked.optimizer
 
 
-def draw(seed: int, number: int) -> Lesson:
+def draw(seed: int, number: int) -> Drawn:
     chance = np.random.default_rng([seed, number, 11])
     while True:
         made = subject.draw(int(chance.integers(1 << 30)), number, DRAWN)
@@ -66,7 +66,7 @@ def draw(seed: int, number: int) -> Lesson:
                 return found
 
 
-def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Lesson]:
+def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Drawn]:
     model = ModelProto()
     model.CopyFrom(made.model)
     runs = [{i.name: i.draw(chance, {}) for i in made.inputs} for _ in range(BATCHES)]
@@ -89,7 +89,7 @@ def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Les
             batches = [_batch(chance, {n: run[n] for n in inputs}, kind, shape, axis) for run in runs]
             if any(value.name == "target" for value in model.graph.input):
                 return
-            yield Lesson(model, _asked(chance, model, f"{kind}:{name}", behind), tuple(batches))
+            yield Drawn(model, _asked(chance, model, f"{kind}:{name}", behind), tuple(batches))
 
 
 def _weights(model: ModelProto) -> set[str]:

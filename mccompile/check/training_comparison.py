@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..toolchain.learning import Told
+from ..toolchain.learning import TrainingRecord
 from .learning import Arrays, Optimizer, Reference, shaken
 
 LOSS, OUTPUT, AVERAGE, GRADIENT, STEP = "loss", "outputs", "averages", "gradients", "steps"
@@ -42,10 +42,10 @@ class Finding:
         return f"{self.what} of batch {self.batch} is {self.got:.8g}, not {self.right:.8g}"
 
 
-class Lesson:
+class TrainingComparison:
     """A reference, what a program was given, and what it told."""
 
-    def __init__(self, judged: Reference, batches: Sequence[Arrays], told: Told, seed: Sequence[int]) -> None:
+    def __init__(self, judged: Reference, batches: Sequence[Arrays], told: TrainingRecord, seed: Sequence[int]) -> None:
         self.judged, self.batches, self.told = judged, batches, told
         self.chance = np.random.default_rng(seed)
         self.bent = 0  # directions in which a loss bends, so that it has no slope

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mccompile.check.lessons import GRADIENT, Lesson
+from mccompile.check.training_comparison import GRADIENT, TrainingComparison
 from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning
-from mccompile.toolchain.learning import Told
+from mccompile.toolchain.learning import TrainingRecord
 
 
 class Flat:
@@ -34,16 +34,18 @@ class Flat:
         return 0.0
 
 
-def lesson_of(judged: Any, batches: list[dict[str, np.ndarray]], told: Told) -> Lesson:
-    return Lesson(judged, batches, told, [0])
+def comparison_of(judged: Any, batches: list[dict[str, np.ndarray]], told: TrainingRecord) -> TrainingComparison:
+    return TrainingComparison(judged, batches, told, [0])
 
 
 @pytest.mark.parametrize(("loss", "off", "verdict"), [(1.0, 2e-6, "wrong"), (10.0, 2e-6, "ok"), (10.0, 4e-6, "wrong")])
 def test_gradients_hold_the_last_places_of_a_loss(loss: float, off: float, verdict: str) -> None:
     weights = {"w": np.ones(1, np.float32)}
-    told = Told([weights, weights], [loss], [{"w": np.full(1, off, np.float32)}], [{"y": np.zeros(1, np.float32)}])
-    lesson = lesson_of(Flat(loss), [{"x": np.ones(1)}], told)
-    found = [finding for finding in lesson.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
+    told = TrainingRecord(
+        [weights, weights], [loss], [{"w": np.full(1, off, np.float32)}], [{"y": np.zeros(1, np.float32)}]
+    )
+    comparison = comparison_of(Flat(loss), [{"x": np.ones(1)}], told)
+    found = [finding for finding in comparison.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
     assert {finding.verdict for finding in found} == {verdict}
 
 
@@ -52,7 +54,7 @@ def test_gradients_of_several_batches_hold_those_of_all_their_losses() -> None:
     flat.asked = Learning("mse:y", "all", optimizer("sgd"), False, accumulate=2)
     weights, y = {"w": np.ones(1, np.float32)}, {"y": np.zeros(1, np.float32)}
     sums = [{"w": np.full(1, off, np.float32)} for off in (0, 2e-6)]
-    told = Told([weights] * 3, [10.0, 1.0], sums, [y] * 2)
-    lesson = lesson_of(flat, [{"x": np.ones(1)}] * 2, told)
-    found = [finding for finding in lesson.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
+    told = TrainingRecord([weights] * 3, [10.0, 1.0], sums, [y] * 2)
+    comparison = comparison_of(flat, [{"x": np.ones(1)}] * 2, told)
+    found = [finding for finding in comparison.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
     assert {finding.verdict for finding in found} == {"ok"}

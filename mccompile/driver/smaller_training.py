@@ -17,12 +17,12 @@ from ..passes.learn.weights import fewer
 from .compiling import read
 from .options import Options
 
-Lighter = tuple[str, Changes]  # in words, and as changes of options and of what is asked
+SmallerTraining = tuple[str, Changes]  # in words, and as changes of options and of what is asked
 
 
-def lighter_lessons(model: Path, asked: Learning, options: Options) -> list[Lighter]:
+def smaller_training(model: Path, asked: Learning, options: Options) -> list[SmallerTraining]:
     """Those that change least of what is learned first."""
-    found: list[Lighter] = []
+    found: list[SmallerTraining] = []
     if not asked.at_once and asked.clip is None and asked.accumulate == 1:
         found.append(("--at-once", {"at_once": True, "accumulate": 1}))
     found += _micro_batches(model, asked, options)
@@ -33,13 +33,13 @@ def lighter_lessons(model: Path, asked: Learning, options: Options) -> list[Ligh
     return [*found, *((f"--learn {text}", {"learn": text}) for text in texts)]
 
 
-def _micro_batches(model: Path, asked: Learning, options: Options) -> list[Lighter]:
+def _micro_batches(model: Path, asked: Learning, options: Options) -> list[SmallerTraining]:
     """A batch sample by sample, where the command says how many it has: the mean of their gradients is the same."""
     if asked.at_once or asked.batch_norm == BatchNorm.TRAIN:
         return []
     batches = {name: most for name, (least, most) in options.dims.items() if least == most > 1}
     shapes = [[dim.dim_param for dim in entry.type.tensor_type.shape.dim] for entry in read_proto(model).graph.input]
-    found: list[Lighter] = []
+    found: list[SmallerTraining] = []
     for name, count in batches.items():
         if all(name in shape[:1] and name not in shape[1:] for shape in shapes):
             every = count * asked.accumulate
