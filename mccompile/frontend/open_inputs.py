@@ -1,4 +1,4 @@
-"""Which inputs a file has, and which of them leave sizes open."""
+"""Which inputs and outputs a file has, and which inputs leave sizes open."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def open_inputs(
     bounds: Bounds,
     state: Mapping[str, str],
     reading: Reading = AS_IT_IS,
-) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The names of all inputs that a caller gives, and of those with sizes that nobody has fixed."""
+) -> tuple[tuple[str, ...], frozenset[str], tuple[str, ...]]:
+    """The names of all inputs that a caller gives, of those with sizes that nobody has fixed, and of all outputs; a
+    name that the file lists twice is there twice."""
     model = read_proto(path, reading)
     graph, state = model.graph, {**states.declared(model), **state}
     dims = {**ranges.declared(model), **dims}
@@ -29,4 +30,4 @@ def open_inputs(
     fixed |= {tensor.values.name for tensor in graph.sparse_initializer} | set(state.values())
     inputs = [entry for entry in graph.input if entry.name not in fixed]
     free = (entry.name for entry in inputs if entry.name not in shapes and is_open(entry, dims, bounds))
-    return tuple(entry.name for entry in inputs), frozenset(free)
+    return tuple(entry.name for entry in inputs), frozenset(free), tuple(entry.name for entry in graph.output)

@@ -68,7 +68,7 @@ class Network:
     def __init__(self, path: Path, options: Options, cc: str | None, kept: Any = None) -> None:
         self._path, self._options, self._cc, self._kept = path, options, cc, kept
         given = options.dims, options.shapes, options.bounds, options.state, options.reading
-        self.input_names, self._free = open_inputs(path, *given)
+        self.input_names, self._free, self._listed = open_inputs(path, *given)
         self._shapes: Mapping[str, tuple[Any, ...]] = {}
         self._made_of = ""  # SHA-256 of the file, once it is built
         self._session: Session | None = None if self._free else self._built({})
@@ -86,7 +86,7 @@ class Network:
         report = self._session.report
         if report.interface is not None:
             return self._with_lists(report, report.interface, arrays)
-        return Outputs([tensor.name for tensor in report.outputs], self._session.run(arrays))
+        return self._as_listed([tensor.name for tensor in report.outputs], self._session.run(arrays))
 
     @property
     def is_warm(self) -> bool:
@@ -147,6 +147,14 @@ class Network:
             raise WrongUse(Problem(what, self._path.name, why, fix))
         return tuple(given[name] for name in names)
 
+    def _as_listed(self, names: Sequence[str], values: Sequence[Any]) -> Outputs:
+        """Results once for each time that the file lists their names: code computes each of them once."""
+        if len(set(self._listed)) == len(self._listed):
+            return Outputs(names, values)
+        by_name = dict(zip(names, values, strict=True))
+        listed = [name for name in self._listed if name in by_name]
+        return Outputs(listed, [by_name[name] for name in listed])
+
     def _with_lists(self, report: Report, interface: Interface, arrays: Sequence[Any]) -> Outputs:
         """A call where inputs or outputs are sequences or may be absent."""
         assert self._session is not None
@@ -161,7 +169,7 @@ class Network:
         results = self._session.run([flat[tensor.name] for tensor in report.inputs])
         by_name = {tensor.name: result for tensor, result in zip(report.outputs, results, strict=True)}
         outputs = interface.outputs
-        return Outputs([name for name, _ in outputs], [unpacked(form, by_name) for _, form in outputs])
+        return self._as_listed([name for name, _ in outputs], [unpacked(form, by_name) for _, form in outputs])
 
     def _built(self, shapes: Mapping[str, tuple[Any, ...]]) -> Session:
         options = replace(self._options, shapes={**self._options.shapes, **shapes})

@@ -51,6 +51,14 @@ def test_inputs_by_position_or_name_outputs_too() -> None:
             assert outputs[name] is outputs[position]
 
 
+def test_an_output_that_is_listed_twice_comes_twice() -> None:
+    ends = [("y", (2,)), ("z", (2,)), ("y", (2,))]
+    net = mccompile.load(model("twice", [node("Neg", "x", "y"), node("Abs", "x", "z")], [("x", (2,))], ends))
+    outputs = net(np.array([1, -2], np.float32))
+    assert outputs.names == ("y", "z", "y")
+    assert [list(array) for array in outputs] == [[-1, 2], [1, 2], [-1, 2]]
+
+
 def test_a_result_stays_when_the_next_run_comes() -> None:
     net = mccompile.load(small_models.conv())
     x = np.ones((1, 2, 6, 6), np.float32)
