@@ -48,6 +48,20 @@ def test_the_top_class_is_that_of_the_largest_score() -> None:
     assert label.tolist() == [9] and scores.tolist() == [[-3.0, -1.0]]
 
 
+@pytest.mark.parametrize("past", [0, 2])
+def test_queries_see_the_keys_up_to_their_own_position_behind_the_past(past: int) -> None:
+    """onnxruntime counts positions of queries from the past on, however many keys come with them."""
+    before = f", float[1,1,{past},1] pk, float[1,1,{past},1] pv" if past else ""
+    text = f"""g (float[1,2,1] q, float[1,3,1] k, float[1,3,1] v{before}) => (float[1,2,1] y) {{
+        y = com.microsoft.MultiHeadAttention <num_heads = 1, unidirectional = 1> (
+            q, k, v, , , , {"pk, pv" if past else ", "})
+    }}"""
+    numbers = np.arange(past + 3, dtype=np.float64).reshape(1, 1, past + 3, 1)
+    feeds = {"q": np.zeros((1, 2, 1)), "k": np.zeros((1, 3, 1)), "v": numbers[:, 0, past:]}
+    (y,) = says(text, **feeds, **({"pk": np.zeros((1, 1, past, 1)), "pv": numbers[:, :, :past]} if past else {}))
+    np.testing.assert_allclose(y.ravel(), [np.arange(past + 1).mean(), np.arange(past + 2).mean()])
+
+
 def test_functions_of_the_standard_and_of_models_are_written_out() -> None:
     text = """g (float[2] x) => (float[2] y) { y = own.twice (x) }
     <domain: "own", opset_import: ["" : 19]> twice (a) => (b) { b = Add (a, a) }"""

@@ -118,12 +118,13 @@ def multi_head_attention(at: NodeSite) -> Any:
             each if n and at.has(1) and at[1].ndim == 4 else each + part.reshape(1, count, 1, -1)
             for n, (each, part) in enumerate(zip((q, k, v), parts, strict=True))
         )
+    new = k.shape[2]
     k, v = _with_past(at.get(6), k), _with_past(at.get(7), v)
     batch, _, length, size = q.shape
     total = k.shape[2]
     added = mask_bias(at.get(4), batch, length, total, at.attr("mask_filter_value", FILTER)) + at.get(5, 0.0)
     if at.attr("unidirectional", 0):
-        added = added + causal(length, total, total - length)
+        added = added + causal(length, total, total - new)
     made = joined(attended(q, k, v, at.attr("scale", 0.0) or size**-0.5, added))
     return (made, k, v)[: max(at.count, 1)]
 
