@@ -300,8 +300,9 @@ def _faults(trial: Trial, text: str) -> list[tuple[str, int]]:
 
 
 def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -> None:
-    """kernels.c with the functions, cases.c with what harness.c needs to call them. Without `restrict`, which means
-    little to a compiler that hardly optimises, functions that differ by nothing else are printed once."""
+    """kernels.c with the functions, cases.c with what harness.c needs to call them. Functions that differ by their
+    names alone are printed once; without `restrict`, which means little to a compiler that hardly optimises, also those
+    that differ by it."""
     headers: set[str] = set()
     names: dict[str, str] = {}  # of functions, by what stands in them
     shared: dict[object, str] = {}  # the same, by what decides that
@@ -322,7 +323,7 @@ def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True) -
         head = plain(signature(trial.function))
         if not restrict:
             text, head = text.replace("MCC_RESTRICT ", ""), head.replace("MCC_RESTRICT ", "")
-        key = text if restrict else text.replace(name, "")
+        key = text.replace(name, "")
         if key not in names:
             texts.append(text)
             declared.append(f"{head};")
