@@ -125,6 +125,18 @@ def shared_cases(kernel: Kernel, target: Target) -> list[Case]:
     return cases[SHARING.index(target.name) % SHARES :: SHARES] or cases
 
 
+def shared_forms(found: Sequence[Trial], target: Target) -> list[Trial]:
+    """Without the functions that workers share, half of what is compiled, for all but each third case on emulated
+    targets, beginning with another one on those that have the same cases; all of them with CASES=all. Kernels that run
+    only under emulation have them for each case."""
+    here = found[0].function.kernel.isa in {*PORTABLE, *targets.load("native").isas}
+    if not target.run or target.name not in SHARING or not here:
+        return list(found)
+    names = list(dict.fromkeys(trial.case.name for trial in found))
+    with_workers = set(names[SHARING.index(target.name) // SHARES % SHARES :: SHARES] or names)
+    return [trial for trial in found if trial.function.call.workers == 1 or trial.case.name in with_workers]
+
+
 def wrong_results(
     kernel: Kernel,
     target: Target,
@@ -137,7 +149,7 @@ def wrong_results(
     program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers, and without
     optimization the quickest compiler will do. `reach`, by names of cases: of values that are not finite, only which
     elements they reach is compared."""
-    found = trials(kernel, target, cases or shared_cases(kernel, target))
+    found = shared_forms(trials(kernel, target, cases or shared_cases(kernel, target)), target)
     if target.name == "generic":
         sanitizing = _sanitizing()
         quick = QUICK if "-O0" in flags else ""
@@ -190,6 +202,14 @@ def warnings(compiler: Sequence[str], folder: Path) -> str:
 
 def test_every_kernel_has_cases() -> None:
     assert not [id for id, kernel in KERNELS.items() if not kernel.cases()]
+
+
+def test_targets_leave_no_form_of_a_case_to_others() -> None:
+    """Together, those that share a kernel's cases run each alone, over operands and shared by workers."""
+    kernel = KERNELS["reduce/f32_strided_lanes__vec"]
+    found = {name: targets.load(name) for name in SHARING if kernel.isa in targets.load(name).isas}
+    forms = {name: shared_forms(trials(kernel, t, shared_cases(kernel, t)), t) for name, t in found.items()}
+    assert {t.name for some in forms.values() for t in some} == {t.name for t in trials(kernel, found["aarch64"])}
 
 
 def complaints(kernel: Kernel, trial: Trial, blocks: Sequence[bytes], reach: str = "") -> list[str]:
