@@ -53,9 +53,8 @@ test-lowest: $(LOWEST)/test.stamp ## run tests with the lowest versions of what 
 test-embedded: $(TESTS) ## run own models on all emulated targets, examples, every block of the documentation; compare costs (ZOO=folder CASES=all)
 	embedded/install.sh
 	ZOO=$(ZOO) $(PY) $(PYTEST) embedded tests/docs/test_pages.py tests/examples $(ARGS)
-	$(PY) -m benchmarks.signals --target cortex-m4
-	$(PY) -m embedded.table $(if $(ZOO),--zoo $(ZOO)) & \
-	$(PY) -m benchmarks.instructions $(if $(ZOO),--zoo $(ZOO)); counted=$$?; wait $$! && exit $$counted
+	printf '$(PY) -m %s\n' 'embedded.table $(if $(ZOO),--zoo $(ZOO))' 'benchmarks.instructions $(if $(ZOO),--zoo $(ZOO))' \
+	  'benchmarks.signals --target cortex-m4' | xargs -d '\n' -n 1 -P $(JOBS) sh -c
 
 importers: $(TESTS) ## test what reads models of other tools, each in an environment with only its extra (ARGS="pytorch")
 	$(PY) -m tests.importers.environments --jobs $(JOBS) $(ARGS)
