@@ -5,12 +5,13 @@ Invariant: what it finds is text, numbers and problems, so it is the same wherev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import CheckFailed, MccError, Problem
+from ..measure.bitwise import alike, bitwise
 from ..measure.correctness import check
 from ..measure.golden import check_golden
 from ..measure.learning import check_learning
@@ -38,6 +39,7 @@ class CheckSettings:
     update_golden: bool
     port: Port | None = None  # of the board that runs it
     learning: Learning | None = None  # it learns, and that is checked
+    bitwise: bool = False  # builds are compared as well
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Checked:
     held: tuple[str, ...] = ()  # budgets
     failures: tuple[CheckFailed, ...] = ()
     error: MccError | None = None  # what ends the command
+    bits: str = ""  # a digest of all results, where builds were compared
 
 
 def checked(job: Check) -> Checked:
@@ -98,8 +101,18 @@ def checked(job: Check) -> Checked:
         failures.append(CheckFailed(*kept.problems))
     if not verdict.ok:
         failures.append(verdict.failure(job.file))
-    lines = tuple(verdicts.lines(verdict, kept))
-    return Checked(job.name, verdicts.as_dict(verdict, kept), lines, tuple(held), tuple(failures), outside)
+    lines, told = [*verdicts.lines(verdict, kept)], verdicts.as_dict(verdict, kept)
+    bits = ""
+    if how.bitwise and outside is None:
+        try:
+            found = bitwise(job.file, own, how.data, how.seed, how.runs, how.cc)
+            bits = found.digest
+            lines += verdicts.lines_of_bits(found)
+            told |= {"ok": told["ok"] and found.ok, "bitwise": verdicts.bits_as_dict(found)}
+            failures += [] if found.ok else [found.failure(job.file)]
+        except MccError as raised:
+            outside = raised
+    return Checked(job.name, told, tuple(lines), tuple(held), tuple(failures), outside, bits)
 
 
 def _learned(job: Check, learning: Learning) -> Checked:
@@ -137,3 +150,12 @@ def all_checked(
             each(found[-1])
         return found
     return results(jobs, checked, opener(executor), _lost, each, told)
+
+
+def bit_equal(done: Iterable[tuple[Check, Checked]]) -> dict[str, list[list[str]]]:
+    """By model the targets whose results have the same bits, in groups; only where several were compared."""
+    digests: dict[str, dict[str, str]] = {}
+    for job, one in done:
+        if one.bits:
+            digests.setdefault(str(job.file), {})[job.options.target] = one.bits
+    return {file: alike(each) for file, each in digests.items() if len(each) > 1}

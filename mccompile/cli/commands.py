@@ -302,6 +302,7 @@ def _native_hint(plan: Plan, options: Options) -> str:
     help="Compare outputs and files with those in DIR; written there the first time, where they are right.",
 )
 @click.option("--update-golden", is_flag=True, help="Write what is in DIR anew.")
+@click.option("--bitwise", is_flag=True, help="Compare bits of results between compilers, flags and the targets named.")
 @board_options
 @executor_option
 @learning_options("Check how it learns by this loss, as `mccompile train` compiles it.", required=False)
@@ -317,6 +318,7 @@ def check(
     cc: str | None,
     golden: Path | None,
     update_golden: bool,
+    bitwise: bool,
     port: Port | None,
     executor: str,
     learning: Learning | None,
@@ -327,8 +329,9 @@ def check(
     --target takes several (a,b). MODEL may be a project file (TOML or JSON).
     """
     from ..measure.verdict import Tolerance
-    from .checks import Check, Checked, CheckSettings, all_checked
+    from .checks import Check, Checked, CheckSettings, all_checked, bit_equal
     from .progress import is_watched
+    from .verdicts import lines_of_groups
 
     if update_golden and golden is None:
         raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
@@ -336,7 +339,11 @@ def check(
         flag = "--golden" if golden is not None else "--serial"
         fix = f"leave out {flag}, or --loss"
         raise WrongUse(Problem(f"{flag} does not go with learning", flag, "it is about runs alone", fix))
-    how = CheckSettings(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port, learning)
+    if bitwise and (port is not None or learning is not None):
+        flag = "--loss" if learning is not None else "--serial"
+        why = "it compares the runs of builds that are made here"
+        raise WrongUse(Problem(f"{flag} does not go with --bitwise", flag, why, f"leave out {flag}"))
+    how = CheckSettings(data, seed, runs, Tolerance(rtol, atol), cc, golden, update_golden, port, learning, bitwise)
     jobs = [Check(file, own, how) for file, own in jobs_of(model, options)]
     refuse_several(jobs, port)
     if port is not None and (executor or golden is not None):
@@ -357,9 +364,13 @@ def check(
     is_told = bool(executor) or is_watched()
     done = all_checked(jobs, executor, show, lambda line: click.echo(line, err=True) if is_told else None)
     found, failures = [one.found for one in done], [failed for one in done for failed in one.failures]
+    groups = bit_equal(zip(jobs, done, strict=True))
     if as_json:
-        tell("check", found[0] if len(jobs) == 1 else {"ok": not failures, "checks": found})
+        told = {"ok": not failures, "checks": found} | ({"bit_equal": groups} if groups else {})
+        tell("check", found[0] if len(jobs) == 1 else told)
         return CheckFailed.exit_code if failures else 0
+    for file, each in groups.items():
+        click.echo("".join(f"{line}\n" for line in lines_of_groups(file, each)), nl=False)
     if failures:
         raise CheckFailed(*(problem for failed in failures for problem in failed.problems))
     return 0

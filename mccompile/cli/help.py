@@ -43,7 +43,9 @@ def _of_models(
 
 OPTIONS = (
     _of_models(FILES, "-o out --package zephyr", ("output", "layout"), ("force", "update_golden")),
-    _of_models(TARGET, "--target cortex-m4 --prefer ram", ("serial",), ("baud", "flash"), behind=("executor", "cc")),
+    _of_models(
+        TARGET, "--target cortex-m4 --prefer ram", ("serial",), ("baud", "flash"), behind=("executor", "cc", "bitwise")
+    ),
     _of_models(SIZES, "--dim batch=1,time=1..64"),
     _of_models(MEMORY, "--budget ram=96K,flash=512K"),
     _of_models(INT8, "--quantize samples.npz"),

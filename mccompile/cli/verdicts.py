@@ -5,12 +5,13 @@ Invariant: both say the same; where something is wrong, the text ends with an er
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..check.witnesses import RoundingEffect
+    from ..measure.bitwise import BitComparison
     from ..measure.golden import Golden
     from ..measure.verdict import Run, Verdict
 
@@ -136,3 +137,40 @@ def _shaken(moved: RoundingEffect) -> str:
     rest = "with that, our judge agrees" if moved.covers else f"our judge differs in {moved.unexplained} others"
     ties = f"ties or chaos: rounding alone moves {moved.moved} elements in {moved.sets} sets of inputs"
     return f"{word}  {moved.output}: {ties}; {rest}"
+
+
+def bits_as_dict(found: BitComparison) -> dict[str, Any]:
+    return {
+        "digest": found.digest,
+        "sets": found.sets,
+        "compiler": found.first.cc,
+        "flags": list(found.first.flags),
+        "builds": [
+            {
+                "compiler": build.way.cc,
+                "flags": list(build.way.flags),
+                "decided": build.decided,
+                "equal": not build.apart,
+                "outputs": [
+                    {"name": e.output, "elements": e.elements, "differing": e.differing, "ulps": e.ulps}
+                    for e in build.apart
+                ],
+            }
+            for build in found.builds
+        ],
+    }
+
+
+def lines_of_bits(found: BitComparison) -> Iterator[str]:
+    equal = sum(not build.apart for build in found.builds)
+    yield f"bits   {equal} of {len(found.builds)} other builds give those of `{found.first}`, {found.digest[:12]}"
+    for build in found.builds:
+        if build.apart:
+            word = "WRONG" if build.decided else "other"
+            why = "" if build.decided else " (contraction)"
+            yield f"{word}  {build.way}: {'; '.join(map(str, build.apart))}{why}"
+
+
+def lines_of_groups(model: str, groups: Sequence[Sequence[str]]) -> Iterator[str]:
+    for group in groups:
+        yield f"bits   {model}: " + (f"equal for {', '.join(group)}" if len(group) > 1 else f"{group[0]} has its own")

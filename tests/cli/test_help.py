@@ -61,7 +61,7 @@ def test_every_option_of_a_model_is_in_one_group() -> None:
 
     names = sorted(name for group in OPTIONS for name in (*group.common, *group.others))
     own = {"output", "layout", "force", "explain", "pages", "executor", "serial", "baud", "flash"}
-    own |= {"cc", "update_golden"}
+    own |= {"cc", "update_golden", "bitwise"}
     assert len(OPTIONS_OF_MODELS) == len(nothing.params)
     assert names == sorted({str(param.name) for param in nothing.params} | own)
     assert sorted(name for kind in COMMANDS for name in kind.common) == sorted(EVERY)
