@@ -58,7 +58,7 @@ def prepared(name: str) -> Path:
     key = hashlib.sha256("\n".join([*asked, (TOP / "pyproject.toml").read_text(encoding="utf-8")]).encode()).hexdigest()
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != key:
         venv.create(folder, clear=True, with_pip=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
         subprocess.run([*pip, "--editable", *asked], check=True)
         stamp.write_text(key, encoding="utf-8")
     return python
