@@ -40,6 +40,8 @@ def window(net: Network, x: str, pool: bool = False) -> dict[str, Any]:
         found.pop("dilations", None)
     if way <= 1:
         found["auto_pad"] = net.one_of(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        if pool and "strides" in found:  # nor is what it does where a window is shorter than its stride
+            found["strides"] = [min(each, size) for each, size in zip(found["strides"], kernel, strict=True)]
     elif way <= 3:
         most = [size - 1 if pool else size + 1 for size in kernel]
         found["pads"] = [net.number(0, each) if net.may(0.6) else 0 for each in most * 2]
