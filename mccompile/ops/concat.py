@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .rules.backward import Backward
 
 
+AT_ONCE = 100  # operands of one call: C99 promises 127 parameters of a function, and some are results and sizes
+
+
 @dataclass(frozen=True)
 class Concat(Operator):
     versions = (1, 4, 11, 13)
@@ -58,11 +61,17 @@ class Concat(Operator):
         axis = normal_axis(self.axis, to.type().rank)
         parts = [to.seen_as(view, _with_size(to.type().shape, axis, view.shape[axis])) for view in to.inputs()]
         parts = [view for view in parts if view.shape[axis] != 0] or parts[:1]
-        if len(parts) < 2:
-            to.set(0, parts[0])
-        else:
-            view = side_by_side(parts, axis, to.type().shape)
-            to.set(0, view or to.call(ConcatKind(axis, apart=self.apart), parts, to.type())[0])
+        whole = side_by_side(parts, axis, to.type().shape) if len(parts) > 1 else parts[0]
+        if whole is None and len(parts) > AT_ONCE:
+            parts = _runs(parts, axis)
+        while whole is None and len(parts) > AT_ONCE:
+            some = (parts[n : n + AT_ONCE] for n in range(0, len(parts), AT_ONCE))
+            parts = [self._call(to, each, axis) if len(each) > 1 else each[0] for each in some]
+        to.set(0, whole or self._call(to, parts, axis))
+
+    def _call(self, to: Lowering, parts: Sequence[View], axis: int) -> View:
+        shape = _with_size(to.type().shape, axis, _total(parts, axis))
+        return to.call(ConcatKind(axis, apart=self.apart), parts, TensorType(to.type().dtype, shape))[0]
 
     def gradient(self, back: Backward) -> None:
         start, axis = 0, normal_axis(self.axis, back.result().type.rank)
@@ -96,6 +105,20 @@ def _joined(types: Sequence[TensorType], axis: int) -> Shape:
 
 def _with_size(shape: Shape, axis: int, size: Dim) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _total(parts: Sequence[View], axis: int) -> Dim:
+    return reduce(add, (view.shape[axis] for view in parts))
+
+
+def _runs(parts: Sequence[View], axis: int) -> list[View]:
+    """As one view what lies side by side."""
+    found = [parts[0]]
+    for part in parts[1:]:
+        pair = (found[-1], part)
+        view = side_by_side(pair, axis, _with_size(part.shape, axis, _total(pair, axis)))
+        found[-1:] = [view] if view else pair
+    return found
 
 
 def side_by_side(parts: Sequence[View], axis: int, shape: Shape) -> View | None:

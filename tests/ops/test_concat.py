@@ -48,3 +48,21 @@ def test_neighbours_are_a_view(name: str) -> None:
     (wanted,) = ReferenceEvaluator(made).run(None, {"x": x})
     got = build(package, Options().resolved_target()).run({"x": x})["y"]
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_functions_take_no_more_operands_than_c99_promises(runs: bool) -> None:
+    """More than 127, next to each other but for one, or none of them so."""
+    count, size = 300, 2
+    names = [f"p{n}" for n in range(count)]
+    order = [name for name in names if name != "p7"] if runs else [f"p{n * 7 % count}" for n in range(count)]
+    made = parser.parse_model(
+        f"{HEAD}(float[{count * size}] x) => (float[{len(order) * size}] y)"
+        f" {{ {', '.join(names)} = Split<axis=0>(x) c = Concat<axis=0>({', '.join(order)}) y = Neg(c) }}"
+    )
+    package = compile_graph(load_proto(made), Options(), "joined")
+    assert max(len(step.function.call.ins) for step in package.plan.steps()) < 127 - 10
+    x = np.arange(count * size, dtype=np.float32)
+    got = build(package, Options().resolved_target()).run({"x": x})["y"]
+    parts = dict(zip(names, -x.reshape(count, size), strict=True))
+    np.testing.assert_array_equal(got, np.concatenate([parts[name] for name in order]))
