@@ -97,7 +97,8 @@ class Line:
             if name == option and equals:
                 return value
             if word == option:
-                return next((after for after in self.arguments[n + 1 : n + 2] if not after.startswith("-")), "")
+                behind = self.arguments[n + 1 : n + 2]
+                return next((after for after in behind if not after.startswith("-") or after[1:2].isdigit()), "")
             if len(option) == 2 and word.startswith(option) and not word.startswith("--"):
                 return word[2:]
         return ""

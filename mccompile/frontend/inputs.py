@@ -123,7 +123,8 @@ class Inputs:
             type = type.sequence_type.elem_type if is_sequence else type
             kind = type.WhichOneof("value")
             if kind != "tensor_type":
-                raise Unsupported(f"it is {kind_name(kind)}, and only tensors can be passed in and out")
+                fix = "" if kind else _typed(entry.name, self.file)
+                raise Unsupported(f"it is {kind_name(kind)}, and only tensors can be passed in and out", fix)
             dtype, shape = declared(type)
             if dtype.kind == "complex":
                 raise Unsupported("its elements are complex numbers, which are not supported")
@@ -246,6 +247,14 @@ class Inputs:
 def kind_name(kind: str | None) -> str:
     names = {"sequence_type": "a sequence", "map_type": "a map", "optional_type": "an optional value"}
     return names.get(kind or "", "a value of unknown kind" if kind is None else kind.replace("_", " "))
+
+
+def _typed(name: str, file: str) -> str:
+    """The command that makes an input a tensor of floats; its sizes are asked for afterwards."""
+    kind = "onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)"
+    told = f"[v.type.CopyFrom({kind}) for v in m.graph.input if v.name == {name!r}]"
+    code = f"import onnx; m = onnx.load({file!r}); {told}; onnx.save(m, 'typed.onnx')"
+    return f'declare its type: python -c "{code}" (FLOAT or what it is), then take typed.onnx'
 
 
 def _symbol_name(text: str, taken: Mapping[str, Dim]) -> str:

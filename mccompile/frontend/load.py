@@ -17,7 +17,7 @@ import numpy as np
 from onnx import IR_VERSION, GraphProto, ModelProto, ValueInfoProto, numpy_helper
 from onnx.defs import onnx_opset_version
 
-from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
+from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse, warn
 from ..base.names import readable
 from ..base.near import near_file
 from ..base.own_functions import OwnFunction
@@ -368,12 +368,18 @@ def _opsets(model: ModelProto, name: str) -> dict[str, int]:
 
 
 def _check_extent(graph: Graph, dims: DimRanges, shapes: InputShapes, file: str) -> None:
-    """Sizes of 0 that leave nothing to compute are hardly meant. A past of 0 tokens leaves something."""
+    """Sizes of 0 that leave nothing to compute are hardly meant: refused where an option sets them, a warning where the
+    model does. A past of 0 tokens leaves something."""
     none = [f"--dim {dim}=1" for dim, size in dims.items() if tuple(size) == (0, 0)]
     for title, sizes in shapes.items():
         if any(size == 0 and not isinstance(size, str) for size in sizes):
             none.append(f"--shape {title}={','.join(str(size or 1) for size in sizes)}")
-    if none and graph.outputs and all(0 in value.type.shape for value in graph.outputs):
+    if not graph.outputs or not all(0 in value.type.shape for value in graph.outputs):
+        return
+    if not none:
+        named = ", ".join(f"{value.name} is {value.type}" for value in graph.outputs)
+        warn(f"{file} computes nothing: all of its outputs have no elements ({named})")
+    else:
         why = "all of its outputs have no elements then: a run would do nothing"
         ranges = [text.replace("=1", "=0..8") for text in none if text.startswith("--dim")]
         or_range = f"; a range may begin at 0: {' '.join(ranges)}" if ranges else ""

@@ -101,7 +101,7 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
 def _stored(names: Iterable[str]) -> str:
     given = ", ".join(f"{name}=..." for name in sorted(names))
     stored = f"numpy.savez('samples.npz', {given}) stores them, one after another along the first axis"
-    return f"{stored}; then --quantize samples.npz"
+    return f"{stored}; then give samples.npz instead"
 
 
 def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:

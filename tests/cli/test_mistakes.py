@@ -280,6 +280,8 @@ def test_there_are_forty() -> None:
         ("free.onnx -o out --shape x=1,5", "did you mean --shape x=1,4?"),
         ("free.onnx -o out --dim batch=a,other=1", "did you mean --dim batch=1,other=1?"),
         ("check conv.onnx --runs 1 --rtol -1", "did you mean --rtol 0?"),
+        ("check conv.onnx --runs 1 --rtol -1", "--rtol cannot be '-1'"),
+        ("quantize conv.onnx --data conv.onnx -o q.onnx", "then give samples.npz instead"),
         pytest.param(
             "check conv.onnx --runs 1 --target cortex-m4 --cc gcc",
             "leave out --cc",

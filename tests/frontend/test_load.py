@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import ModelProto, SparseTensorProto, helper, numpy_helper, parser
 
-from mccompile.base.errors import MccError
+from mccompile.base.errors import MccError, MccWarning
 from mccompile.frontend.load import load, load_proto
 from mccompile.graph.ir import Graph
 from mccompile.graph.text import show
@@ -261,3 +262,21 @@ def test_room_for_strings_that_nobody_makes_is_an_error() -> None:
 def test_what_nodes_make_counts_where_an_output_is_declared_with_another_shape() -> None:
     graph = graph_of("g (float[1,4] x) => (float[1,5] y, float[8] z) { y = Relu(x) z = Neg(x) }")
     assert [output.type.shape for output in graph.outputs] == [(1, 4), (1, 4)]
+
+
+def test_a_model_without_elements_is_warned_of() -> None:
+    model = parser.parse_model('<ir_version:8,opset_import:["":17]> g (float[0,4] x) => (float[0,4] y) {y = Relu(x)}')
+    with pytest.warns(MccWarning, match=r"computes nothing: .* \(y is f32\[0,4\]\)"):
+        load_proto(model)
+
+
+def test_the_fix_of_an_input_without_a_type_declares_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = parser.parse_model('<ir_version:8,opset_import:["":17]> g (x) => (y) {y = Relu(x)}')
+    Path("plain.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(MccError) as found:
+        load(Path("plain.onnx"))
+    command = re.search(r'python -c "(.*)"', found.value.problems[0].fix)
+    assert command is not None
+    exec(command[1], {})
+    assert load(Path("typed.onnx"), shapes={"x": (1, 4)}).inputs[0].type.shape == (1, 4)
