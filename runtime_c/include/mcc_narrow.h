@@ -10,8 +10,8 @@
  *                                                    low bits of `value`; a packed f4e2m1 goes through u4
  *
  * All is done on bits, so no result depends on the rounding mode or on how the machine treats subnormals; but f16 and
- * floats become each other in one instruction on Arm, where compilers know the type, and f16 become floats so on x86
- * with F16C. NaN stays NaN, its bits may change.
+ * floats become each other in one instruction on Arm, where compilers know the type, and on x86 with F16C. NaN stays
+ * NaN, its bits may change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -125,12 +125,16 @@ MCC_INLINE float mcc_f16_to_f32(mcc_f16 h)
 
 MCC_INLINE mcc_f16 mcc_f32_to_f16(float x)
 {
+#if defined(__F16C__)
+    return (mcc_f16)_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+#else
     const uint32_t bits = mcc_f32_bits(x), magnitude = bits & 0x7FFFFFFFu;
     uint32_t code;
     if (magnitude > 0x7F800000u) code = 0x7E00u;
     else if (magnitude >= 0x47800000u) code = 0x7C00u; /* 65536 and more; rounding takes care of what is just below */
     else code = mcc_small_of_magnitude(magnitude, 10, 15);
     return (mcc_f16)((bits >> 16 & 0x8000u) | code);
+#endif
 }
 #endif
 

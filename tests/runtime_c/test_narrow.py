@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from onnx.numpy_helper import saturate_cast
+
+from tests.runtime_c.built import built
 
 TYPES: dict[str, Any] = {
     "f16": np.float16,
@@ -79,6 +82,31 @@ def test_floats_round_half_to_even(runtime: Any, name: str) -> None:
     with np.errstate(all="ignore"):
         expected = values.astype(TYPES[name])
     same_codes(runtime(f"f32_to_{name}", values, dtype=codes_of(name).dtype), expected, name)
+
+
+ROUNDED = """
+#include "mcc_narrow.h"
+void rounded(const float *x, uint16_t *y, ptrdiff_t n);
+void rounded(const float *x, uint16_t *y, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; ++i) y[i] = mcc_f32_to_f16(x[i]);
+}
+"""
+
+
+def test_f16_of_the_machine_round_half_to_even(tmp_path: Path) -> None:
+    """With F16C or the like, where the machine that runs the tests has it."""
+    source = tmp_path / "rounded.c"
+    source.write_text(ROUNDED)
+    library = built(source, tmp_path, "gcc", "void rounded(const float *x, uint16_t *y, ptrdiff_t n);", "-march=native")
+    values = floats_around("f16")
+    codes = np.empty(values.size, np.uint16)
+    pointers = [
+        library.ffi.cast(f"{of} *", array.ctypes.data) for of, array in (("float", values), ("uint16_t", codes))
+    ]
+    library.functions.rounded(*pointers, values.size)
+    with np.errstate(over="ignore"):
+        same_codes(codes, values.astype(np.float16), "f16")
 
 
 @pytest.mark.parametrize("name", FLOAT8)
