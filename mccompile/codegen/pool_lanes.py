@@ -27,6 +27,8 @@ from .tiles import Range
 from .windows import Axis, Sliding, any_axes, known
 
 ALIGNED = 64  # bytes
+SHORT = 40  # elements of a row
+LINES = 8192  # bytes that lie in the first-level cache, beside what they are made of
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,17 @@ class PoolLanes:
 
     @property
     def parts(self) -> bool:
-        """Are rows combined before elements that lie `stride` apart come together? That takes time per element."""
-        return self.under > 1 and self.lane.stride > 1
+        """Are rows combined before elements that lie `stride` apart come together? That takes time per element, and in
+        a short row the elements would wait for what has just been stored."""
+        return self.under > 1 and self.lane.stride > 1 and self.used > SHORT
+
+    @cached_property
+    def ahead(self) -> int:
+        """How many lines are made before windows slide along the first of them: reading a line anew takes long right
+        after it was stored, unless it is long."""
+        lines = prod(axis.out for _, axis in self.rows)
+        fits = self.total.nbytes(lines * self.phase * self.lane.stride) <= LINES
+        return lines if fits and self.slides and not self.straight else 1
 
     @property
     def used(self) -> int:
@@ -118,7 +129,9 @@ class PoolLanes:
     def regions(self) -> list[tuple[str, DType, int]]:
         found = [] if self.inside else [("outside", self.stored, self.used)]
         if self.slides and not self.straight:
-            found.append(("line", self.total, self.phase * self.lane.stride))
+            found.append(
+                ("lines" if self.ahead > 1 else "line", self.total, self.phase * self.lane.stride * self.ahead)
+            )
         if self.parts:
             found.append(("row", self.total, self.used))
         if self.kind.algorithm == "average" and not self.count_along(self.axis, self.lane).isdigit():
@@ -198,7 +211,7 @@ class PoolLanes:
             loop = self.shared(Range(f"p{number}", axis.out)).header
             at = at if self.placed(axis) else ""
             rows.append({"loop": loop, "at": at, "first": first, "end": end})
-        finish = partial(self.finish, names)
+        finish, later = partial(self.finish, names), list[str]()
         if not self.slides:
             lines = self.combined(self.lane.out, [Source(self.under, self.row_term, finish, self.stored, self.term)])
         elif self.straight:
@@ -207,13 +220,24 @@ class PoolLanes:
             )
         else:
             across = Source(self.lane.kernel, self.line_term, finish, self.total)
-            lines = [*self.line(), *self.combined(self.lane.out, [across])]
+            lines, later = self.line(), self.combined(self.lane.out, [across])
+        of_line, made = self.line_of(), [*self.row_pointers(), *lines]
         return {
             "opening": self.opening(),
             "outer": [self.shared(loop) for loop in self.around],
             "rows": rows,
-            "lines": [*self.row_pointers(), *lines],
+            "passes": [[*of_line, *made], [*of_line, *later]] if of_line else [[*made, *later]],
         }
+
+    def line_of(self) -> list[str]:
+        """Where the line of a row lies among several."""
+        if self.ahead == 1:
+            return []
+        sizes = [axis.out for _, axis in self.rows]
+        size = self.phase * self.lane.stride
+        steps = [size * prod(sizes[number + 1 :]) for number in range(len(sizes))]
+        place = index_c(steps, [f"p{number}" for number, _ in self.rows])
+        return [f"{self.total.storage_c} *const line = lines + {place};"]
 
     @staticmethod
     def placed(axis: Axis) -> bool:
