@@ -25,6 +25,7 @@
  *     mcc_weave_f32xN(v)              two vectors become one of twice the length, which takes elements of both in turn
  *     mcc_store_transposed_f32xN(p, step, n, v, each)   stores N vectors (8 where N is 16), `each` apart, as columns
  *                                     of n <= N rows that lie `step` apart
+ *     mcc_all_double  mcc_all_uint32  mcc_all_uint64   as many bytes as the machine works on, for C operators
  *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
  *                                     constant distances from such a pointer become part of loads and stores
  *     MCC_VEC_ANEW(p)                 what lies at the pointer p is read again, not kept in a register since last time
@@ -73,6 +74,10 @@
 #define MCC_VEC_ELEMENTWISE /* Clang 17 has them for vectors of any width */
 #endif
 #endif
+
+typedef double mcc_all_double __attribute__((vector_size(MCC_VEC_LANES * 4), may_alias));
+typedef uint32_t mcc_all_uint32 __attribute__((vector_size(MCC_VEC_LANES * 4), may_alias));
+typedef uint64_t mcc_all_uint64 __attribute__((vector_size(MCC_VEC_LANES * 4), may_alias));
 
 /* Macros that define functions end in a typedef that nobody needs, so that a semicolon may follow them.
  *
