@@ -36,6 +36,7 @@ def evidence(model: Path, output: Path, force: bool, options: Options) -> None:
     """
     from ..driver import compile as compile_model
     from ..emit.folder import write_folder
+    from ..evidence import coverage as covering
     from ..evidence import time as times
     from ..evidence import time_bound
     from ..evidence.folder import evidence as folder_of
@@ -49,11 +50,13 @@ def evidence(model: Path, output: Path, force: bool, options: Options) -> None:
     target = options.resolved_target()
     stack = stack_certificate(package, target)
     time = times.time_certificate(package, target) | {"bound": time_bound.time_bound(package, target)}
-    files = folder_of(package, model.name, contents(model), _command(model), nodes, stack, time, target)
+    coverage = covering.coverage_certificate(package, target)
+    files = folder_of(package, model.name, contents(model), _command(model), nodes, stack, time, coverage, target)
     write_folder(output, files, force)
     click.echo(f"{output}: evidence for {package.plan.name} on {package.plan.target}")
     click.echo(f"stack    {shown(stack)}")
     click.echo(f"time     {times.shown(time)}; {time_bound.shown(time['bound'])}")
+    click.echo(f"coverage {covering.shown(coverage)}")
     click.echo(f"check    python {shlex.quote(str(output / 'check.py'))}")
 
 

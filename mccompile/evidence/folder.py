@@ -25,6 +25,7 @@ from .eva import eva
 from .memory import memory_certificate
 from .page import page
 from .ranges import ranges_certificate
+from .requirements import cited
 from .sbom import sbom
 from .time_bound import flow_facts
 from .trace import trace
@@ -32,7 +33,9 @@ from .trace import trace
 PARTS = ("calls", "memory", "owners", "ranges", "stack", "trace")
 CHECKERS = ("check.py", *(f"check_{part}.py" for part in PARTS))
 _LEFT_TO_EVA = "left to Frama-C, which has not looked at this code: python run_eva.py says whether it raises alarms"
-SCHEMAS = tuple(f"{part}.schema.json" for part in ("evidence", "memory", "ranges", "stack", "time", "trace"))
+SCHEMAS = tuple(
+    f"{part}.schema.json" for part in ("coverage", "evidence", "memory", "ranges", "stack", "time", "trace")
+)
 
 
 def evidence(
@@ -43,6 +46,7 @@ def evidence(
     nodes: Sequence[Listed],
     stack: Mapping[str, Any] | str,
     time: Mapping[str, Any],
+    coverage: Mapping[str, Any],
     target: Target,
 ) -> Files:
     """All files. `contents`: of the model's file; `command`: that makes the folder again. `nodes`:
@@ -52,6 +56,7 @@ def evidence(
     memory = checked(package)
     traced = checked_trace(package, nodes, memory)
     ranges = checked_ranges(package, memory)
+    demands = cited(node.op for node in nodes)
     driver = eva(package, target)
     bill = sbom(package.plan.prefix, code, model, digest)
     about = {
@@ -67,6 +72,8 @@ def evidence(
         | ({} if _is_bounded(time) else {"time_bound": "counts of time.json are no bound; it says what has none"}),
         **({} if isinstance(driver, str) else {"eva": driver[1]}),
     }
+    if "not_measured" in coverage:
+        about["not_run"]["coverage"] = coverage["not_measured"]
     texts = {
         "memory.json": _json(memory),
         "trace.json": _json(traced),
@@ -74,12 +81,16 @@ def evidence(
         **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack))}),
         **({} if isinstance(driver, str) else {"eva.c": driver[0], "run_eva.py": _own("run_eva.py")}),
         "time.json": _json(time),
+        "coverage.json": _json(coverage),
+        "requirements.json": _json({"schema": "mccompile-requirements-1", **demands}),
         **({"time.ff": flow_facts(time["bound"])} if _is_bounded(time) else {}),
         "sbom.spdx.json": _json(bill),
         "evidence.json": _json(about),
         **{f"schemas/{name}": _own(f"schemas/{name}") for name in SCHEMAS},
         **{name: _own(name) for name in CHECKERS},
-        "index.html": page(about, memory, traced, bill, {} if isinstance(stack, str) else stack, time, ranges),
+        "index.html": page(
+            about, memory, traced, bill, {} if isinstance(stack, str) else stack, time, ranges, coverage, demands
+        ),
     }
     made = {f"code/{path}": data for path, data in code.items()} | {n: text.encode() for n, text in texts.items()}
     return with_report(made, {"mccompile": __version__, "evidence": about["identity"]})

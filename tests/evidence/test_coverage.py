@@ -1,0 +1,76 @@
+"""Statements and branches of generated C that generated inputs reach, and the names of those that none does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from embedded import models
+from mccompile.driver import Options
+from mccompile.emit.package import Package
+from mccompile.evidence import coverage
+from mccompile.targets import api
+from mccompile.toolchain.tools import missing
+from tests import small_models
+from tests.small_models import compiled
+
+SCHEMA = json.loads((Path(coverage.__file__).parent / "schemas" / "coverage.schema.json").read_text(encoding="utf-8"))
+needs_gcov = pytest.mark.skipif(bool(missing(["gcc", "gcov"])), reason="gcov comes with gcc")
+
+
+def measured(package: Package, target: str = "generic") -> dict[str, Any]:
+    found = coverage.coverage_certificate(package, api.load(target))
+    jsonschema.validate(found, SCHEMA)
+    return found
+
+
+def own(found: dict[str, Any]) -> dict[str, Any]:
+    return {path: counts for path, counts in found["files"].items() if not path.startswith("runtime/")}
+
+
+@needs_gcov
+def test_all_of_the_code_of_a_network_is_reached_and_so_are_the_guards_of_init() -> None:
+    found = measured(compiled(models.quantized(), Options(target="cortex-m0")), "cortex-m0")
+    files = own(found)
+    assert {*files} == {"quantized.c", "quantized_kernels.c"}
+    assert all((f["reached"], f["taken"]) == (f["statements"], f["branches"]) != (0, 0) for f in files.values())
+    gaps = [gap for gap in found["unreached"] if gap["function"] == "mcc_blob_open"]
+    assert all("endian" in gap["text"] or "NULL" in gap["text"] for gap in gaps)
+    assert not any(gap["function"] == "mcc_status_text" for gap in found["unreached"])
+
+
+@needs_gcov
+def test_code_that_no_input_reaches_is_named() -> None:
+    package = compiled(small_models.mlp())
+    text = package.files["mlp.c"].decode()
+    before = "    m->arena ="
+    assert before in text
+    dead = text.replace(before, f"    if (m->ready == 77u) m->ready = 78u;\n{before}")
+    found = measured(replace(package, files=package.files | {"mlp.c": dead.encode()}))
+    (gap,) = (gap for gap in found["unreached"] if gap["file"] == "mlp.c")
+    assert gap["text"] == "if (m->ready == 77u) m->ready = 78u;" and not gap["reached"] and len(gap["branches"]) == 1
+    assert gap["why"].startswith("a guard of init")
+
+
+@needs_gcov
+def test_figures_are_the_same_every_time() -> None:
+    package = compiled(models.recurrent())
+    assert measured(package) == measured(package)
+
+
+def test_what_cannot_be_measured_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = compiled(small_models.mlp())
+    monkeypatch.setattr(coverage, "missing", lambda names: ["gcov"])
+    found = measured(package)
+    assert found["not_measured"] == "gcov is not installed" and coverage.shown(found).startswith("not measured: gcov")
+
+
+@needs_gcov
+def test_code_of_another_machine_is_not_measured() -> None:
+    found = measured(compiled(small_models.conv(), Options(target="aarch64")), "aarch64")
+    assert found["not_measured"] == "this machine does not run code for aarch64"
