@@ -33,9 +33,8 @@ from .trace import trace
 PARTS = ("calls", "memory", "owners", "ranges", "stack", "trace")
 CHECKERS = ("check.py", *(f"check_{part}.py" for part in PARTS))
 _LEFT_TO_EVA = "left to Frama-C, which has not looked at this code: python run_eva.py says whether it raises alarms"
-SCHEMAS = tuple(
-    f"{part}.schema.json" for part in ("coverage", "evidence", "memory", "ranges", "stack", "time", "trace")
-)
+_CERTIFICATES = ("coverage", "evidence", "memory", "ranges", "requirements", "stack", "time", "trace")
+SCHEMAS = tuple(f"{part}.schema.json" for part in _CERTIFICATES)
 
 
 def evidence(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from onnx import ModelProto
@@ -194,6 +195,14 @@ def test_a_folder_is_reproducible(written: Path) -> None:
         for top in (written / "out", written / "again")
     )
     assert first == second and Path("code/mlp.c") in first and Path("index.html") in first
+
+
+def test_what_a_folder_has_as_json_is_what_its_schemas_say(written: Path) -> None:
+    schemas = {path.name.removesuffix(".schema.json"): path for path in (written / "out" / "schemas").iterdir()}
+    there = {path.stem: path for path in (written / "out").glob("*.json")}
+    assert there.keys() - {"report", "sbom.spdx"} == schemas.keys()
+    for name, schema in schemas.items():
+        jsonschema.validate(json.loads(there[name].read_text()), json.loads(schema.read_text()))
 
 
 def test_a_folder_is_checked_without_mccompile(written: Path) -> None:
