@@ -84,6 +84,7 @@ ALLOWED = {  # third-party package -> the only modules or packages that may impo
         "mccompile.deploy.ecosystem",
         "mccompile.deploy.machines",
         "mccompile.emit.layouts",
+        "mccompile.evidence.requirements",
         "mccompile.project",
         "mccompile.frontend.onnxruntime_forms",
     ),
