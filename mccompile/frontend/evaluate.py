@@ -29,8 +29,8 @@ _CONTRACTIONS = frozenset({
 })  # fmt: skip
 # computed wrong by evaluators in cases that the standard is clear about (docs/fuzzing.md), and rarely constant
 _NOT_AS_STANDARD = frozenset({
-    "AffineGrid", "AveragePool", "DynamicQuantizeLinear", "GlobalMaxPool", "GridSample", "LRN", "LpPool", "MaxPool",
-    "MaxRoiPool", "MaxUnpool", "MeanVarianceNormalization", "QLinearMatMul", "Resize", "RoiAlign",
+    "AffineGrid", "AveragePool", "DynamicQuantizeLinear", "GlobalMaxPool", "GridSample", "LRN", "LpNormalization",
+    "LpPool", "MaxPool", "MaxRoiPool", "MaxUnpool", "MeanVarianceNormalization", "QLinearMatMul", "Resize", "RoiAlign",
 })  # fmt: skip
 _KEPT = _ALWAYS_KEPT | _OF_STRINGS | _CONTRACTIONS | _NOT_AS_STANDARD
 _IN_DOUBLE = frozenset({

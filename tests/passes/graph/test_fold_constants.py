@@ -90,6 +90,14 @@ def test_an_output_keeps_its_name(check: Any) -> None:
     )
 
 
+def test_what_the_evaluator_computes_wrong_stays(context: Context) -> None:
+    """Its LpNormalization divides by the sum of elements, not of their magnitudes."""
+    text = "g (float[1,4] x) => (float[1,4] y) <float[1,4] w = {1, -1, 2, -1}>"
+    graph = graph_of(f"{text} {{ n = LpNormalization<axis = 1, p = 1>(w) y = Add(x, n) }}")
+    fold_constants(graph, context)
+    assert [node.op.name for node in graph.nodes] == ["LpNormalization", "Add"]
+
+
 def test_what_would_add_too_much_to_the_weights_stays(context: Context) -> None:
     text = """g (float[1] x) => (float[2000000] y) <float[1] one = {1}, int64[1] n = {2000000}> {
         w = Expand(one, n)
