@@ -30,7 +30,8 @@ from .matching import matched
 from .noise import noise, on_steps, twins, twins_by_work
 from .speed import speed
 
-_SMALL = 64 * 1024  # bytes of arena: the budget that the page begins with where none is given
+_SMALL = 64 * 1024  # bytes of RAM: the budget that the page begins with where none is given
+_RAM = ("arena_bytes", "struct_bytes", "run_stack_bytes", "external_bytes")  # what counts there, as far as it is known
 _RANDOM = 8  # sets of inputs, where there are no samples
 _MOST_HEARD = 256  # samples that noise is measured with
 Job = tuple[Path, Options]
@@ -59,7 +60,8 @@ def built(path: Path, options: Options, measure: bool, plans: bool) -> Build:
 
 def add_smallest(build: Build) -> None:
     """The plan of least RAM, where that of the build takes more than the page's budget; it is not measured."""
-    if build.package.plan.arena_bytes > _SMALL and "frontier" not in build.analysis:
+    takes = sum(build.analysis.get(name) or 0 for name in _RAM)
+    if takes > _SMALL and "frontier" not in build.analysis:
         options = replace(settled(build.path, build.options), **SMALLEST)
         build.analysis["smallest"] = Point(SMALLEST, compile(build.path, options)).as_dict()
 
