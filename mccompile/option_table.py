@@ -74,6 +74,11 @@ class OptionTable:
         False,
         undrawn="a way in which programs are built (ways.py)",
     )
+    advance: bool = _option(
+        "Let programs run for the states alone (<model>_advance), without the steps that only outputs need.",
+        FILES,
+        False,
+    )
     slices: bool = _option("Let programs run a few steps at a time (<model>_run_steps).", FILES, False)
     max_slice: int = _option(
         "Slices of at most this many estimated cycles: 50K.", FILES, 0, reads="max_slice", draws=(3000, 30000)

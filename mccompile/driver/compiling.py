@@ -269,8 +269,18 @@ def packaged(
     prefix, planner = c_prefix(name), _planner(options, target)
     with stage("plan_memory"):
         show = options.dump_values
-        window = options.weights_window
-        plan = plan_memory(program, context.registry, target, prefix, planner, options.keep_inputs, pools, show, window)
+        plan = plan_memory(
+            program,
+            context.registry,
+            target,
+            prefix,
+            planner,
+            options.keep_inputs,
+            pools,
+            show,
+            options.weights_window,
+            options.advance,
+        )
     check_addressable(plan, target)
     plan = plan.with_schemes(outside.schemes)
     plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, strips=options.strips)

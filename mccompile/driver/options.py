@@ -69,6 +69,9 @@ class Options(OptionTable):
         self.delivery.check()
         check_wrappers(self.wrappers)
         refuse_with(vars(self))
+        if self.advance and (self.slices or self.max_slice):
+            why = "each slice of a run is computed, whatever is read of it"
+            raise WrongUse(Problem("--advance does not go with --slices", "--advance", why, "leave one out"))
         if self.accelerator and self.weights_window:
             why = "an accelerator reads its constants where they lie"
             raise WrongUse(Problem("--accelerator does not go with --weights-window", "", why, "leave one out"))

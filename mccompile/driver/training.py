@@ -27,6 +27,7 @@ from .smaller_training import smaller_training
 
 # Options that say what a run is like in ways that learning has not: by field, as written, with why.
 _REFUSED = {
+    "advance": ("--advance", "a run that learns needs all outputs"),
     "external": ("--io external", "what a batch leaves for its gradients lies in the arena"),
     "state": ("--state", "no gradient leads back to an earlier run"),
     "stream": ("--stream", "no gradient leads back to an earlier push"),

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..base.structures import Interface
-from ..plan.ir import Phase, Plan, Tensor, max_bytes
+from ..plan.ir import Phase, Plan, Tensor
 from ..plan.row_calls import slices_of
 
 _SEEN = ("inputs", "outputs", "interface", "states", "stream", "sizes", "slices")
@@ -63,7 +63,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
         "symbol": tensor.symbol,
         "dtype": tensor.type.dtype.name,
         "shape": [dim if isinstance(dim, int) else str(dim) for dim in tensor.type.shape],
-        "bytes": max_bytes(tensor.type),
+        "bytes": tensor.type.max_bytes,
         **({"external": external} if tensor.is_outside and tensor.rows is None else {}),
         **({"rows": asdict(tensor.rows)} if tensor.rows else {}),
         **({"quantized": asdict(tensor.quantized)} if tensor.quantized else {}),

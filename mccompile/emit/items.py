@@ -33,7 +33,6 @@ from ..plan.ir import (
     State,
     Step,
     Swap,
-    max_bytes,
 )
 from ..plan.row_calls import row_calls
 from ..plan.sizes import needed, needs, of_state, of_step
@@ -67,6 +66,12 @@ def chain_functions(items: Iterable[Item]) -> list[RowFunction]:
 
 def _is_long(region: RowRegion) -> bool:
     return is_deep(region) and not needs(region)
+
+
+def _condition(branch: Branch) -> str:
+    if branch.condition is None:
+        return "m->advances == 0u"
+    return f"*{pointer(branch.condition.address, 'uint8_t', const=True)} != 0u"
 
 
 def after_items(phase: Phase) -> str:
@@ -156,7 +161,7 @@ def _states(states: Sequence[State], known: frozenset[str] = frozenset()) -> lis
         if state.made == state.tensor.address:
             continue
         type = state.tensor.type
-        size = dim_c(type.count * type.dtype.bits // 8) if not type.is_static else str(max_bytes(type))
+        size = dim_c(type.count * type.dtype.bits // 8) if not type.is_static else str(type.max_bytes)
         size = size if type.is_static else f"(size_t)({size})"
         places = (pointer(state.tensor.address, "uint8_t", False), pointer(state.made, "uint8_t", True))
         lines.append(f'    /* state "{comment(state.tensor.name)}" for the next run */')
@@ -167,7 +172,7 @@ def _states(states: Sequence[State], known: frozenset[str] = frozenset()) -> lis
 def _move(state: State, places: tuple[str, str], size: str) -> str:
     """The statement that brings a state to its place; pieces as long as it moves by do not overlap."""
     to, origin = state.tensor.address, state.made
-    nbytes = max_bytes(state.tensor.type)
+    nbytes = state.tensor.type.max_bytes
     if to.base != origin.base or not (isinstance(to.offset, int) and isinstance(origin.offset, int)):
         return f"memcpy({', '.join(places)}, {size});"
     by = origin.offset - to.offset
@@ -187,7 +192,7 @@ def _items(items: Sequence[Item], indent: str, known: frozenset[str] = frozenset
         known |= needs(item)
         if isinstance(item, Branch):
             lines.append(f"{indent}/* {comment(show(item.provenance))} */")
-            lines.append(f"{indent}if (*{pointer(item.condition.address, 'uint8_t', const=True)} != 0u) {{")
+            lines.append(f"{indent}if ({_condition(item)}) {{")
             lines += _items(item.then, indent + "    ", known)
             if item.otherwise:
                 lines.append(f"{indent}}} else {{")

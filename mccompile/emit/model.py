@@ -15,7 +15,7 @@ from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
 from ..plan.copies import copies
 from ..plan.handed import Quantized
-from ..plan.ir import Arena, Item, Phase, Place, Plan, Tensor, max_bytes, swaps
+from ..plan.ir import Arena, Item, Phase, Place, Plan, Tensor, swaps
 from ..plan.learning import LEARN, LOSS
 from ..plan.row_calls import most_stages
 from ..plan.sizes import of_states
@@ -111,6 +111,7 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         **identity_c(identity),
         "phases": phases,
         "learns": _learns(plan),
+        "advances": plan.advances,
         "sliced": plan.sliced,
         "slices": sliced,
         "one_slice": one_slice(sliced),
@@ -239,7 +240,7 @@ def _place(place: Place) -> dict[str, object]:
 
 def state_bytes(plan: Plan) -> int:
     """Of what is saved: all states, and how many pushes there were."""
-    return sum(max_bytes(state.tensor.type) for state in plan.states) + (4 if plan.streamed else 0)
+    return sum(state.tensor.type.max_bytes for state in plan.states) + (4 if plan.streamed else 0)
 
 
 def _stream(plan: Plan) -> dict[str, object] | None:
@@ -278,7 +279,7 @@ def _state(plan: Plan) -> list[dict[str, object]]:
         source = 0 if state.initial is None else state.initial.offset
         known = {"start": start, "initial": initial, "source": source, "stored": state.stored}
         found.append({**_tensor(plan.prefix, state.tensor, True), **known})
-        start += max_bytes(state.tensor.type)
+        start += state.tensor.type.max_bytes
     return found
 
 
@@ -310,12 +311,12 @@ class _Written:
 def _range(tensor: Tensor) -> tuple[int, int]:
     offset = tensor.address.offset
     assert isinstance(offset, int)
-    return offset, offset + max_bytes(tensor.type)
+    return offset, offset + tensor.type.max_bytes
 
 
 def _tensor(prefix: str, tensor: Tensor, kept: bool, way: str = "output") -> dict[str, object]:
     type = tensor.type
-    count = max_bytes(type) if type.dtype.is_packed else _count(type)
+    count = type.max_bytes if type.dtype.is_packed else _count(type)
     printed = _printed(type.dtype)
     elements = tensor.address.base if tensor.is_outside else f"{prefix}_{way}_{tensor.symbol}(&m)"
     element = f"{elements}[i]"
@@ -326,7 +327,7 @@ def _tensor(prefix: str, tensor: Tensor, kept: bool, way: str = "output") -> dic
         "type": str(type),
         "c": public_c(type.dtype),
         "count": count,
-        "bytes": max_bytes(type),
+        "bytes": type.max_bytes,
         "preserved": int(kept),
         "preserved_text": "the input is intact after a run" if kept else "a run overwrites the input",
         "outside": tensor.is_outside,

@@ -31,6 +31,7 @@ _ENTRY, _PROGRAM, _SEAL = "model_entry.c.j2", "module_main.c.j2", "module_seal.c
 
 
 _REFUSED = {
+    "advance": ("--advance", "a module has one function that runs"),
     "single_file": ("--single-file", "a module is built from several files, which mccompile keeps apart"),
     "profile": ("--profile", "the names of steps would be addresses, and a module has none"),
     "dump_values": ("--dump-values", "the names of tensors would be addresses, and a module has none"),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..plan.copies import Awaited, Copied
-from ..plan.ir import Item, Plan, RowRegion, Stage, Step, max_bytes
+from ..plan.ir import Item, Plan, RowRegion, Stage, Step
 from ..plan.row_calls import row_calls
 
 MOST = 6000  # calls; of more, no picture says anything
@@ -47,7 +47,7 @@ class _Timeline:
             case Step():
                 self.calls.append((item.number, 1.0))
                 if item.function.kernel.copies:
-                    self._moved(item, max_bytes(item.function.call.ins[0].type))
+                    self._moved(item, item.function.call.ins[0].type.max_bytes)
 
     def _rows(self, region: RowRegion) -> None:
         made, left = [0] * len(region.stages), None
@@ -73,4 +73,4 @@ class _Timeline:
 
 
 def _bytes(stage: Stage, begin: int, end: int) -> int:
-    return max_bytes(stage.run.function.call.ins[0].type) * (end - begin) // stage.height
+    return stage.run.function.call.ins[0].type.max_bytes * (end - begin) // stage.height

@@ -9,7 +9,7 @@ from math import ceil
 
 from ..base.dims import static
 from ..plan.copies import Awaited, Copied, copies
-from ..plan.ir import Arena, Item, Plan, RowRegion, Step, max_bytes
+from ..plan.ir import Arena, Item, Plan, RowRegion, Step
 from ..plan.row_calls import row_calls
 
 
@@ -97,4 +97,4 @@ def _copies(item: Item) -> int:
 
 def _bytes(steps: list[Step], base: str, written: bool) -> int:
     arguments = (argument for step in steps for argument in step.arguments if argument.written == written)
-    return sum(max_bytes(argument.type) for argument in arguments if argument.address.base == base)
+    return sum(argument.type.max_bytes for argument in arguments if argument.address.base == base)

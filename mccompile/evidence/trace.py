@@ -14,7 +14,7 @@ from ..emit.blob import blob_bytes, data_bytes
 from ..emit.package import Package
 from ..frontend.listed import Listed
 from ..passes.history import Disposition, History
-from ..plan.ir import BLOB, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step, max_bytes, walk
+from ..plan.ir import BLOB, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step, walk
 from .lines import segments
 
 SCHEMA = "mccompile-trace-1"
@@ -163,9 +163,9 @@ def _blob(plan: Plan) -> Iterator[dict[str, Any]]:
     yield {"begin": 0, "end": begin, "what": "header", "steps": []}
     reads = [*_reads(plan)]
     handed = [t for t in plan.outputs if t.address.base == BLOB]  # outputs that are constants
-    spans = [(static(t.address.offset), static(t.address.offset) + max_bytes(t.type)) for t in handed]
+    spans = [(static(t.address.offset), static(t.address.offset) + t.type.max_bytes) for t in handed]
     made = [state for state in plan.states if state.made.base == BLOB]  # what the next run finds
-    spans += [(static(s.made.offset), static(s.made.offset) + max_bytes(s.tensor.type)) for s in made]
+    spans += [(static(s.made.offset), static(s.made.offset) + s.tensor.type.max_bytes) for s in made]
     spans += [(offset, offset + 1) for check in plan.checks for offset in check.offsets]
     at = 0
     for entry in plan.entries:
@@ -196,7 +196,8 @@ def _with_arguments(items: Iterable[Item]) -> Iterator[tuple[Argument, list[int]
     for item in items:
         inside = [step.number for step in walk((item,))] or [0]
         if isinstance(item, Branch):
-            yield item.condition, inside
+            if item.condition is not None:
+                yield item.condition, inside
             yield from _with_arguments((*item.then, *item.otherwise))
         elif isinstance(item, Repeat):
             yield from ((a, inside) for a in (item.condition, item.trips) if isinstance(a, Argument))

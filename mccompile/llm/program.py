@@ -59,7 +59,7 @@ def program(path: Path, options: Options, chats: bool = True) -> Program:
         chatting = chat.compiled(template) if template else None
     except MccError as error:
         raise reading.placed(path, error) from None
-    package = compile_model(path, replace(options, blob=Carrier.EXTERNAL))
+    package = compile_model(path, replace(options, blob=Carrier.EXTERNAL, advance=not options.slices))
     try:
         return _joined(package, words, sorted(set(stops)), chatting)
     except NotUnderstood as error:
@@ -110,6 +110,7 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         "title": plan.name.replace("*/", ""),
     }
     told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
+    told["advances"] = plan.advances
     told |= {"program": build_name(prefix), "chat": chatting, "in_c": _piece, "size": lambda text: len(text.encode())}
     told |= {"trims": bool(chatting and any(astuple(chatting.trims)))}
     told |= {"ready": identity_c(package.identity)["ready"]}

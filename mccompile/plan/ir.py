@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 
-from ..base.dims import Dim, Symbol, Symbolic, upper
+from ..base.dims import Dim, Symbol, Symbolic
 from ..base.portable import PortableStep
 from ..base.provenance import Provenance
 from ..base.streaming import Streamed
@@ -155,9 +155,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Branch:
-    """Runs `then` where the bool at `condition` is true, else `otherwise`."""
+    """Runs `then` where the bool at `condition` is true, or outputs are read (None), else `otherwise`."""
 
-    condition: Argument
+    condition: Argument | None
     then: tuple[Item, ...]
     otherwise: tuple[Item, ...]
     provenance: Provenance
@@ -334,6 +334,7 @@ class Plan:
     states: tuple[State, ...] = ()
     phases: tuple[Phase, ...] = ()  # none: all items are one run
     streams: int = 0  # of random numbers: each goes on from run to run
+    advances: bool = False  # a run can be made for its states alone
     sliced: bool = False  # a run can be made a few items at a time
     parallel: bool = False  # programs may say how workers run, whether or not a step is shared
     checks: tuple[Checked, ...] = ()  # of the blob, by init
@@ -444,7 +445,3 @@ def swaps(items: Iterable[Item]) -> Iterator[Swap]:
             case Repeat():
                 yield from item.swaps
                 yield from swaps(item.items)
-
-
-def max_bytes(type: TensorType) -> int:
-    return type.dtype.nbytes(upper(type.count))

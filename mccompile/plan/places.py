@@ -52,7 +52,8 @@ def _of_items(items: Iterable[Item]) -> Iterator[Address]:
                 for stage in item.stages:
                     yield from _of_step(stage.run)
             case Branch():
-                yield item.condition.address
+                if item.condition is not None:
+                    yield item.condition.address
                 yield from _of_items((*item.then, *item.otherwise))
             case Repeat():
                 told = (item.trips, item.condition)

@@ -66,13 +66,17 @@ def of_step(step: Step) -> set[str]:
     return {*step.function.sizes, *(name for each in step.arguments for name in of_address(each.address))}
 
 
+def _of_condition(item: Branch) -> set[str]:
+    return set() if item.condition is None else of_address(item.condition.address)
+
+
 def needs(item: Item) -> set[str]:
     """What an item names and neither measures before nor counts itself."""
     match item:
         case Step():
             return set() if item.shared else of_step(item)  # pieces have variables of their own
         case Branch():
-            return of_address(item.condition.address) | needed(item.then) | needed(item.otherwise)
+            return _of_condition(item) | needed(item.then) | needed(item.otherwise)
         case Repeat():
             told = [item.trips, item.condition]
             places = [each.address for each in told if isinstance(each, Argument)]
@@ -124,7 +128,7 @@ def _run(items: Sequence[Item], before: set[str], problems: list[str]) -> set[st
     for item in items:
         match item:
             case Branch():
-                problems += _missing(item, of_address(item.condition.address) - known)
+                problems += _missing(item, _of_condition(item) - known)
                 ends = [_run(each, known, problems) for each in (item.then, item.otherwise) if not _stops(each)]
                 known |= set.intersection(*ends) if ends else set()
             case Repeat():

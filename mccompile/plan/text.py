@@ -28,7 +28,8 @@ def _items(items: tuple[Item, ...], indent: str) -> list[str]:
     for item in items:
         if isinstance(item, Branch):
             then, otherwise = (_items(items, indent + "  ") for items in (item.then, item.otherwise))
-            lines += branches(_address(item.condition.address), then, otherwise, indent)
+            condition = "outputs are read" if item.condition is None else _address(item.condition.address)
+            lines += branches(condition, then, otherwise, indent)
         elif isinstance(item, Repeat):
             trips = _address(item.trips.address) if isinstance(item.trips, Argument) else item.trips
             line = f"{indent}repeat {item.counter} up to {trips}"

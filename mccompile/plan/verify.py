@@ -8,7 +8,7 @@ from collections.abc import Mapping, Set
 from ..base.dims import static
 from ..base.errors import InternalError
 from .copies import Awaited, Copied
-from .ir import BLOB, STREAMS, Argument, Plan, Step, is_outside, max_bytes, swaps, walk
+from .ir import BLOB, STREAMS, Argument, Plan, Step, is_outside, swaps, walk
 from .sizes import unknown
 
 
@@ -36,7 +36,7 @@ def verify(plan: Plan) -> None:
     for tensor in (*plan.inputs, *plan.outputs, *(state.tensor for state in plan.states)):
         limit = arenas.get(tensor.address.base, plan.data_bytes)
         limit = tensor.room if tensor.is_outside else limit
-        if isinstance(tensor.address.offset, int) and tensor.address.offset + max_bytes(tensor.type) > limit:
+        if isinstance(tensor.address.offset, int) and tensor.address.offset + tensor.type.max_bytes > limit:
             problems.append(f"{tensor.name} leaves its memory")
     for arena in plan.arenas:
         if arena.bytes < arena.bound:

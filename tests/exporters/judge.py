@@ -21,7 +21,6 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.frontend.u8s8_to_u8u8 import u8s8_to_u8u8
 from mccompile.measure.correctness import build
-from mccompile.plan.ir import max_bytes
 from mccompile.targets import api as targets
 from mccompile.toolchain.emulate import Emulated, run_command
 from mccompile.toolchain.run import Model
@@ -46,7 +45,7 @@ def made(model: ModelProto, feeds: Mapping[str, np.ndarray], options: Options) -
         package.write(Path(scratch, "out"))
         built = Model.build(Path(scratch, "out"), _QUICKEST, ())
     plan = package.plan
-    inputs = sum(max_bytes(tensor.type) for tensor in plan.inputs)
+    inputs = sum(tensor.type.max_bytes for tensor in plan.inputs)
     return Made(plan.arena_bytes, inputs, sum(1 for _ in plan.steps()), built.run(feeds, poison=0xA5))
 
 

@@ -194,6 +194,8 @@ def draw(chance: Chance, subject: Subject, machine: Machine, asked: frozenset[st
         found["blob"] = "array"
     if found.get("dump_values") or found.get("rows") == "off":
         found.pop("recompute", None)
+    if found.get("slices") or found.get("max_slice"):
+        found.pop("advance", None)
     if found.get("threads"):
         found.pop("max_slice", None)
     if any(pool.copied for pool in found.get("mem", ())):

@@ -15,7 +15,7 @@ from mccompile.base.errors import InternalError
 from mccompile.base.tensor import TensorType
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
-from mccompile.plan.ir import ARENA, BLOB, Address, Branch, Measured, Plan, Repeat, Step, Swap, max_bytes
+from mccompile.plan.ir import ARENA, BLOB, Address, Branch, Measured, Plan, Repeat, Step, Swap
 from mccompile.plan.text import show
 from mccompile.plan.verify import verify
 from tests import small_models
@@ -161,7 +161,7 @@ def test_memory_is_at_least_the_largest_live_set_and_at_most_its_limit(plan: Pla
 @pytest.mark.parametrize(("way", "base"), [("inputs", ARENA), ("outputs", ARENA), ("outputs", BLOB)])
 def test_a_tensor_may_end_with_its_memory(plan: Plan, way: str, base: str) -> None:
     (tensor,) = getattr(plan, way)
-    last = (plan.arena_bytes if base == ARENA else plan.data_bytes) - max_bytes(tensor.type)
+    last = (plan.arena_bytes if base == ARENA else plan.data_bytes) - tensor.type.max_bytes
     for offset, fits in ((last, True), (last + 1, False)):
         moved = replace(plan, **{way: (replace(tensor, address=Address(base, offset)),)})
         assert ("leaves its memory" in complaints(moved)) != fits

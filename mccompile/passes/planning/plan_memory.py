@@ -80,6 +80,7 @@ from ..memory.constants import BLOB_ALIGN, constant_align
 from ..memory.liveness import Span, blocks_of, liveness, unshared
 from ..memory.pools import share_pools
 from ..memory.sharing import sharing_problems
+from .advancing import for_outputs, guarded
 from .function_sizes import instance, share_functions
 from .inside import FilledMemory, shown
 
@@ -98,10 +99,12 @@ def plan_memory(
     pools: Sequence[Pool] = (),
     show: bool = False,
     window: int = 0,
+    advances: bool = False,
 ) -> Plan:
     """`planner` gives every block its offset; with `keep_inputs` nothing is laid over the model's inputs. `pools` are
     the memories there are, the fastest first; none: one arena. `show`: steps say what they leave in memory. `window`:
-    the most bytes of constants that are in arenas together, where they are copied there."""
+    the most bytes of constants that are in arenas together, where they are copied there. `advances`: a run can leave
+    out what only outputs need."""
     lives = liveness(program, keep_inputs)
     blocks, owners = blocks_of(lives, target.align)
     pools = pools or (Pool("", None, 0),)
@@ -144,6 +147,8 @@ def plan_memory(
         planner_.tensor("output", name, view, symbols) for name, view in program.outputs if name in handed_out
     )
     items = tuple(planner_.item(item) for item in program.body)
+    if advances:
+        items = guarded(items, for_outputs(program))
     functions = tuple(planner_.functions.values())
     if target.prefer == Prefer.FLASH:
         items, functions = share_functions(items, functions, planner_.names, prefix)
@@ -167,6 +172,7 @@ def plan_memory(
         given=tuple(sorted(given)),
         not_negative=at_first,
         states=tuple(kept.values()),
+        advances=advances,
         phases=_phases(program, planner_, kept),
         measured=tuple(dict.fromkeys(item.symbol for item in walk(program.body) if isinstance(item, Measure))),
         streams=len(planner_.streams),
