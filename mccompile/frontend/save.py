@@ -186,6 +186,9 @@ def is_standard(node: Node) -> bool:
 
 def _standard(node: Node) -> type[Operator]:
     found = _standard_class(node)
+    if found is None and isinstance(node.op, Operator) and not node.op.writable:
+        where, why = f'node "{show(node.provenance)}" ({node.op.qualified_name})', "its attributes have become operands"
+        raise UnsupportedModel(Problem("the graph cannot be written as ONNX", where, why, "leave the model as it is"))
     if found is None:
         raise InternalError(f"{node.op.qualified_name} cannot be written as ONNX")
     return found
@@ -193,9 +196,8 @@ def _standard(node: Node) -> type[Operator]:
 
 def _standard_class(node: Node) -> type[Operator] | None:
     """Operators of our own that are refinements of standard ones are written as these."""
-    return next(
-        (c for c in type(node.op).__mro__ if issubclass(c, Operator) and c.name and c.domain != "mccompile"), None
-    )
+    classes = (c for c in type(node.op).__mro__ if issubclass(c, Operator) and c.name and c.domain != "mccompile")
+    return next((c for c in classes if c.writable), None)
 
 
 def _operator(node: Node) -> Operator:

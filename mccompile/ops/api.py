@@ -83,6 +83,7 @@ class Operator(Op, abstract=True):
     quantizes: ClassVar[bool] = False  # floats to integers that stand for them
     no_gradient: ClassVar[str] = ""  # why there is no rule for it
     random: ClassVar[bool] = False  # gives another result each time: never folded or shared
+    writable: ClassVar[bool] = True  # do its fields and operands make the ONNX node again?
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,9 +30,7 @@ class Prepared(Operator, abstract=True):
 
     no_gradient = "preparing data and classical models are not learned through"
     domain = ML
-
-    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
-        return {}, None
+    writable: ClassVar[bool] = False
 
 
 def _last(node: OnnxNode) -> Any:

@@ -82,8 +82,7 @@ class Linear(Operator, abstract=True):
             return _product(to, _x(to), b)
         return _product(to, _x(to), b, add(operand(0, f32), operand(1, f32)), [to.input(2)])
 
-    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
-        return {}, None  # the operands cannot be turned back; nobody can evaluate such a node
+    writable = False  # operands and tables cannot be turned back
 
 
 def _read_linear(node: OnnxNode, outputs: int) -> None:
@@ -185,8 +184,7 @@ class Machine(Operator, abstract=True):
         shaped = apply("exp", mul(number(-gamma, total), total))
         return to.reshape(reduce_call(to, (2,), "add", mul(difference, difference), [a, b], shaped), (rows, count))
 
-    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
-        return {}, None
+    writable = False  # operands and tables cannot be turned back
 
 
 def _read_machine(node: OnnxNode) -> tuple[int, dict[str, Any], dict[str, np.ndarray]]:

@@ -213,8 +213,7 @@ class Trees(Operator, abstract=True):
         base = self.base_values(to)
         return sums if base is None else to.binary("add", sums, base)
 
-    def to_onnx(self) -> tuple[dict[str, Any], int | None]:
-        return {}, None  # the tables cannot be turned back; nobody can evaluate such a node
+    writable = False  # operands and tables cannot be turned back
 
 
 @dataclass(frozen=True)

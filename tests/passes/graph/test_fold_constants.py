@@ -10,6 +10,7 @@ from onnx import parser
 from mccompile.base.budgets import limited
 from mccompile.base.errors import UnsupportedModel
 from mccompile.frontend.load import load_proto
+from mccompile.frontend.save import to_onnx
 from mccompile.graph.ir import Graph
 from mccompile.passes.api import Context
 from mccompile.passes.graph.fold_constants import fold_constants, fold_dequantized
@@ -160,3 +161,14 @@ def test_constants_that_double_are_refused_by_the_node(double: str, context: Con
     )
     with limited(folded=1 << 12), pytest.raises(UnsupportedModel, match=r'(?s)constants grow too large.*"n9"'):
         fold_constants(graph, context)
+
+
+def test_what_cannot_be_written_as_onnx_is_not_evaluated(context: Context) -> None:
+    """Only the class knows the attributes of these: `norm` would be MAX."""
+    text = '<ir_version: 9, opset_import: ["" : 17, "ai.onnx.ml" : 3]> g (float[1,2] x) => (float[1,2] y)'
+    body = '<float[1,2] w = {3, 4}> { n = ai.onnx.ml.Normalizer <norm = "L2"> (w) y = Add(x, n) }'
+    graph = load_proto(parser.parse_model(text + body))
+    fold_constants(graph, context)
+    assert [node.op.name for node in graph.nodes] == ["Normalizer", "Add"]
+    with pytest.raises(UnsupportedModel, match="attributes have become operands"):
+        to_onnx(graph)
