@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import Dim, static, upper
+from mccompile.base.dims import Dim, static
 from mccompile.base.dtypes import DTYPES, f16, f32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.moves import copy
 from mccompile.codegen.rows import row_by_row
-from mccompile.codegen.traffic import has_traffic, moved, traffic
+from mccompile.codegen.traffic import copied, has_traffic, moved, traffic
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.concat import Concat
 
@@ -48,14 +48,13 @@ class ConcatStrided(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         code = 40 * len(call.ins)
-        if not has_traffic(target):
-            return Cost(upper(call.outs[0].type.count) * target.machine.element, code=code)
         y, axis = call.outs[0], call.of(Concat).axis
         step = len(call.ins) if call.of(Concat).in_turns else 1
         time = 0.0
         for x in call.ins:
-            time += moved(y.sliced(axis, 0, x.shape[axis], step), x, target)
-        return Cost(max(time, traffic((y, *call.ins), target)), code=code)
+            part = y.sliced(axis, 0, x.shape[axis], step)
+            time += moved(part, x, target) if has_traffic(target) else copied(part, x, target)
+        return Cost(max(time, traffic((y, *call.ins), target)) if has_traffic(target) else time, code=code)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         by_rows = row_by_row(call, *self.parameter_names(call))

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static, upper
+from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f16, f32, i8, i32, i64, u8, u16
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, memory_order, nest
-from mccompile.codegen.traffic import has_traffic, one_by_one
+from mccompile.codegen.traffic import elementwise, has_traffic, one_by_one
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import Index, Operand, apply, cast, index, literal, operand, walk
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, elementwise_alias, supports_types
 from mccompile.kinds.map import Map
-
-COPIED = 0.5  # what an element takes that is only loaded and stored
 
 
 class StridedLoops(Kernel):
@@ -63,8 +61,7 @@ class StridedLoops(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         if has_traffic(target):
             return Cost(one_by_one(call, target), code=100)
-        each = COPIED if isinstance(call.kind.expressions()[0], Operand) else 1 + len(call.ins)
-        return Cost(upper(call.outs[0].type.count) * each * target.machine.element, code=100)
+        return Cost(elementwise(call, target), code=100)
 
     def order(self, call: Call) -> tuple[int, ...]:
         """The axes as its loops go over them; rows, where it runs by them, are the outermost."""

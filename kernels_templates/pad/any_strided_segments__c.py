@@ -13,7 +13,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Loop, index_c, memory_order
 from mccompile.codegen.moves import copied_c, move_c, place, run_bytes_c
 from mccompile.codegen.rows import row_by_row
-from mccompile.codegen.traffic import has_traffic, moved, traffic
+from mccompile.codegen.traffic import COPIED, copied, has_traffic, moved, traffic
 from mccompile.expr.dims_c import offset_c, size_c, stride_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
@@ -74,10 +74,12 @@ class PadSegments(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         x, y = call.ins[0], call.outs[0]
-        if not has_traffic(target) or call.of(Pad).mode != "constant":
+        if call.of(Pad).mode != "constant":
             return Cost(upper(y.type.count) * target.machine.element, code=200)
-        filled = max(upper(y.type.count) - upper(x.type.count), 0) / target.machine.stores
-        time = moved(replace(y, shape=x.shape), x, target) + filled
+        filled, inside = max(upper(y.type.count) - upper(x.type.count), 0), replace(y, shape=x.shape)
+        if not has_traffic(target):
+            return Cost(copied(inside, x, target) + filled * COPIED * target.machine.element, code=200)
+        time = moved(inside, x, target) + filled / target.machine.stores
         return Cost(max(time, traffic((y, x), target)), code=200)
 
     def context(self, call: Call) -> Mapping[str, Any]:

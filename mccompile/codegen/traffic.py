@@ -28,6 +28,10 @@ OPERATIONS = {  # in vectors; divisions count as 8
     "pow": 80, "mod": 28, "fmod": 20,
 }
 # fmt: on
+COPIED = 0.5  # what an element takes that is only loaded and stored
+PER_ELEMENT = 12  # instructions in the time of an element
+ONE = 4  # instructions of a loop around one element
+IN_HARDWARE = ("div", "sqrt")
 LIBRARY = 4  # times that for a function of the C library, which computes one number
 
 MEASURES = {"softmax": ("exp", "div"), "log_softmax": ("exp",), "l1": ("div",), "l2": ("div",)}  # on each element
@@ -85,6 +89,31 @@ def moved(to: View, source: View, target: Target) -> float:
     run = loops.loops[-1].extent
     vectors = -(-to.buffer.dtype.nbytes(run) // target.vector_bytes)
     return count / max(run, 1) * (2 * AROUND / machine.issue + vectors / machine.stores)
+
+
+def copied(to: View, source: View, target: Target) -> float:
+    """The same of a core without caches: runs go by words."""
+    order = memory_order(to)
+    loops = nest([source.shape[axis] for axis in order], [to.permuted(order), source.permuted(order)])
+    count, machine = upper(to.type.count), target.machine
+    if not loops.loops or any(strides[-1] != 1 for strides in loops.strides):
+        return count * COPIED * machine.element
+    run = max(loops.loops[-1].extent, 1)
+    return count / run * (machine.copied_run + to.buffer.dtype.nbytes(run) / 4)
+
+
+def elementwise(call: Call, target: Target) -> float:
+    """Cycles of a loop over the elements of a result on a core without caches; what all have in common is loaded and
+    computed once."""
+    varying = sum(any(view.strides) for view in call.ins)
+    nodes = (node for expr in call.kind.expressions() for node in set(walk(expr)) if isinstance(node, Apply | Cast))
+    computed = sum(_instructions(node.function) if isinstance(node, Apply) else 1 for node in nodes)
+    each = (ONE + varying + 1 + computed) / PER_ELEMENT
+    return upper(call.outs[0].type.count) * each * target.machine.element
+
+
+def _instructions(function: str) -> int:
+    return OPERATIONS.get(function, 1) * (1 if function in IN_HARDWARE else LIBRARY if function in OPERATIONS else 1)
 
 
 def operations(expr: Expr | None) -> int:

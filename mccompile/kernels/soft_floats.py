@@ -5,8 +5,11 @@ Kernels count products and elements; this comes on top, whichever kernel compute
 
 from __future__ import annotations
 
+from math import prod
+
 from ..base.dims import upper
 from ..expr.ir import Apply, Cast, walk
+from ..kinds.pool import Pool
 from ..program.ir import Call
 from ..targets.api import Target
 from .varying import has_fpu
@@ -23,4 +26,6 @@ def soft_floats(call: Call, target: Target) -> float:
     total = operations * upper(call.outs[0].type.count)
     if call.macs and call.ins[0].buffer.dtype.is_float:
         total += 2 * upper(call.macs)
+    if isinstance(call.kind, Pool) and call.kind.accumulator.is_float:
+        total += upper(call.outs[0].type.count) * prod(call.kind.kernel)
     return total * target.machine.soft_float

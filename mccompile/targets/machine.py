@@ -18,6 +18,7 @@ class Machine:
     short_mac: float = 0.3  # a product of 8-bit integers, where one instruction makes two
     vector_element: float = 0.3  # an element among others in a vector: loaded, computed with, stored
     weight_byte: float = 0.0  # a byte of weights, where these come from a slow memory: each time that a call reads it
+    copied_run: float = 3.0  # a run of bytes that is copied, besides its words
     row: float = 60.0  # a call for a row besides its work, with what finds the rows that it reads
     handover: float = 9000.0  # work that is worth to be shared by threads
     soft_float: float = 55.0  # an operation on floats by the library, where there is no FPU

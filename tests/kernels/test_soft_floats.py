@@ -9,6 +9,7 @@ from mccompile.expr.ir import Expr, apply, cast, operand
 from mccompile.kernels.soft_floats import soft_floats
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.map import Map
+from mccompile.kinds.pool import Pool
 from mccompile.program.ir import Buffer, Call
 from mccompile.targets import api as targets
 
@@ -40,6 +41,13 @@ def test_products_of_floats_are_two_calls() -> None:
     target = targets.load("cortex-m0")
     call = Call(Gemm(f32), (a, b), (y,))
     assert soft_floats(call, target) == 2 * 30 * target.machine.soft_float
+
+
+def test_each_float_of_a_window_is_added_by_a_call() -> None:
+    x, y = Buffer("x", f32, (1, 4, 6, 6)).whole(), Buffer("y", f32, (1, 4, 1, 1)).whole()
+    call = Call(Pool("average", (6, 6), (1, 1), (1, 1), (0,) * 4, (), f32), (x,), (y,))
+    target = targets.load("cortex-m0")
+    assert soft_floats(call, target) == 4 * 36 * target.machine.soft_float
 
 
 def test_an_fpu_needs_no_library() -> None:
