@@ -24,6 +24,9 @@ from ..passes.io.io_forms import parse_input, parse_output
 
 def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
     """`base` with the keywords of a call; each is called like the field of `Options`."""
+    if base is not None and not isinstance(base, Options):
+        fix = "give options by name; compile(...).write(FOLDER) names a folder"
+        raise WrongUse(Problem(f"options cannot be {_said(base)}", "", "what follows the model is Options", fix))
     known = {field.name: _PLAIN.get(str(field.type), lambda value: value) for field in fields(Options)}
     for name in keywords:
         if name not in known:

@@ -149,3 +149,8 @@ def test_a_dictionary_of_inputs_is_spread(tmp_path: Path) -> None:
     with pytest.raises(MccError, match=r"write \(\*\*inputs\)"):
         network(inputs)
     assert network(**inputs)["y"].shape == network(inputs["x"])["y"].shape
+
+
+def test_a_folder_in_the_place_of_options_is_said_to_go_to_write(tmp_path: Path) -> None:
+    with pytest.raises(MccError, match=r"(?s)options cannot be 'out'.*write\(FOLDER\)"):
+        mccompile.compile(save(small_models.conv(), tmp_path), "out")  # type: ignore[arg-type]
