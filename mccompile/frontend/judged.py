@@ -89,7 +89,7 @@ def _body(
 ) -> Graph | None:
     own = functions.get((domain, node.op_type))
     if own is None:
-        if not onnx.defs.has(node.op_type, domain):
+        if not onnx.defs.has(node.op_type, version, domain):
             return None
         schema: Any = onnx.defs.get_schema(node.op_type, version, domain)
         if not schema.has_function:

@@ -48,6 +48,13 @@ def test_the_top_class_is_that_of_the_largest_score() -> None:
     assert label.tolist() == [9] and scores.tolist() == [[-3.0, -1.0]]
 
 
+def test_an_operator_may_be_older_than_its_first_version_in_the_standard() -> None:
+    """ThresholdedRelu was experimental until opset 10; files of opset 7 have it, and onnxruntime runs them."""
+    model = '<ir_version: 3, opset_import: ["": 7]> g (float[3] x) => (float[3] y) { y = ThresholdedRelu (x) }'
+    (y,) = judge(judged(parser.parse_model(model)), {"x": np.array([-2.0, 0.5, 2.0])}).values()
+    assert y.tolist() == [0, 0, 2]
+
+
 @pytest.mark.parametrize("past", [0, 2])
 def test_queries_see_the_keys_up_to_their_own_position_behind_the_past(past: int) -> None:
     """onnxruntime counts positions of queries from the past on, however many keys come with them."""
