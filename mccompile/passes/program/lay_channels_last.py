@@ -138,7 +138,9 @@ class _Layouts:
             found.append((item, made))
 
         def run() -> None:
-            for item, made in found:
+            for item, _ in found:  # another buffer of an item may have been moved since
+                made = _moved(item, old, move)
+                assert made is not None
                 item.ins, item.outs = made.ins, made.outs
             values = [(name, move.apply(v) if v.buffer is old else v) for name, v in self.program.values]
             self.program.values = [(name, v) for name, v in values if v is not None]

@@ -114,3 +114,23 @@ def test_channels_of_other_groups_are_not_multiplied(space: tuple[int, ...], win
     nodes = [node("Conv", "x w", "y", group=32, pads=[window // 2] * 2 * len(space))]
     proto = model("depthwise", nodes, [("x", shape)], [("y", shape)], weights)
     assert "conv/f32_nhwc_depthwise__vec" in kernels(plan(proto, "x86-64-v3", Prefer.TIME))
+
+
+def test_both_operands_of_one_reader_may_move() -> None:
+    """Concat reads what a convolution reads and what it writes: both come to lie channels-last, one after the other."""
+    chance = np.random.default_rng(3)
+    weights = {"s": np.array(0.5, np.float32), "t": np.array(0.02, np.float32), "n": np.array(0, np.int8)}
+    weights |= {w: chance.integers(-90, 90, (4, 4, 1, 1)).astype(np.int8) for w in ("v", "w")}
+    nodes = [node("QuantizeLinear", "x s n", "xq"), node("DequantizeLinear", "xq s n", "xd"), node("Relu", "xd", "a")]
+    for before, w, after in (("a", "v", "b"), ("b", "w", "c")):
+        nodes += [
+            node("DequantizeLinear", f"{w} t n", f"{w}d"),
+            node("Conv", f"{before} {w}d", f"{after}f"),
+            node("QuantizeLinear", f"{after}f s n", f"{after}q"),
+            node("DequantizeLinear", f"{after}q s n", after),
+        ]
+    nodes += [node("Concat", "b c", "bc", axis=1), node("QuantizeLinear", "bc s n", "q")]
+    nodes.append(node("DequantizeLinear", "q s n", "y"))
+    proto = model("both", nodes, [("x", (1, 4, 12, 10))], [("y", (1, 8, 12, 10))], weights)
+    found = compile_graph(load_proto(proto, Path()), Options(target="cortex-m4", prefer=Prefer.TIME), "both")
+    assert not found.left_out
