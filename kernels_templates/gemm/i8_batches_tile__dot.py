@@ -34,7 +34,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
 
-PACKING = 3.0  # cycles for a byte
+WHOLE, SINGLY = 0.5, 3.0  # cycles to pack a byte: of columns side by side or in whole steps, and one at a time
 
 
 class BatchDots(Kernel):
@@ -79,7 +79,7 @@ class BatchDots(Kernel):
         form = form_of(target)
         steps = _steps(call, form.depth)
         size = best_dot_tile(rows, columns, steps, target)
-        cycles = row_cycles(size, rows, columns, steps, form) + PACKING * steps * form.depth * columns
+        cycles = row_cycles(size, rows, columns, steps, form) + _packing(call, target) * steps * form.depth * columns
         if not epilogue_of_products(call).in_vectors:
             cycles += 4 * rows * columns
         return Cost(cycles * int(np.prod(batches)), code=size.points * size.vectors * 40 + 200)
@@ -145,6 +145,16 @@ def _packed_bytes(call: Call, size: TileSize, depth: int) -> int:
     """Of a matrix, a multiple of what sums of rows need to lie behind it."""
     columns = Groups(size, static(call.outs[0].shape[-1])).padded
     return columns * (_steps(call, depth) * depth + NUMBER)
+
+
+def _packing(call: Call, target: Target) -> float:
+    """Cycles for a byte, as mcc_dot_pack copies it."""
+    a, b, form = call.ins[0], call.ins[1], form_of(target)
+    down, along = (static(stride) for stride in b.strides[-2:])
+    whole = static(b.shape[-2]) % form.depth == 0 and not form.by_elements
+    beside = along == 1 and form.depth == 4
+    has_zero = call.of(Gemm).a_zero or shifted(a.buffer.dtype, target) != 0
+    return WHOLE if whole and (beside or (down == 1 and b.buffer.dtype is i8 and not has_zero)) else SINGLY
 
 
 def _batches(call: Call) -> Nest:
