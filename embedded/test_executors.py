@@ -51,7 +51,7 @@ def zoo(folder: Path) -> tuple[Sequence[Any], Callable[[Any], Any]]:
 
 
 def suite(folder: Path) -> tuple[Sequence[Any], Callable[[Any], Any]]:
-    how = onnx_cases.CheckSettings(("-O1",), frozenset(), True, False, 60)
+    how = onnx_cases.How(("-O1",), frozenset(), True, False, 60)
     return [onnx_cases.Case(name, how) for name in CASES], onnx_cases.tried
 
 
