@@ -89,6 +89,8 @@ class Panels(Kernel):
             return No(reason)
         if kind.accumulator not in TYPES or kind.a_zero or kind.b_zero:
             return No("only for sums of 64-bit floats and of integers of 32 bits and more, without zero points")
+        if "dot" in target.isas and all(view.buffer.dtype.bits <= 8 for view in call.ins[:2]):
+            return No("bytes are multiplied in dot products")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("there is nothing to compute")
         lanes = lanes_of(target) * FLOAT * 8 // kind.accumulator.bits

@@ -16,7 +16,7 @@ from .check_calls import passed
 from .memory import passed_by
 
 _INTERFACE = (
-    "init|reset|save_state|load_state|seed|resize|begin|run_steps|push|step_ticks|put_profile|set_parallel|set_dump|"
+    "init|reset|save_state|load_state|seed|resize|begin|run_steps|advance|push|step_ticks|put_profile|set_parallel|set_dump|"
     r"set_\w+|input_\w+|output_\w+|state_\w+"
 )
 _STATIC = ("share", "dump_given", "dump_end")

@@ -11,7 +11,8 @@ from onnx import ModelProto
 
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile
-from mccompile.evidence.folder import checked
+from mccompile.evidence.folder import checked, checked_trace
+from mccompile.frontend.listed import nodes_of
 from mccompile.importers.decoders.family import LLAMA_NAMES
 from mccompile.plan.ir import Branch, Plan, Step, walk
 from tests.importers.decoders.files import LLAMA, SIZES, folder, named
@@ -29,7 +30,8 @@ NAMES = [name for name in STATES if name != "old"]  # whose y is its state
 )
 def test_states_are_those_of_a_whole_run(name: str, prefer: str, tmp_path: Path) -> None:
     package = compiled(*STATES[name], advance=True, prefer=prefer)
-    checked(package)  # the C makes the calls of the plan in its order
+    memory = checked(package)  # the C makes the calls of the plan in its order
+    checked_trace(package, nodes_of(STATES[name][0]), memory)
     package.write(tmp_path / "out")
     sources = [HARNESS, *sorted(path for path in (tmp_path / "out").glob("*.c") if path.name != "main.c")]
     places = [f"-I{tmp_path / 'out'}", f"-I{tmp_path / 'out' / 'runtime'}"]
