@@ -21,7 +21,7 @@ ONNX = {schema.name for schema in onnx.defs.get_all_schemas()}
 # The call by whose first text things are named: which names there are.
 NAMED: dict[str, tuple[str, Callable[[str], bool]]] = {
     "apply": ("a scalar function", lambda name: name in FUNCTIONS),
-    "Made": ("operators of a pattern", lambda names: set(names.split()) <= OPERATORS),
+    "ResultOf": ("operators of a pattern", lambda names: set(names.split()) <= OPERATORS),
     "body.op": ("an operator of a decomposition", lambda name: name in ONNX | OPERATORS | WRITTEN_OUT),
 }
 
@@ -41,6 +41,8 @@ def test_every_name_is_of_something() -> None:
     assert not {path: names for path, names in wrong.items() if names}
 
 
-@pytest.mark.parametrize("source", ['apply("maximum", x)', 'Made("Negate", X)', 'Made("Add Plus", X)', 'body.op("Ad")'])
+@pytest.mark.parametrize(
+    "source", ['apply("maximum", x)', 'ResultOf("Negate", X)', 'ResultOf("Add Plus", X)', 'body.op("Ad")']
+)
 def test_an_unknown_name_is_seen(source: str) -> None:
     assert len(list(unknown(source))) == 1
