@@ -23,7 +23,8 @@ from ...program.ir import Buffer, Call, Item, Program
 from ...program.taken_names import taken_names
 from ..api import Context, Cut, StripsCost
 from ..memory.liveness import blocks_of, liveness
-from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, comes_early, frugal_kernel, row_calls
+from ..rows.row_call import RowCall, comes_early
+from ..rows.row_chains import LONGEST, Chain, Chains, frugal_kernel, row_calls
 from ..staging.route import MemoryLimits, Path, Router
 from ..staging.segments import Segment, Segments
 from ..staging.tensors import Tensors

@@ -44,7 +44,8 @@ from ...program.relocate import Move
 from ...program.taken_names import taken_names
 from ..api import Context
 from ..memory.in_place import write_in_place
-from ..rows.row_chains import LONGEST, Chain, Chains, RowCall, operand_axis, row_calls, rows_at_a_time
+from ..rows.row_call import RowCall, operand_axis, rows_at_a_time
+from ..rows.row_chains import LONGEST, Chain, Chains, row_calls
 from .bufferize import best_choice, peak_of, size_of
 
 Chosen = list[Chain]
@@ -61,6 +62,7 @@ def fuse_line_buffers(program: Program, context: Context) -> None:
         return
     best: Chosen = []
     tried, before = [best], 0
+    search = _Search(Chains(program, calls), _Outside(program, context), Rings(program, calls, context))
     # Blocks that overlap are rigid: whether they lie close is known in the end, and with fewer rows they lie closer,
     # which is tried where the user gives time for memory.
     ways: list[tuple[bool, Sequence[int]]] = [(False, STEPS), (True, STEPS)]
@@ -68,7 +70,7 @@ def fuse_line_buffers(program: Program, context: Context) -> None:
         if len(steps) == 1 and not any(_moves_far(tried)):
             break
         for enough in dict.fromkeys((enough_bytes, 0)):
-            chains = best_chains(program, context, calls, overlapping, enough, steps)
+            chains = best_chains(program, context, search, overlapping, enough, steps)
             if chains in tried:
                 continue
             if tried == [[]]:
@@ -107,7 +109,7 @@ def _row_calls(program: Program) -> int:
 def best_chains(
     program: Program,
     context: Context,
-    calls: list[RowCall | None],
+    search: _Search,
     overlapping: bool,
     enough: int = 0,
     steps: Sequence[int] = STEPS,
@@ -115,8 +117,9 @@ def best_chains(
     """Chains of calls. Each makes as many rows at a time as memory allows: first all of a chain, then those calls that
     save most by it. `overlapping`: results may begin a little before operands; then one call is a chain as well where
     that is needed. `enough`: bytes, of which fewer are no better. `steps`: rows at a time that are tried."""
-    player = Chains(program, calls)
-    outside, rings = _Outside(program, context), Rings(program, calls, context)
+    player, outside, rings = search.player, search.outside, search.rings
+    player.again()
+    calls, weights = player.calls, _weights(program.body)
     count = len(program.body)
     room = context.memory.window * 7 // 8 or sys.maxsize  # packed they may be larger
     costs: dict[tuple[int, int], int] = {}
@@ -130,7 +133,7 @@ def best_chains(
                 break
             if all(whole[k] <= floor for k in range(first, last + 1)):
                 continue  # nothing to gain here
-            if first < last and _weights(program.body[first : last + 1]) > room:
+            if room < sys.maxsize and first < last and _sum(weights[first : last + 1]) > room:
                 continue  # all of them are in the window at once
             chain = player.play(first, last, 1, overlapping)
             if chain is not None and rings.possible(chain):
@@ -161,9 +164,18 @@ def best_chains(
     return chosen
 
 
-def _weights(items: Sequence[Item]) -> int:
-    read = {view.buffer for item in items for view in reads(item)}
-    return sum(buffer.max_bytes for buffer in read if buffer.role == CONSTANT)
+def _weights(items: Sequence[Item]) -> list[dict[Buffer, int]]:
+    """Constants that each item reads, and their bytes."""
+    constants = [[view.buffer for view in reads(item) if view.buffer.role == CONSTANT] for item in items]
+    return [{buffer: buffer.max_bytes for buffer in read} for read in constants]
+
+
+def _sum(weights: Sequence[dict[Buffer, int]]) -> int:
+    """Of those that several read once."""
+    together: dict[Buffer, int] = {}
+    for each in weights:
+        together |= each
+    return sum(together.values())
 
 
 def _cut(count: int, costs: dict[tuple[int, int], int], limit: int | None) -> tuple[int, list[tuple[int, int]]]:
@@ -215,6 +227,7 @@ class _Outside:
         for buffer in [*(view.buffer for _, view in program.outputs if view.buffer.role != CONSTANT), *kept]:
             self.spans[buffer][1] = len(program.body)
         self.spans = {buffer: span for buffer, span in self.spans.items() if buffer.role != EXTERNAL}
+        self.sizes = {buffer: align_up(buffer.max_bytes, self.align) for buffer in self.spans}
 
     def cost(self, first: int, last: int, chain: Chain | None) -> int:
         inside = chain.lines if chain is not None else {}
@@ -223,6 +236,7 @@ class _Outside:
             if chain is not None
             else 0
         )
+        over = {self.roots.get(buffer) for buffer in chain.over} if chain is not None else set()
         groups: dict[object, int] = {}
         members: dict[object, list[Buffer]] = {}
         for buffer, (start, end) in self.spans.items():
@@ -230,11 +244,11 @@ class _Outside:
                 continue
             if chain is not None and buffer in self.scratches:
                 continue  # of a call in the chain, which asks for another one there
-            size = align_up(buffer.max_bytes, self.align)
-            key: object = self.roots.get(buffer, buffer)
-            if chain is not None and start >= first and not self.lies_over(buffer, chain):
+            lies_in = self.roots.get(buffer, buffer)
+            key: object = lies_in
+            if chain is not None and start >= first and lies_in not in over:
                 key = (buffer, "made here")
-            groups[key] = max(groups.get(key, 0), size)
+            groups[key] = max(groups.get(key, 0), self.sizes[buffer])
             members.setdefault(key, []).append(buffer)
         alone = {found[0] for found in members.values() if len(found) == 1}
         gained = self.gained(last, chain, alone) if chain is not None else 0
@@ -254,8 +268,14 @@ class _Outside:
                 best = max(best, beside - together)
         return best
 
-    def lies_over(self, buffer: Buffer, chain: Chain) -> bool:
-        return any(self.roots.get(buffer) is self.roots.get(other) for other in chain.over)
+
+@dataclass(frozen=True)
+class _Search:
+    """What all searches of a program ask."""
+
+    player: Chains
+    outside: _Outside
+    rings: Rings
 
 
 # -- how
@@ -311,7 +331,7 @@ class Ring:
 class Rings:
     """Which results can become rings: all their readers go by rows, and the kernels take it."""
 
-    def __init__(self, program: Program, calls: list[RowCall | None], context: Context) -> None:
+    def __init__(self, program: Program, calls: Sequence[RowCall | None], context: Context) -> None:
         self.calls, self.context = calls, context
         self.makers = {call.call.outs[0].buffer: call for call in calls if call is not None}
         self.users: dict[Buffer, list[int]] = {}

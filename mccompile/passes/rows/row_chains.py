@@ -12,7 +12,7 @@ Invariant: `play` refuses every chain in which a row would be read before it is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...base.budgets import budgets
@@ -28,36 +28,13 @@ from ...kinds.transfer import Transfer
 from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Program, View, reads, walk, writes
 from ...program.planar import turned
 from ...program.pull import Pull
-from ...program.relocate import covers_in_any_order
 from ..api import Context
+from .row_call import RowCall, RowFacts, comes_early, read_row_bytes, rows_at_a_time
 from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
 from .row_windows import AXIS, FOLLOWING, axes_of_rows, followers, pooled_whole, windows_of
 
 LONGEST = 24  # calls in a chain
 WINDOWS = (Conv, Bottleneck, Pool, Resize)
-
-
-@dataclass(frozen=True)
-class RowCall:
-    """A call that can run row by row."""
-
-    call: Call
-    axis: int  # of the result
-    height: int
-    windows: tuple[Window, ...]  # of the operands whose rows are known
-    kernel: str
-    scratch: tuple[int, int]  # bytes and alignment
-    alias: frozenset[int]  # operands that the result may be written over
-    time: float  # of all of it, call by call
-    fewest: int = 1  # rows that it makes at a time
-    most: int = sys.maxsize  # that it may make at a time
-    takes_all: bool = False  # its rows are those of the operand, and the result is there after the last: ends a chain
-
-    def saved(self, overhead: float) -> float:
-        """Cycles that two rows at a time save: half of the calls, and what each of these looks at again that the one
-        before it has looked at."""
-        again = max(((w.size - w.stride / w.parts) / w.size for w in self.windows), default=0.0)
-        return overhead * self.height / 2 + self.time * max(0.0, again) / 2
 
 
 @dataclass
@@ -204,6 +181,12 @@ def _turned(call: Call) -> Call | None:
     return found and replace(found, kernel="", blocks=())
 
 
+@dataclass(frozen=True)
+class _Played:
+    work: int  # steps that it took
+    chain: Chain | None  # with what the last result may overlap; None where the steps did not suffice
+
+
 class Chains:
     """Plays chains of one program."""
 
@@ -212,6 +195,8 @@ class Chains:
         self.readers: dict[Buffer, list[int]] = {}
         self.makers: dict[Buffer, list[int]] = {}
         self.work = budgets().rows
+        self.known: dict[tuple[int, int, tuple[int, ...]], tuple[_Played, ...]] = {}
+        self.facts = [RowFacts.of(call) if call is not None else None for call in calls]
         for number, item in enumerate(program.body):
             for view in _all_reads(item):
                 self.readers.setdefault(view.buffer, []).append(number)
@@ -219,27 +204,45 @@ class Chains:
                 self.makers.setdefault(view.buffer, []).append(number)
         self.outputs = {view.buffer for _, view in program.outputs}
 
+    def again(self) -> None:
+        """From here on there may be as much work as for a new one; what was played counts, but is not played again."""
+        self.work = budgets().rows
+
     def play(self, first: int, last: int, step: int | Sequence[int] = 1, overlapping: bool = False) -> Chain | None:
         """How the calls `first`..`last` run together; None if they cannot. `overlapping`: also how the last result can
         overlap operands."""
         calls = [call for call in self.calls[first : last + 1] if call is not None]
         if len(calls) != last + 1 - first or self.work <= 0:
             return None
-        maker = {call.call.outs[0].buffer: number for number, call in enumerate(calls)}
+        asked = zip(_each(step, len(calls)), calls, strict=True)
+        steps = tuple(min(max(one, call.fewest), call.height) for one, call in asked)
+        key = first, last, steps
+        if key not in self.known:
+            self.known[key] = tuple(self._played(first, last, calls, steps))
+        played = list[Chain]()
+        for one in self.known[key]:
+            self.work -= one.work
+            if one.chain is not None and self.work >= 0:
+                played.append(one.chain)
+        best = min(played, key=lambda c: sum(c.ring_bytes.values()), default=None)
+        return best if best is None or overlapping else replace(best, before={})
+
+    def _played(self, first: int, last: int, calls: list[RowCall], steps: tuple[int, ...]) -> Iterator[_Played]:
+        """Each way in which the rows may be pulled."""
+        facts = [fact for fact in self.facts[first : last + 1] if fact is not None]
+        maker = {fact.result: number for number, fact in enumerate(facts)}
         for buffer, number in maker.items():
             if number == len(calls) - 1:
                 continue
             if calls[number].takes_all:
-                return None
+                return
             readers = self.readers.get(buffer, [])
             if not readers or buffer.overlap or buffer.role != TEMPORARY or buffer in self.outputs:
-                return None
+                return
             if not all(first <= reader <= last for reader in readers) or self.makers[buffer] != [first + number]:
-                return None
-            if not covers_in_any_order(calls[number].call.outs[0]):
-                return None
-        asked = zip(_each(step, len(calls)), calls, strict=True)
-        steps = tuple(min(max(one, call.fewest), call.height) for one, call in asked)
+                return
+            if not facts[number].covers:
+                return
         feeds: list[Feeds] = []
         for call in calls:
             own = []
@@ -250,59 +253,53 @@ class Chains:
                     by_steps = window.of(rows_at_a_time(call, window, calls[number].height))
                     own.append((number, by_steps.ahead(steps[number]) if comes_early(calls[number]) else by_steps))
             by_rows = {window.operand for _, window in own}
-            if any(v.buffer in maker and n not in by_rows for n, v in enumerate(call.call.ins)):
-                return None  # it needs all of what is only there by rows
+            if any(b in maker and n not in by_rows for n, b in enumerate(facts[len(feeds)].operands)):
+                return  # it needs all of what is only there by rows
             feeds.append(own)
         heights = [call.height for call in calls]
         tree = tree_of(feeds, heights)
         if tree is None:
-            return None
+            return
         trees = [tree, other] if (other := eager(feeds, tree, heights)) != tree else [tree]
-        played = [self._run(first, last, calls, feeds, one, steps, overlapping) for one in trees]
-        return min((c for c in played if c is not None), key=lambda c: sum(c.ring_bytes.values()), default=None)
+        for one in trees:
+            yield self._run(first, last, calls, facts, feeds, one, steps)
 
     def _run(
         self,
         first: int,
         last: int,
         calls: list[RowCall],
+        facts: list[RowFacts],
         feeds: list[Feeds],
         tree: list[Feeds],
         step: tuple[int, ...],
-        overlapping: bool,
-    ) -> Chain | None:
-        inside = {call.call.outs[0].buffer for call in calls}
+    ) -> _Played:
+        results = [fact.result for fact in facts]
+        inside, made_row = set(results), facts[-1].row
         outside: dict[Buffer, list[tuple[int, Window]]] = {}
-        for number, call in enumerate(calls):
-            for window in call.windows:
-                view = call.call.ins[window.operand]
-                if view.buffer.role != CONSTANT and view.buffer not in inside:
-                    outside.setdefault(view.buffer, []).append((number, window))
-        made_row = _row_bytes(calls[-1].call.outs[0], calls[-1].axis)
-        reads = tuple((tuple(users), _read_row_bytes(buffer, users, calls)) for buffer, users in outside.items())
+        for number, fact in enumerate(facts):
+            for buffer, window in fact.outside:
+                if buffer not in inside:
+                    outside.setdefault(buffer, []).append((number, window))
+        reads = tuple((tuple(users), read_row_bytes(buffer, users, facts)) for buffer, users in outside.items())
         heights, limit = tuple(call.height for call in calls), budgets().rows
         run = played(tuple(map(tuple, feeds)), tuple(map(tuple, tree)), heights, reads, made_row, step, limit)
-        self.work -= run.steps
-        if not run.done or self.work < 0:
-            return None
+        if not run.done:
+            return _Played(run.steps, None)
         lines, consumers = list(run.lines), consumers_of(feeds)
-        folded = {
-            view.buffer for c in calls for view in c.call.ins if len(view.shape) > c.axis and _overlaps(view, c.axis)
-        }
-        whole = {buffer for call in calls for buffer in _read_whole(call)}
-        over = [b for b, is_over in zip(outside, run.over, strict=True) if is_over and b not in folded | whole]
-        rigid = overlapping and made_row and not calls[-1].takes_all
+        never = frozenset[Buffer]().union(*(fact.folded | fact.whole for fact in facts))
+        over = [b for b, is_over in zip(outside, run.over, strict=True) if is_over and b not in never]
+        rigid = made_row and not calls[-1].takes_all
         far = zip(outside, run.before, reads, strict=True)
         before = {buffer: nbytes for buffer, nbytes, (_, row) in far if rigid and row}
         in_place = _in_place(calls, tree, consumers, lines, step)
-        results = [call.call.outs[0].buffer for call in calls]
         rings = {buffer: min(lines[n], heights[n]) for n, buffer in enumerate(results[:-1])}
         shared = {source for source, _ in in_place.values()}
         sizes = {
-            buffer: 0 if n in shared else buffer.max_bytes // heights[n] * rings[buffer]
+            buffer: 0 if n in shared else facts[n].result_bytes // heights[n] * rings[buffer]
             for n, buffer in enumerate(results[:-1])
         }
-        return Chain(
+        chain = Chain(
             first,
             last,
             rings,
@@ -315,54 +312,11 @@ class Chains:
             {number: operand for number, (_, operand) in in_place.items()},
             list(step),
         )
-
-
-def comes_early(call: RowCall) -> bool:
-    """Are the rows that it copied last on their way yet?"""
-    return isinstance(call.call.kind, Transfer) and call.call.kind.early
+        return _Played(run.steps, chain)
 
 
 def _each(step: int | Sequence[int], count: int) -> Sequence[int]:
     return [step] * count if isinstance(step, int) else step
-
-
-def _read_whole(call: RowCall) -> set[Buffer]:
-    """What every row of it reads all of."""
-    by_rows = {window.operand for window in call.windows}
-    return {view.buffer for number, view in enumerate(call.call.ins) if number not in by_rows}
-
-
-def _row_bytes(view: View, axis: int) -> int:
-    """Bytes of a row, where a view shows whole rows of its buffer, one after the other; else 0."""
-    size = static(view.strides[axis]) * view.buffer.dtype.bits // 8
-    return size if covers_in_any_order(view) and size * static(view.shape[axis]) == view.buffer.type.max_bytes else 0
-
-
-def _overlaps(view: View, axis: int) -> bool:
-    """Do rows share elements, as frames of a signal do?"""
-    others = (a for a in range(len(view.shape)) if a != axis)
-    reach = sum((static(view.shape[a]) - 1) * abs(static(view.strides[a])) for a in others)
-    return static(view.shape[axis]) > 1 and 0 < static(view.strides[axis]) <= reach
-
-
-def _read_row_bytes(buffer: Buffer, users: Feeds, calls: list[RowCall]) -> int:
-    """Bytes of a row of an operand from outside; 0 where somebody does not read it by rows."""
-    readers = [(n, view) for n, call in enumerate(calls) for view in call.call.ins if view.buffer is buffer]
-    by_rows = [(calls[n].call.ins[window.operand], operand_axis(calls[n], window)) for n, window in users]
-    sizes = {_row_bytes(view, axis) for view, axis in by_rows}
-    return sizes.pop() if len(sizes) == 1 and len(readers) == len(users) and buffer.role != CONSTANT else 0
-
-
-def rows_at_a_time(call: RowCall, window: Window, height: int) -> int:
-    """How many rows of an operand each step makes of whatever makes all in `height` steps: of a repeated picture, all
-    that are alike."""
-    rows = static(call.call.ins[window.operand].shape[operand_axis(call, window)])
-    return rows // height if rows % height == 0 else 1
-
-
-def operand_axis(call: RowCall, window: Window) -> int:
-    """The axis of rows of an operand: that of the result, but for what is pooled as a whole."""
-    return AXIS if call.takes_all else call.axis
 
 
 def _in_place(

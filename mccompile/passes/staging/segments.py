@@ -16,7 +16,8 @@ from ...program.ir import CONSTANT, EXTERNAL, STREAM, Buffer, Call, Item, Progra
 from ...program.relocate import covers_in_any_order
 from ..api import Context
 from ..program.fuse_line_buffers import Rings
-from ..rows.row_chains import Chain, Chains, RowCall, operand_axis
+from ..rows.row_call import RowCall, operand_axis
+from ..rows.row_chains import Chain, Chains
 from ..rows.row_play import Window
 from .tensors import Tensors, touched
 

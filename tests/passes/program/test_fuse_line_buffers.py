@@ -304,6 +304,24 @@ def test_what_takes_too_long_to_play_runs_call_by_call(monkeypatch: pytest.Monke
     assert auto.plan.arena_bytes == compiled(made, "off").plan.arena_bytes
 
 
+def test_searches_of_one_program_share_what_they_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those for an arena that is small enough, for the smallest, and with results over operands: playing takes most of
+    the time of a compilation with rows."""
+    played = []
+
+    def counted(chains: row_chains.Chains, first: int, last: int, calls: Any, steps: tuple[int, ...]) -> Any:
+        played.append((id(chains), first, last, steps))
+        kept.append(chains)
+        return original(chains, first, last, calls, steps)
+
+    kept: list[object] = []
+    original = row_chains.Chains._played
+    monkeypatch.setattr(row_chains.Chains, "_played", counted)
+    compiled(chain([(3, 1, 1, 1), (3, 1, 1, 1), (3, 1, 1, 1)], (16, 8)), "auto")
+    assert len(played) == len(set(played))
+    assert len(set(kept)) == 1
+
+
 def test_a_wide_tensor_between_two_convolutions_becomes_a_ring_of_three_rows() -> None:
     conv = "Conv(strides=(1, 1), dilations=(1, 1), pads=(1, 1, 1, 1), group=1, accumulator=f32)"
     kernel = 'kernel "conv/any_strided_direct__c"'
