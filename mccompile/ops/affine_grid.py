@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..base.dtypes import f64
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal, operand
 from .api import Fact, Invalid, Lowering, Operator, Site
 from .rules.at_run_time import Formula, equals, static_count
+from .rules.backward import Backward
 from .rules.elementwise import check_dtypes
 from .rules.known_shapes import sizes
 
 
 @dataclass(frozen=True)
 class AffineGrid(Operator):
-    no_gradient = "its coordinates have no rule for their gradient"
     versions = (20,)
     align_corners: int = 0
 
@@ -38,6 +41,22 @@ class AffineGrid(Operator):
     def infer(self, site: Site) -> list[Fact]:
         theta, space = site.type(0), self.space(site)
         return [Fact(TensorType(theta.dtype, (theta.shape[0], *space, len(space))))]
+
+    def gradient(self, back: Backward) -> None:
+        """The result is a product: coordinates of the elements, and a last 1, times theta."""
+        back.nothing(1)
+        theta, space = back.input(0), self.space(back.site)
+        lines = [self.coordinates(size) for size in space]
+        columns = [each.ravel() for each in reversed(np.meshgrid(*lines, indexing="ij"))]
+        places = np.stack([*columns, np.ones_like(columns[0])], axis=-1).astype(theta.type.dtype.numpy)
+        of = back.reshape(back.of(), (back.shape(0)[0], math.prod(space), len(space)))
+        back.give(0, back.op("MatMul", back.turned(of), back.constant(places)))
+
+    def coordinates(self, size: int) -> np.ndarray:
+        """As `place` has them."""
+        if self.align_corners:
+            return np.arange(size) * (2 / (size - 1) if size > 1 else 0.0) - 1
+        return np.arange(size) * (2 / size) + (1 / size - 1)
 
     def lower(self, to: Lowering) -> None:
         theta, space, type = to.input(0), self.space(to.site), to.type()

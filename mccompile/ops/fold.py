@@ -6,16 +6,18 @@ import math
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+
 from ..base.dtypes import bool_
 from ..base.tensor import TensorType
 from ..kinds.fold import Fold
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .rules.at_run_time import Formula, both, chosen, either, equals, static_count, static_shape
+from .rules.backward import Backward
 
 
 @dataclass(frozen=True)
 class Col2Im(Operator):
-    no_gradient = "adding up its blocks has no rule for their gradient"
     versions = (18,)
     dilations: tuple[int, ...] | None = None
     pads: tuple[int, ...] | None = None
@@ -64,6 +66,24 @@ class Col2Im(Operator):
         if x.dtype is bool_:
             raise Unsupported("adding up bools", "cast them to an integer before it")
         return [Fact(TensorType(x.dtype, (x.shape[0], x.shape[1] // size, *kind.space)))]
+
+    def gradient(self, back: Backward) -> None:
+        """An element of a block takes the gradient of the pixel that it was added to."""
+        back.nothing(1, 2)
+        if not back.site.is_known(2):
+            back.refuse("the size of its blocks is known only at run time", "make block_shape a constant")
+        block = self.blocks(back.site)[0]
+        fold, counts = self.plan(back.site, block)
+        taps = [
+            np.arange(size)[:, None] * gap + np.arange(count) * step
+            for size, gap, count, step in zip(block, fold.dilations, counts, fold.strides, strict=True)
+        ]
+        found = back.fitted(back.of(), 2, fold.before, [int(each.max()) + 1 for each in taps])
+        for axis, each in enumerate(taps):
+            found = back.op("Gather", found, back.constant(each), axis=2 + 2 * axis)
+        order = [2 + 2 * axis for axis in range(len(block))]
+        blocks_first = back.transpose(found, [0, 1, *order, *(axis + 1 for axis in order)])
+        back.give(0, back.reshape(blocks_first, back.shape(0)))
 
     def lower(self, to: Lowering) -> None:
         type, blocks, formula = to.type(), self.blocks(to.site), Formula(to)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
 
+from ..base.dtypes import i64
 from ..base.tensor import TensorType
+from ..expr.ir import Expr, apply, cast, literal, operand
+from ..graph.ir import Value
 from ..kinds.grid_sample import PADDINGS
 from ..kinds.grid_sample import GridSample as GridSampleKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make
+from .rules.backward import Backward, static_shape
 
 _OLD_MODES = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
 
 
 @dataclass(frozen=True)
 class GridSample(Operator):
-    no_gradient = "what it reads is chosen by a grid, whose gradient is not written out"
     versions = (16, 20, 22)
     align_corners: int = 0
     mode: str = "linear"
@@ -44,3 +51,102 @@ class GridSample(Operator):
     def lower(self, to: Lowering) -> None:
         kind = GridSampleKind(self.mode, self.padding_mode, bool(self.align_corners))
         to.set(0, to.call(kind, [to.input(0), to.input(1)], to.type())[0])
+
+    def gradient(self, back: Backward) -> None:
+        """That of the same result as a sum of elements around each place, times their shares."""
+        x, grid = back.input(0), back.input(1)
+        batch, channels, *space = back.shape(0)
+        outs, rank = back.shape(1)[1:-1], len(space)
+        if x.type.dtype.is_narrow_float or grid.type.dtype.is_narrow_float:
+            back.refuse("places in 16-bit floats have no rule for their gradient")
+        shape = (batch, 1, math.prod(outs))
+        places = [back.reshape(back.slice(grid, rank + 1, rank - 1 - axis, 1), shape) for axis in range(rank)]
+        flat = back.reshape(x, (batch, channels, math.prod(space)))
+        taps = [self.taps(operand(axis, grid.type.dtype), size) for axis, size in enumerate(space)]
+        strides = [math.prod(space[axis + 1 :]) for axis in range(rank)]
+        found: list[Value] = []
+        for tap in product(*taps):
+            numbers = zip(tap, strides, strict=True)
+            at = reduce(_plus, (_times(cast(index, i64), stride) for (index, _), stride in numbers))
+            share = reduce(lambda a, b: apply("mul", a, b), (part for _, part in tap))
+            chosen = back.expand(back.pointwise(at, *places), (batch, channels, shape[2]))
+            taken = back.op("GatherElements", flat, chosen, axis=2)
+            found.append(back.op("Mul", taken, back.pointwise(cast(share, x.type.dtype), *places)))
+        whole = reduce(lambda a, b: back.op("Add", a, b), found)
+        back.instead([back.reshape(whole, static_shape(back.result()))])
+
+    def taps(self, given: Expr, size: int) -> Sequence[tuple[Expr, Expr]]:
+        """Along an axis: which elements are read for a place from -1 to 1, and their shares."""
+
+        def n(value: float) -> Expr:
+            return literal(value, given.dtype)
+
+        if self.align_corners:
+            at = _times(apply("div", apply("add", given, n(1)), n(2)), size - 1)
+        else:
+            at = apply("div", apply("sub", _times(apply("add", given, n(1)), size), n(1)), n(2))
+        at = self.placed(at, size)
+        if self.mode == "nearest":
+            parts = [(apply("round_even", at), n(1))]
+        else:
+            first = apply("floor", at)
+            part = apply("sub", at, first)
+            if self.mode == "linear":
+                parts = [(first, apply("sub", n(1), part)), (apply("add", first, n(1)), part)]
+            else:
+                parts = [(apply("add", first, n(k - 1)), _cubic(part, k - 1)) for k in range(4)]
+        return [self.inside(index, share, size) for index, share in parts]
+
+    def placed(self, at: Expr, size: int) -> Expr:
+        """Where in x a place is read."""
+        if self.padding_mode == "zeros" or (self.padding_mode == "border" and self.mode == "cubic"):
+            return _between(at, -3, size + 2)
+        if self.padding_mode == "border":
+            return _between(at, 0, size - 1)
+        low, high = (0.0, size - 1.0) if self.align_corners else (-0.5, size - 0.5)
+        if low == high:
+            return _times(at, 0)
+        low_, twice = literal(low, at.dtype), literal(2 * (high - low), at.dtype)
+        rest = apply("mod", apply("sub", at, low_), twice)
+        return _between(apply("add", low_, apply("min", rest, apply("sub", twice, rest))), low, high)
+
+    def inside(self, index: Expr, share: Expr, size: int) -> tuple[Expr, Expr]:
+        """An element that is there."""
+        zero, last = literal(0, index.dtype), literal(size - 1, index.dtype)
+        if self.padding_mode == "zeros":
+            there = apply("and", apply("greater_equal", index, zero), apply("less_equal", index, last))
+            return apply("select", there, index, zero), apply("select", there, share, zero)
+        if self.padding_mode == "border" or size == 1:
+            return _between(index, 0, size - 1), share
+        period = 2 * size - 2 if self.align_corners else 2 * size
+        turned = apply("mod", index, literal(period, index.dtype))
+        back = apply("sub", literal(period if self.align_corners else period - 1, index.dtype), turned)
+        return apply("min", turned, back), share
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    return apply("add", a, b)
+
+
+def _times(a: Expr, factor: int) -> Expr:
+    return apply("mul", a, literal(factor, a.dtype))
+
+
+def _between(at: Expr, low: float, high: float) -> Expr:
+    return apply("min", apply("max", at, literal(low, at.dtype)), literal(high, at.dtype))
+
+
+def _cubic(part: Expr, tap: int) -> Expr:
+    """The share of an element so many behind the first one before the place."""
+
+    def polynomial(x: Expr, *factors: float) -> Expr:
+        total = literal(factors[0], x.dtype)
+        for factor in factors[1:]:
+            total = _plus(apply("mul", total, x), literal(factor, x.dtype))
+        return total
+
+    one = literal(1, part.dtype)
+    distance = apply("sub", one, part) if tap > 0 else part
+    if tap in (0, 1):
+        return polynomial(distance, 1.25, -2.25, 0, 1)
+    return polynomial(_plus(distance, one), -0.75, 3.75, -6, 3)
