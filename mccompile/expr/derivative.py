@@ -82,8 +82,12 @@ def _sum(a: Expr | None, b: Expr) -> Expr:
 
 
 def times(a: Expr, b: Expr) -> Expr:
-    """Their product; 1 and -1 multiply nothing."""
-    one = literal(1, a.dtype)
+    """Their product; 1 and -1 multiply nothing, and a branch of 0 stays 0 whatever it is multiplied by."""
+    one, zero = literal(1, a.dtype), literal(0, a.dtype)
+    for chosen, factor in ((a, b), (b, a)):
+        if isinstance(chosen, Apply) and chosen.function == "select" and zero in chosen.args[1:]:
+            condition, *branches = chosen.args
+            return apply("select", condition, *(zero if each == zero else times(each, factor) for each in branches))
     if a == one or b == one:
         return b if a == one else a
     if literal(-1, a.dtype) in (a, b):
