@@ -14,12 +14,15 @@ import numpy as np
 from ..base.dims import Dim, Symbolic, bounds, maximum, minimum, symbol, upper
 from ..base.dtypes import bool_, i64
 from ..base.tensor import TensorType
-from ..graph.ir import Graph, Limit
+from ..graph.ir import Graph, Limit, Value
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site
+from .rules.backward import Backward
 from .rules.free_trips import trips_by_condition
 from .rules.known_shapes import single
-from .rules.trips import MANY, LoopWriter, check_states, counter_name, seen_through, stacked
+from .rules.trips import MANY, LoopWriter, check_states, counter_name, seen_through
+from .rules.trips import stacked as stacked_type
+from .rules.written_trips import copied, stacked, trips_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,6 @@ class Loop(Operator):
     """Operands: trip count, condition, first values. The region: counter, condition, values -> condition, values,
     collected."""
 
-    no_gradient = "a body that runs again and again has no rule for its gradient"
     versions = (1, 11, 13, 16, 19, 21, 23, 24, 25)
     bounded = (0,)
 
@@ -53,7 +55,7 @@ class Loop(Operator):
         facts = [Fact(value.type) for value in body.outputs[1 : 1 + states]]
         if collected:
             trips = self.collected(site, body, states)
-            facts += [Fact(stacked(type, 0, trips, body, body.inputs[0])) for type in collected]
+            facts += [Fact(stacked_type(type, 0, trips, body, body.inputs[0])) for type in collected]
         return facts
 
     def check(self, site: Site, body: Graph, states: int) -> None:
@@ -93,6 +95,20 @@ class Loop(Operator):
                 if declared is not None and declared.rank and isinstance(declared.shape[0], int):
                     return declared.shape[0]
         return site.size(present[0] if present else states, 0, _bound(body))
+
+    def gradient(self, back: Backward) -> None:
+        body, states = back.forward.regions[0], len(back.forward.inputs) - 2
+        values = [back.input(2 + n) for n in range(states)]
+        collected = list[list[Value]]()
+        for trip in trips_of(back, body, self.trips(back.site, body)):
+            own = [np.full(value.type.static_shape, n) for value, n in zip(body.inputs, (trip, True), strict=False)]
+            _, *made = copied(back, body, [*map(back.constant, own), *values])
+            values = made[:states]
+            collected.append(made[states:])
+        back.instead([*values, *(stacked(back, parts, 0) for parts in zip(*collected, strict=True))], everywhere=True)
+
+    def fixed_trips(self, site: Site) -> bool:
+        return isinstance(self.trips(site, site.regions[0]), int)
 
     def lower(self, to: Lowering) -> None:
         site, body = to.site, to.node.regions[0]

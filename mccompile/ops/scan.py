@@ -11,15 +11,17 @@ from ..base.tensor import TensorType, may_be_equal
 from ..expr.ir import size
 from ..graph.ir import Graph, Node, Value
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
+from .rules.backward import Backward
 from .rules.known_shapes import FIX_DIMENSIONS
-from .rules.trips import LoopWriter, check_states, counter_name, slice_at, stacked, without_axis
+from .rules.trips import LoopWriter, check_states, counter_name, slice_at, without_axis
+from .rules.trips import stacked as stacked_type
+from .rules.written_trips import copied, slices, stacked, trips_of
 
 
 @dataclass(frozen=True)
 class Scan(Operator):
     """Operands: first values, then what is cut into slices. The region: values, slices -> values, collected slices."""
 
-    no_gradient = "a body that runs again and again has no rule for its gradient"
     versions = (8, 9, 11, 16, 19, 21, 23, 24, 25)
     num_scan_inputs: int
     scan_input_axes: tuple[int, ...] = ()
@@ -61,7 +63,7 @@ class Scan(Operator):
         facts = [Fact(value.type) for value in body.outputs[:states]]
         collected = [value.type for value in body.outputs[states:]]
         for type, axis in zip(collected, self.collected_axes(site), strict=True):
-            facts.append(Fact(stacked(type, axis, trips, body)))
+            facts.append(Fact(stacked_type(type, axis, trips, body)))
         return facts
 
     def cut(self, site: Site) -> list[tuple[int, int]]:
@@ -86,6 +88,31 @@ class Scan(Operator):
         if any(size != sizes[0] for size in sizes):
             raise Unsupported(f"{text}: equal only for some sizes", FIX_DIMENSIONS)
         return sizes[0]
+
+    def gradient(self, back: Backward) -> None:
+        site, body = back.site, back.forward.regions[0]
+        states = len(site.facts) - self.num_scan_inputs
+        values = [back.input(n) for n in range(states)]
+        trips = trips_of(back, body, self.trips(site))
+        cut = [
+            slices(back, back.input(n), axis)[:: -1 if backwards else 1]
+            for (n, axis), backwards in zip(
+                self.cut(site), self.scan_input_directions or (0,) * self.num_scan_inputs, strict=True
+            )
+        ]
+        collected = list[list[Value]]()
+        for trip in trips:
+            made = copied(back, body, [*values, *(each[trip] for each in cut)])
+            values = made[:states]
+            collected.append(made[states:])
+        axes = self.collected_axes(site)
+        directions = self.scan_output_directions or (0,) * len(axes)
+        results = zip(zip(*collected, strict=True), axes, directions, strict=True)
+        stacks = [stacked(back, parts[:: -1 if backwards else 1], axis) for parts, axis, backwards in results]
+        back.instead([*values, *stacks], everywhere=True)
+
+    def fixed_trips(self, site: Site) -> bool:
+        return isinstance(self.trips(site), int)
 
     def lower(self, to: Lowering) -> None:
         site, body = to.site, to.node.regions[0]

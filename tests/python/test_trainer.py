@@ -198,3 +198,26 @@ def test_a_size_that_a_loop_of_both_phases_measures_is_one_field() -> None:
         p = MatMul(x, w) y = Add(p, total) }""")
     net = mccompile.train(model, loss="mse:y", learn="all", optimizer="sgd,lr=0.1")
     assert net.step(np.ones((2, 3), np.float32), np.zeros((2, 2), np.float32)) == 814.5
+
+
+LOOPED = """<ir_version: 8, opset_import: ["" : 17]> g (float[4, 6] x) => (float[4, 6] p)
+    <int64 trips = {2}, bool go = {1}> { p = Loop (trips, go, x) <body = b (int64 i, bool c, float[4, 6] h) =>
+        (bool c2, float[4, 6] k) { c2 = Identity(c) m = MatMul(h, w) k = Tanh(m) }> }"""
+WRITTEN = """<ir_version: 8, opset_import: ["" : 17]> g (float[4, 6] x) => (float[4, 6] p) {
+    m = MatMul(x, w) k = Tanh(m) n = MatMul(k, w) p = Tanh(n) }"""
+
+
+def test_a_weight_in_a_loop_learns_as_one_that_several_layers_share() -> None:
+    found = []
+    for text in (LOOPED, WRITTEN):
+        model = parser.parse_model(text)
+        weight = np.random.default_rng(4).standard_normal((6, 6)).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+        net = mccompile.train(model, loss="mse:p", learn="all", optimizer="sgd,lr=0.1")
+        (x, _), (target, _) = batches(2)
+        losses = [net.step(x, np.tanh(target[:4])) for _ in range(3)]
+        found.append((losses, net.run(x)["p"]))
+    (looped, after), (written, wanted) = found
+    assert looped == pytest.approx(written, rel=1e-5)
+    assert written[2] < written[0]
+    assert np.abs(after - wanted).max() < 1e-5

@@ -159,6 +159,7 @@ class Backward(Writer):
         self.gradients: dict[int, Value] = {}
         self.given: set[int] = set()  # operands whose gradient is known, be it zero
         self.parts: Sequence[Value] = ()  # the results again, made of other nodes
+        self.everywhere = False  # which all readers read from now on
 
     @property
     def site(self) -> Site:
@@ -206,9 +207,10 @@ class Backward(Writer):
     def refuse(self, why: str, fix: str = "") -> NoReturn:
         raise Unsupported(why, fix)
 
-    def instead(self, results: Sequence[Value]) -> None:
-        """The gradients are those of the nodes that were just written, which compute the same results."""
-        self.parts = results
+    def instead(self, results: Sequence[Value], everywhere: bool = False) -> None:
+        """The gradients are those of the nodes that were just written, which compute the same results; for all readers
+        (`everywhere`), where nodes of the forward pass would else compute them a second time."""
+        self.parts, self.everywhere = results, everywhere
         self.given.update(self.wanted)
 
     def nothing(self, *indices: int) -> None:

@@ -43,7 +43,9 @@ class _Gradients:
         for node in reversed(forward):
             if any(value in self.parts and value in self.moving for value in node.present_outputs):
                 self.pass_node(node)
-        return [self.total(value) or self.writer.zeros(value) for value in by]
+        found = [self.total(value) or self.writer.zeros(value) for value in by]
+        self.graph.sort()  # some read results that were written behind them
+        return found
 
     def total(self, value: Value | None) -> Value | None:
         parts = self.parts.get(value) if value is not None else None
@@ -60,11 +62,11 @@ class _Gradients:
         first = len(self.graph)
         back = Backward(self.writer, node, [self.total(value) for value in node.outputs], wanted)
         try:
-            if any(value in self.moving for value in _captured(node)):
-                back.refuse("its body reads what learns")
             if any(not back.input(index).type.dtype.is_float for index in wanted):
                 back.refuse("what learns was rounded to integers in front of it")
             node.op.gradient(back)
+            if not back.parts and any(value in self.moving for value in _captured(node)):
+                back.refuse("its body reads what learns")
         except Refused as refused:
             where = f'node "{show(node.provenance)}" ({node.op.qualified_name})'
             raise _problem("no gradient", where, refused.why, refused.fix or FREEZE) from None
@@ -73,7 +75,16 @@ class _Gradients:
         for index, gradient in back.gradients.items():
             self.parts.setdefault(back.input(index), []).append(gradient)
         if back.parts:
-            self.pass_parts(list(self.graph.nodes)[first:], back)
+            nodes = list(self.graph.nodes)[first:]
+            if back.everywhere:
+                self.read_instead(node, back.parts)
+            self.pass_parts(nodes, back)
+
+    def read_instead(self, node: Node, parts: Sequence[Value]) -> None:
+        """Lets all nodes read these results."""
+        for old, new in zip(node.outputs, parts, strict=False):
+            for reader, position in list(old.uses) if old is not None else ():
+                self.graph.set_input(reader, position, new)
 
     def pass_parts(self, nodes: Sequence[Node], back: Backward) -> None:
         """Through nodes that compute the results of another one."""

@@ -16,7 +16,7 @@ from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal
-from ...graph.ir import Fact, Graph, Node, Value, graphs, reads
+from ...graph.ir import Fact, Graph, Node, Value, all_nodes, graphs, reads
 from ...ops.api import resolve
 from ...ops.rules.backward import Writer
 from ...plan.learning import LOSS
@@ -103,7 +103,7 @@ def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:
 
 def _forget_elements(graph: Graph, changing: set[Value]) -> None:
     """Elements that were known while these were constants: without this they would be folded, as those of the file."""
-    for node in graph.nodes:
+    for node in all_nodes(graph):
         if changing.isdisjoint(reads(node)):
             continue
         for value, fact in zip(node.outputs, node.op.infer(node.site()), strict=False):

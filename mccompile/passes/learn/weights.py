@@ -15,7 +15,9 @@ from ...base.provenance import show
 from ...graph.ir import Graph, Node, Value, all_nodes, reads
 from ...ops.concat import Concat, Split
 from ...ops.identity import Identity
+from ...ops.loop import Loop
 from ...ops.reshape import SameElements
+from ...ops.scan import Scan
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
 
@@ -44,13 +46,22 @@ BATCH_NORM = {"BatchNormalization": (1, 2)}  # which learns only where that is a
 def layers(nodes: Iterable[Node], batch_norm: bool = False) -> list[Layer]:
     """Layers in order, each with its weights."""
     found, known = [], LAYERS | (BATCH_NORM if batch_norm else {})
-    for node in nodes:
+    for node in _with_bodies(nodes):
         weights = [value for i in known.get(node.op.name, ()) for value in _weights(node, i)]
         if weights and (behind := _scaled(node, weights)):
             found.append((node, _unique(behind)))
         elif weights:
             found.append((node, _unique([*weights, *_added(node)])))
     return found
+
+
+def _with_bodies(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Those of bodies whose trips are written out where they learn, too."""
+    for node in nodes:
+        if isinstance(node.op, (Loop, Scan)) and node.op.fixed_trips(node.site()):
+            for body in node.regions:
+                yield from _with_bodies(body.nodes)
+        yield node
 
 
 def _weights(node: Node, position: int) -> list[Value]:

@@ -53,6 +53,30 @@ def test_large_arguments_give_no_nan() -> None:
     assert slopes("g (double x) => (double y) { y = Softplus(x) }", x=0.0)[0] == 0.5
 
 
+def test_a_branch_that_is_not_taken_has_no_part_in_an_infinite_slope() -> None:
+    text = "g (double[2] x) => (double y) { a = Relu(x) b = Sqrt(a) y = ReduceSum <keepdims = 0> (b) }"
+    assert slopes(text, x=[-1.0, 4.0])[0].tolist() == [0, 0.25]
+
+
+def test_trips_of_a_loop_are_written_out() -> None:
+    """Of x * w^3, whose w only the body reads."""
+    nodes = "on = Identity(go) t = Mul(s, w) c = Neg(t)"
+    body = f"body (int64 i, bool go, double s) => (bool on, double t, double c) {{ {nodes} }}"
+    text = f"""g (double x, double w) => (double z) <int64 n = {{3}}, bool yes = {{1}}> {{
+        y, all = Loop (n, yes, x) <body = {body}> sum = ReduceSum <keepdims = 0> (all) z = Add(y, sum) }}"""
+    x, w = slopes(text, x=2.0, w=3.0)  # x * w^3 - x * (w + w^2 + w^3)
+    assert (x, w) == (pytest.approx(-12), pytest.approx(-14))
+
+
+def test_slices_of_a_scan_are_taken_backwards() -> None:
+    body = "body (double s, double e) => (double t, double c) { h = Mul(s, k) t = Add(h, e) c = Identity(t) }"
+    text = f"""g (double s, double[3] x) => (double y) <double k = {{2.0}}> {{
+        y, all = Scan <num_scan_inputs = 1, scan_input_directions = [1], body = {body}> (s, x) }}"""
+    s, x = slopes(text, s=1.0, x=[1, 1, 1])  # ((s * 2 + x2) * 2 + x1) * 2 + x0
+    assert s == 8
+    assert x.tolist() == [1, 2, 4]
+
+
 def test_what_has_no_rule_is_refused_by_node() -> None:
     graph = loaded("g (double[2, 2] x) => (double y) { a = Det(x) y = Mul(a, a) }")
     with pytest.raises(UnsupportedModel) as refused:

@@ -11,9 +11,9 @@ from mccompile.ops.api import OWN, Operator, registry
 from tests.gradients.nodes import outcomes
 
 NAMES = (
-    "Add", "AveragePool", "BatchNormalization", "Concat", "Conv", "ConvTranspose", "Einsum", "GRU", "Gather", "Gelu",
-    "GlobalAveragePool", "LSTM", "LayerNormalization", "LpPool", "MatMul", "MaxPool", "Pad", "ReduceProd", "Resize",
-    "Softmax",
+    "Add", "AffineGrid", "AveragePool", "BatchNormalization", "Col2Im", "Concat", "Conv", "ConvTranspose", "Einsum",
+    "GRU", "Gather", "Gelu", "GlobalAveragePool", "GridSample", "LSTM", "LayerNormalization", "Loop", "LpPool",
+    "MatMul", "MaxPool", "Pad", "ReduceProd", "Resize", "Scan", "Softmax",
 )  # fmt: skip
 
 

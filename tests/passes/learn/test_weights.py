@@ -50,14 +50,25 @@ def test_parameters_in_no_layer_are_told() -> None:
     assert not left_out(graph, "all,p,token", of, learning(graph, "all,p,token", of))
 
 
-def test_weights_in_the_body_of_a_loop_are_told() -> None:
+LOOP = """<ir_version: 8, opset_import: ["" : 18]> g (float[2, 2] x INPUT) => (float[2, 2] y)
+    <float[2, 2] w = {1, 2, 3, 4}, float[2, 2] inner = {4, 3, 2, 1}, bool go = {1} CONSTANT> {
+    first = Loop (trips, go, x) <body = b (int64 i, bool c, float[2, 2] s) =>
+        (bool c2, float[2, 2] s2) { c2 = Identity(c) s2 = MatMul(s, inner) }>
+    y = MatMul(first, w) }"""
+
+
+def test_weights_in_the_body_of_a_loop_learn() -> None:
     """As PyTorch's exporter without dynamo writes nn.EmbeddingBag."""
-    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 2] x) => (float[2, 2] y)
-        <float[2, 2] w = {1, 2, 3, 4}, float[2, 2] inner = {4, 3, 2, 1}, int64 trips = {2}, bool go = {1}> {
-        first, h = Loop (trips, go, x) <body = b (int64 i, bool c, float[2, 2] s) =>
-            (bool c2, float[2, 2] s2, float[2, 2] t) { c2 = Identity(c) s2 = MatMul(s, inner) t = Relu(s2) }>
-        y = MatMul(first, w) }""")
-    graph = load_proto(model)
+    text = LOOP.replace("INPUT", "").replace("CONSTANT", ", int64 trips = {2}")
+    graph = load_proto(parser.parse_model(text))
+    of = graph.outputs[0]
+    learned = learning(graph, "all", of)
+    assert [value.name for value in learned] == ["inner", "w"]
+    assert not left_out(graph, "all", of, learned)
+
+
+def test_weights_in_the_body_of_a_loop_with_free_trips_are_told() -> None:
+    graph = load_proto(parser.parse_model(LOOP.replace("INPUT", ", int64 trips").replace("CONSTANT", "")))
     of = graph.outputs[0]
     (text,) = left_out(graph, "all", of, learning(graph, "all", of))
     assert text.startswith("inner: read in the body of first (Loop)")
