@@ -4,7 +4,8 @@ One thread; both take turns within one run, so that a busy machine slows both al
 and with --compile what torch.compile makes of the same. Medians and fastest steps are compared. Both begin with the
 same weights and learn from one batch, so losses must stay together. Where they do not, PyTorch in float64 says which is
 off: rounding grows from step to step where learning is unstable, alike on both sides; what is further off than that is
-marked. `torch` and `torchvision` are packages that nothing else here needs.
+marked. `--losses` compares losses alone, of more networks, with every optimizer of OPTIMIZERS; status 1 if some are
+wrong. `torch`, `torchvision` and `timm` are packages that nothing else here needs.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import argparse
 import copy
 import statistics
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,10 @@ import numpy as np
 import mccompile
 from benchmarks.networks import alone
 from benchmarks.training_networks import NETWORKS
+from benchmarks.training_variety import VARIETY
 
+OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}  # here, and in torch.optim
+KNOWN = {**NETWORKS, **VARIETY}
 RATE = 0.001
 ROUNDS = 8
 STEPS = 20  # whose losses are compared
@@ -32,40 +38,75 @@ ALIKE = 1e-4  # how far these may be apart, relatively
 MOST_OFF = 4  # times as far from float64 as PyTorch is
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(NETWORKS))
+    parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(KNOWN))
     parser.add_argument("--seconds", type=float, default=2.0, help="per contestant and network, roughly")
     parser.add_argument("--compile", action="store_true", help="also torch.compile")
+    parser.add_argument("--losses", action="store_true", help="compare losses, and take no times")
     parser.add_argument("--realtime", action="store_true", help="give way to nobody else (as root, Linux)")
     given = parser.parse_args()
-    unknown = [name for name in given.networks if name not in NETWORKS]
+    unknown = [name for name in given.networks if name not in KNOWN]
     if unknown:
-        parser.error(f"there is no network {unknown[0]}: the networks are {', '.join(NETWORKS)}")
+        parser.error(f"there is no network {unknown[0]}: the networks are {', '.join(KNOWN)}")
+    if given.losses:
+        return all_losses(given.networks or KNOWN)
     print("one thread; milliseconds of a step, median (fastest)")
     lines = [bench(name, given) for name in given.networks or NETWORKS]
     for number, title in enumerate(("medians", "fastest steps")):
         ratios = [line[number] for line in lines]
         mean, worst = statistics.geometric_mean(ratios), max(ratios)
         print(f"{title}: geometric mean of the ratio to PyTorch {mean:.3f}, largest {worst:.3f}")
+    return 0
 
 
-def bench(name: str, given: argparse.Namespace) -> tuple[float, float]:
-    """Prints a line; gives the time over PyTorch's, by medians and by fastest steps."""
+def all_losses(names: Iterable[str]) -> int:
+    """Prints how far losses of both are apart at most; 1 if some are wrong."""
+    counts = Counter[str]()
+    for name in names:
+        for optimizer in OPTIMIZERS:
+            mine, torchs, exact = losses(*prepared(name), optimizer)
+            told = compared(mine, torchs, exact)
+            verdict = "WRONG" if "WRONG" in told else "rounding" if told else "alike"
+            counts[verdict] += 1
+            apart = np.abs(mine / torchs - 1).max()
+            print(f"{name:14} {optimizer:5} {mine[0]:.4f} to {mine[-1]:.4f}, apart by {apart:.1e}{told}", flush=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    return int("WRONG" in counts)
+
+
+def prepared(name: str) -> tuple[Any, Any, Any]:
+    """Module, input and target; nothing is random while it learns."""
     import torch
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    module, x, classes = NETWORKS[name]()
+    module, x, classes = KNOWN[name]()
     for part in module.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.0
-    target = torch.randint(0, classes, (len(x),))
+        if type(part).__name__ in ("Dropout", "StochasticDepth", "DropPath"):
+            setattr(part, "drop_prob" if type(part).__name__ == "DropPath" else "p", 0.0)
+    return module, x, torch.randint(0, classes, (len(x),))
+
+
+def losses(module: Any, x: Any, target: Any, optimizer: str) -> tuple[np.ndarray, np.ndarray, Callable[[], float]]:
+    """Ours, those of PyTorch, and steps in float64."""
+    wide = x.double() if x.is_floating_point() else x
+    exact = theirs(copy.deepcopy(module).double().train(), wide, target, optimizer)
+    steps = ours(module, x, target, optimizer), theirs(module.train(), x, target, optimizer)
+    mine, torchs = (np.array([step() for _ in range(STEPS)]) for step in steps)
+    return mine, torchs, exact
+
+
+def bench(name: str, given: argparse.Namespace) -> tuple[float, float]:
+    """Prints a line; gives the time over PyTorch's, by medians and by fastest steps."""
+    module, x, target = prepared(name)
     contestants = {"mccompile": ours(module, x, target), "torch": theirs(module.train(), x, target)}
     exact = theirs(copy.deepcopy(module).double(), x.double(), target)
-    losses = {who: np.array([step() for _ in range(STEPS)]) for who, step in contestants.items()}
-    told = compared(losses["mccompile"], losses["torch"], exact)
+    steps = {who: np.array([step() for _ in range(STEPS)]) for who, step in contestants.items()}
+    told = compared(steps["mccompile"], steps["torch"], exact)
     if given.compile:
+        import torch
+
         contestants["torch.compile"] = theirs(torch.compile(module), x, target)
         contestants["torch.compile"]()
     seconds: dict[str, list[float]] = {who: [] for who in contestants}
@@ -105,7 +146,7 @@ def turns(contestants: dict[str, Callable[[], float]], seconds: dict[str, list[f
         order = [*order[1:], order[0]]
 
 
-def ours(module: Any, x: Any, target: Any) -> Callable[[], float]:
+def ours(module: Any, x: Any, target: Any, optimizer: str = "sgd") -> Callable[[], float]:
     """A step of the C that is made of the module."""
     import torch
 
@@ -115,16 +156,16 @@ def ours(module: Any, x: Any, target: Any) -> Callable[[], float]:
         mode = torch.onnx.TrainingMode.TRAINING
         names = {"input_names": ["x"], "output_names": ["y"]}
         torch.onnx.export(module, (x,), path, training=mode, do_constant_folding=False, dynamo=False, **names)
-        asked: dict[str, Any] = {"learn": "all", "optimizer": f"sgd,lr={RATE}", "batch_norm": "train"}
+        asked: dict[str, Any] = {"learn": "all", "optimizer": f"{optimizer},lr={RATE}", "batch_norm": "train"}
         net = mccompile.train(path, loss="cross_entropy:y", target="native", **asked)
     batch = x.numpy(), target.numpy()
     return lambda: net.step(*batch)
 
 
-def theirs(module: Any, x: Any, target: Any) -> Callable[[], float]:
+def theirs(module: Any, x: Any, target: Any, optimizer: str = "sgd") -> Callable[[], float]:
     import torch
 
-    moves = torch.optim.SGD(module.parameters(), lr=RATE)
+    moves = getattr(torch.optim, OPTIMIZERS[optimizer])(module.parameters(), lr=RATE)
 
     def step() -> float:
         moves.zero_grad()
@@ -137,4 +178,4 @@ def theirs(module: Any, x: Any, target: Any) -> Callable[[], float]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

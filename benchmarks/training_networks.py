@@ -12,7 +12,7 @@ from typing import Any
 Made = tuple[Any, Any, int]  # a module, an input, and how many classes it tells apart
 
 
-def _vision(name: str, classes: int, *shape: int) -> Callable[[], Made]:
+def vision(name: str, classes: int, *shape: int) -> Callable[[], Made]:
     def made() -> Made:
         import torch
         import torchvision
@@ -125,8 +125,8 @@ def pictures() -> Made:
 
 
 NETWORKS: Mapping[str, Callable[[], Made]] = {
-    "resnet18_32": _vision("resnet18", 10, 8, 3, 32, 32),
-    "resnet18_224": _vision("resnet18", 1000, 1, 3, 224, 224),
-    "mobilenet_v2": _vision("mobilenet_v2", 1000, 2, 3, 224, 224),
+    "resnet18_32": vision("resnet18", 10, 8, 3, 32, 32),
+    "resnet18_224": vision("resnet18", 1000, 1, 3, 224, 224),
+    "mobilenet_v2": vision("mobilenet_v2", 1000, 2, 3, 224, 224),
     **{each.__name__: each for each in (transformer, gru, keywords, pictures, wake_vision, anomalies)},
 }
