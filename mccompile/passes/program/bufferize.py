@@ -27,6 +27,7 @@ from ...memory.push_down import push_down
 from ...program.clone import clone
 from ...program.ir import Buffer, Program, walk
 from ..api import Context
+from ..memory.apart import lay_apart
 from ..memory.holes import fill, holes
 from ..memory.in_place import write_in_place
 from ..memory.join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
@@ -50,6 +51,7 @@ def bufferize(program: Program, context: Context, thorough: bool = True) -> None
     """`thorough`: as for `best_choice`."""
     _bind(program, context, best_choice(program, context, thorough))
     bind_states(program, context.registry, context.target)
+    lay_apart(program, context.memory.keep_inputs, context.target.align)
 
 
 def best_choice(program: Program, context: Context, thorough: bool = True) -> Choice:
