@@ -22,6 +22,7 @@ def include_line(header: str) -> str:
     return f"{_LINE}{header}{_END}"
 
 
+@cache
 def includes_of(header: str) -> tuple[str, ...]:
     """Which of the runtime's headers one of them includes, in that order."""
     return included_in(header_text(header))
@@ -44,6 +45,7 @@ def runtime_headers(names: Iterable[str]) -> dict[str, str]:
     return texts
 
 
+@cache
 def header_text(header: str) -> str:
     """What stands in one of the runtime's headers."""
     return (_folder() / header).read_text(encoding="utf-8")

@@ -54,8 +54,6 @@ def with_shared_steps(functions: Sequence[Function], prefix: str) -> tuple[list[
             text, own = _shared(places, names.take(c_identifier(f"{prefix}_{places[0].name}")))
             texts.append(text)
             calls |= own
-    if not calls:
-        return [], list(functions)
 
     def changed(number: int) -> str:
         return _BLOCK.sub(lambda match: calls.get((number, match[0]), match[0]), bodies[number])

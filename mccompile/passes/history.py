@@ -6,7 +6,7 @@ the node's place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -30,11 +30,14 @@ class Disposition:
     into: Provenance  # names of constants, or of what stands in its place
 
 
+_Item = tuple[Provenance, object, object]  # of a node or call: what it stands for, itself, its operator or kind
+
+
 @dataclass
 class History:
     fates: dict[str, Disposition] = field(default_factory=dict)
     passes: dict[str, list[str]] = field(default_factory=dict)  # that changed what carries a name
-    _items: list[object] = field(default_factory=list)  # keeps what the keys are of alive
+    _items: list[_Item] = field(default_factory=list)  # keeps what the keys are of alive
     _keys: dict[str, tuple[object, ...]] = field(default_factory=dict)
     _nodes: list[tuple[Node, list[Value | None]]] = field(default_factory=list)  # of the last graph
 
@@ -42,7 +45,7 @@ class History:
         """After a pass, and after what makes one IR of another."""
         if isinstance(whole, Graph):
             nodes = list(all_nodes(whole))
-            items: list[tuple[Provenance, object, object]] = [(n.provenance, n, n.op) for n in nodes]
+            items: list[_Item] = [(n.provenance, n, n.op) for n in nodes]
         elif isinstance(whole, ir.Program):
             nodes = []
             items = [*_of_program(whole.body)]
@@ -50,6 +53,9 @@ class History:
             return
         if not self._keys:
             _forget(whole)
+        elif len(items) == len(self._items) and all(map(_is_as_before, items, self._items)):
+            self._note_nodes(whole, nodes)
+            return
         found: dict[str, tuple[object, ...]] = {}
         for provenance, item, kind in items:
             for name in provenance:
@@ -59,7 +65,10 @@ class History:
             self.fates.pop(name, None)
             if self._keys.get(name) != keys:
                 self.passes.setdefault(name, []).append(stage)
-        self._items, self._keys = [*items], found
+        self._items, self._keys = items, found
+        self._note_nodes(whole, nodes)
+
+    def _note_nodes(self, whole: object, nodes: Sequence[Node]) -> None:
         if isinstance(whole, Graph):
             self._nodes = [(node, list(node.outputs)) for node in nodes]
 
@@ -73,6 +82,10 @@ class History:
             made = [value for _, outputs in by_name.get(name, ()) for value in outputs if value is not None]
             how, into = _lowered(made, stage) if lowered else _replaced(made)
             self.fates[name] = Disposition(stage, how, into)
+
+
+def _is_as_before(now: _Item, before: _Item) -> bool:
+    return now[0] == before[0] and now[1] is before[1] and now[2] is before[2]
 
 
 def _forget(whole: object) -> None:

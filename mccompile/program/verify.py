@@ -49,6 +49,8 @@ def verify(program: ir.Program, after: str = "") -> None:
 
 def _worked_in(program: ir.Program, buffers: Sequence[ir.Buffer]) -> list[str]:
     """Far buffers that others than transfers touch."""
+    if not any(buffer.far for buffer in buffers):
+        return []
     problems = []
     for item in ir.walk(program.body):
         stages: list[ir.Item] = [s.call for s in item.stages] if isinstance(item, ir.Rows) else []
@@ -63,11 +65,14 @@ def _worked_in(program: ir.Program, buffers: Sequence[ir.Buffer]) -> list[str]:
 def _asked_again(program: ir.Program) -> list[str]:
     """Inputs of which the program would not be asked for each row once and in order: by several, or somewhere that does
     not run once."""
+    calls = list(program.calls())
+    fetches = [call for call in calls if isinstance(call.kind, Fetch)]
+    if not fetches:
+        return []
     once = [item for item in program.body if isinstance(item, ir.Call)]
     once += [stage.call for item in program.body if isinstance(item, ir.Rows) for stage in item.stages]
-    calls = list(program.calls())
     problems = []
-    for call in (call for call in calls if isinstance(call.kind, Fetch)):
+    for call in fetches:
         (x,) = call.ins
         readers = sum(view.buffer is x.buffer for other in calls for view in other.ins)
         if call not in once or readers != 1 or not x.covers_buffer or call.workers > 1:
@@ -162,7 +167,10 @@ class _Checker:
                 self.problems.append(f"{what} writes {buffer}, which has another writer")
             self.writer[buffer] = call
             self.partly.setdefault(buffer, []).append(view)
-            times = prod(s.high - s.low + 1 for s in symbols(view.offset))  # a slice in each trip of a loop
+            offset = view.offset
+            times = (
+                1 if isinstance(offset, int) else prod(s.high - s.low + 1 for s in symbols(offset))
+            )  # a slice in each trip of a loop
             self.fill(buffer, upper(view.type.count) * times, written)
 
     def by_itself(self, call: ir.Call, what: str) -> None:

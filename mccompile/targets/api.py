@@ -147,6 +147,7 @@ class Target:
         return dict(self.options).get(name, default)
 
 
+@cache
 def names() -> tuple[str, ...]:
     """Every target that comes with mccompile, sorted."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
@@ -229,6 +230,16 @@ def _read_with_inherited(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     """The keys that stand in one file, each turned into what the field of `Target` holds."""
+    return dict(_read_own(path) if path.parent == _FOLDER else _read_now(path))
+
+
+@cache
+def _read_own(path: Path) -> dict[str, Any]:
+    """A file that comes with mccompile: it stays as it is."""
+    return _read_now(path)
+
+
+def _read_now(path: Path) -> dict[str, Any]:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from mccompile.base.marked import SIGNATURE, plain, read, sized, step
 from mccompile.driver import Options
+from mccompile.emit import kernels
+from mccompile.emit.render import render
 from mccompile.emit.shared_steps import LEAST, with_shared_steps
 from mccompile.measure.correctness import check
 from mccompile.plan.ir import Function
@@ -37,6 +41,19 @@ def test_steps_stay_that_differ_or_read_what_has_no_declaration() -> None:
         assert texts == [] and "x[x_in" in changed[0].body
     unknown = [_with(each, 16, "acc[1] += unknown;") for each in (first, second)]
     assert with_shared_steps(unknown, "m")[0] == []
+
+
+def test_each_function_is_filled_in_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users wait for it: a template takes longer than most passes."""
+    filled = list[str]()
+
+    def counted(path: Path, context: dict[str, Any]) -> str:
+        filled.append(context.get("function", ""))
+        return render(path, context)
+
+    monkeypatch.setattr(kernels, "render", counted)
+    functions = compiled(separable(), GENERIC).plan.functions
+    assert sorted(filled) == sorted(function.name for function in functions)
 
 
 def test_operands_of_other_types_have_functions_of_their_own(tmp_path: Path) -> None:

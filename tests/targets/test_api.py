@@ -39,6 +39,18 @@ def test_generic_saves_memory_and_promises_nothing() -> None:
     assert (target.isas, target.vector_bytes, target.prefer, target.run) == (("c",), 0, "ram", "")
 
 
+def test_files_of_users_are_read_anew_and_those_of_mccompile_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = write(tmp_path, 'inherits = "cortex-m4"\nvector_bytes = 8\n')
+    assert api.load(own).vector_bytes == 8
+    write(tmp_path, 'inherits = "cortex-m4"\nvector_bytes = 16\n')
+    read = []
+    monkeypatch.setattr(api, "_read_now", lambda path, original=api._read_now: read.append(path) or original(path))
+    assert api.load(own).vector_bytes == 16
+    assert read == [Path(own)]
+
+
 def test_own_file_inherits_what_it_does_not_say_and_merges_options(tmp_path: Path) -> None:
     write(tmp_path, 'inherits = "cortex-m4"\noptions = { tile = 4, rows = 1 }\n', "base")
     pools = '[{ name = "dtcm", bytes = 65536, speed = 0 }, { name = "sram", speed = 1 }]'
