@@ -1,12 +1,12 @@
 """`pytest --update-golden` rewrites the expected files of tests/golden, to be reviewed with git diff.
 
-Whatever a test loads has its types compared with those that ONNX's own inference finds. What is timed is timed
-shortly. C is not optimized but where a test compiles it by a command of its own (kernels, generated C) or for another
-machine: ONNX's suite, which runs every operator, is. Where there is tcc, which takes a tenth of the time, it compiles
-what needs no flags of its own; the compiler's header of vectors is read once. Collecting tests makes many objects that
-live as long as they do: the garbage collector rests while they are made, and leaves them out from then on. A pass that
-fails is an error, not left out. Hypothesis draws the same in every run, and a busy machine fails nothing: what is new
-is for the fuzzers."""
+Whatever a test loads has its types compared with those that ONNX's own inference finds. What is timed is timed shortly.
+C is not optimized but where a test compiles it by a command of its own (kernels, generated C) or for another machine:
+ONNX's suite, which runs every operator, is. Where there is tcc, which takes a tenth of the time, it compiles what needs
+no flags of its own; the compiler's header of vectors is read once. Collecting tests makes many objects that live as
+long as they do: the garbage collector rests while they are made, leaves them out from then on, and looks at the others
+less often. A pass that fails is an error, not left out. Hypothesis draws the same in every run, and a busy machine
+fails nothing: what is new is for the fuzzers."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
     gc.enable()
 
 
