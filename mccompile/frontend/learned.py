@@ -15,7 +15,8 @@ from .written import checked_bytes
 
 
 def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> None:
-    """The model's file with these initializers instead of its own, all in one file."""
+    """The model's file with these initializers instead of its own, or of integers that a node made them of, all in one
+    file."""
     proto = read_proto(model)
     load_external_data_for_model(proto, str(model.parent))
     left = dict(weights)
@@ -26,6 +27,11 @@ def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> N
         for attribute in node.attribute if node.op_type == "Constant" else ():
             if node.output[0] in left and attribute.name == "value":
                 attribute.t.CopyFrom(numpy_helper.from_array(left.pop(node.output[0])))
+    made = [node for node in proto.graph.node if node.op_type == "DequantizeLinear" and node.output[0] in left]
+    for node in made:
+        name = node.output[0]
+        proto.graph.initializer.append(numpy_helper.from_array(left.pop(name), name))
+        proto.graph.node.remove(node)
     if left:
         why = "reading the file computes them from others"
         raise WrongUse(Problem(f"{', '.join(left)} cannot be written back", str(model), why))

@@ -35,3 +35,13 @@ def test_weights_that_the_file_does_not_hold_are_refused(model: Path, tmp_path: 
     with pytest.raises(WrongUse, match="c cannot be written back"):
         write_learned(model, {"c": np.float32([1])}, tmp_path / "learned.onnx")
     assert not (tmp_path / "learned.onnx").exists()
+
+
+def test_floats_take_the_place_of_what_dequantizes_integers(tmp_path: Path) -> None:
+    path, learned = tmp_path / "model.onnx", tmp_path / "learned.onnx"
+    onnx.save(parser.parse_model("""<ir_version: 10, opset_import: ["": 18]> g (float[1,2] x) => (float[1,3] z)
+        <int8[2,3] q = {1, 2, 3, 4, 5, 6}, float s = {0.5}> { w = DequantizeLinear(q, s) z = MatMul(x, w) }"""), path)
+    write_learned(path, {"w": np.ones((2, 3), np.float32)}, learned)
+    graph = onnx.load(learned).graph
+    assert [node.op_type for node in graph.node] == ["MatMul"]
+    assert numpy_helper.to_array(graph.initializer[-1]).tolist() == [[1, 1, 1], [1, 1, 1]]

@@ -1,7 +1,8 @@
 """Which constants of a network are weights, and which of them learn.
 
 A layer is a node that multiplies with a constant, or scales by one; its weights are its constants of floats, and the
-constant that is added to its result. Exporters may turn, cut or join constants in front of a layer: those learn.
+constant that is added to its result. Exporters may turn, cut or join constants in front of a layer: those learn. So do
+integers that DequantizeLinear makes floats of: their floats take their place.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ...base.provenance import show
+from ...frontend.evaluate import evaluate
 from ...graph.ir import Graph, Node, Value, all_nodes, reads
 from ...ops.concat import Concat, Split
 from ...ops.identity import Identity
 from ...ops.loop import Loop
+from ...ops.quantize import DequantizeLinear
 from ...ops.reshape import SameElements
 from ...ops.scan import Scan
 from ...ops.slice import Slice
@@ -45,9 +48,11 @@ BATCH_NORM = {"BatchNormalization": (1, 2)}  # which learns only where that is a
 
 def layers(nodes: Iterable[Node], batch_norm: bool = False) -> list[Layer]:
     """Layers in order, each with its weights."""
-    found, known = [], LAYERS | (BATCH_NORM if batch_norm else {})
-    for node in _with_bodies(nodes):
+    found, known, inner = [], LAYERS | (BATCH_NORM if batch_norm else {}), list(_with_bodies(nodes))
+    rounds = any(getattr(node.op, "quantizes", False) for node in inner)  # then no gradient leads to integers
+    for node in inner:
         weights = [value for i in known.get(node.op.name, ()) for value in _weights(node, i)]
+        weights = [value for value in weights if value.constant is not None or not rounds]
         if weights and (behind := _scaled(node, weights)):
             found.append((node, _unique(behind)))
         elif weights:
@@ -69,7 +74,30 @@ def _weights(node: Node, position: int) -> list[Value]:
     value = node.inputs[position] if position < len(node.inputs) else None
     if value is None or value.type.dtype is not f32:
         return []
-    return [value] if value.constant is not None else _moved(value)
+    return [value] if value.constant is not None or _is_dequantized(value) else _moved(value)
+
+
+def _is_dequantized(value: Value) -> bool:
+    """Is it made of integers that are constants?"""
+    maker = value.producer
+    if maker is None or not isinstance(maker.op, DequantizeLinear):
+        return False
+    return all(operand.constant is not None for operand in maker.present_inputs)
+
+
+def _as_constant(graph: Graph, value: Value) -> Value:
+    """The value, or the floats that take the place of one which is dequantized."""
+    if value.constant is not None or value.producer is None:
+        return value
+    found = evaluate(value.producer, value.type.max_bytes)
+    if not found or found[0] is None or graph.is_output(value):
+        why = "it is made of integers, and is an output of the model, or nothing here computes its floats"
+        raise WrongUse(Problem(f"{value.name!r} cannot learn", "--learn", why, "store it in f32"))
+    floats = Value.of_constant(value.name, found[0])
+    for node, position in list(value.uses):
+        graph.set_input(node, position, floats)
+    graph.remove(value.producer)
+    return floats
 
 
 def _moved(value: Value) -> list[Value]:
@@ -114,10 +142,11 @@ def _operand(node: Node | None, name: str) -> list[Value]:
 
 def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[Value]:
     """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for: those that lead to
-    `of`."""
+    `of`. Those that were dequantized are constants from now on."""
     leading = _leading(of)
     known = layers((node for node in graph.nodes if node in leading), batch_norm)
-    return _unique([value for part in text.split(",") for value in _asked(graph, known, leading, part, of)])
+    found = _unique([value for part in text.split(",") for value in _asked(graph, known, leading, part, of)])
+    return [_as_constant(graph, value) for value in found]
 
 
 def fewer(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[str]:
@@ -252,6 +281,7 @@ def _count(text: str, most: int) -> int:
 
 def _named(graph: Graph, known: Sequence[Layer], leading: set[Node], name: str) -> list[Value]:
     constants = {value.name: value for value in graph.constants()}
+    constants |= {node.output.name: node.output for node in leading if _is_dequantized(node.output)}
     if name in constants:
         value, why = constants[name], ""
         if value.type.dtype is not f32:

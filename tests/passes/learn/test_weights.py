@@ -124,3 +124,26 @@ def test_what_is_computed_of_constants_does_not_learn() -> None:
         { e = Exp(w1) h = MatMul(x, e) y = MatMul(h, w2) }"""
     graph = load_proto(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}'))
     assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["w2"]
+
+
+DEQUANTIZED = """<ir_version: 10, opset_import: ["" : 18]> g (float[2, 2] x) => (float[2, 2] y)
+    <int8[2, 2] q = {2, 4, 6, 8}, float s = {0.5}, float[2, 2] w = {1, 2, 3, 4}> {
+    d = DequantizeLinear(q, s) h = MatMul(x, d) y = MatMul(h, w) }"""
+
+
+@pytest.mark.parametrize("asked", ["all", "d,w"])
+def test_weights_that_are_stored_as_integers_learn_as_floats(asked: str) -> None:
+    """As converters from TFLite leave a network that was quantized after training."""
+    graph = load_proto(parser.parse_model(DEQUANTIZED))
+    first, second = learning(graph, asked, graph.outputs[0])
+    assert (first.name, second.name) == ("d", "w")
+    assert first.constant is not None and first.constant.array.tolist() == [[1, 2], [3, 4]]
+    assert [node.op.name for node in graph.nodes] == ["MatMul", "MatMul"]
+
+
+def test_integers_in_front_of_rounding_stay() -> None:
+    """A quantized network with a layer of floats behind it, which alone learns."""
+    rounded = "h = MatMul(x, d) r = QuantizeLinear(h, s, z) e = DequantizeLinear(r, s, z)"
+    text = DEQUANTIZED.replace("h = MatMul(x, d)", rounded).replace("MatMul(h, w)", "MatMul(e, w)")
+    graph = load_proto(parser.parse_model(text.replace("float s", "int8 z = {0}, float s")))
+    assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["w"]
