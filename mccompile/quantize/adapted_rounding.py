@@ -25,7 +25,7 @@ from .samples import Feed
 
 _LAYERS = ("Conv", "Gemm", "MatMul")
 _LONGEST = 1024  # products in a sum
-_POSITIONS = 256  # of a run that are looked at
+_POSITIONS = 4096  # of all runs that are looked at
 _DAMPED = 0.01  # of the mean of the diagonal, so that inputs that never move change nothing
 
 
@@ -34,17 +34,17 @@ def adapt_rounding(graph: Graph, plain: Graph, file: Path, feeds: Sequence[Feed]
     floats = {node.provenance[0]: node for node in plain.nodes if node.op.name in _LAYERS}
     layers = [node for node in graph.nodes if node.provenance[0] in floats and _stored(node) is not None]
     read = list(dict.fromkeys(node.inputs[0].name for node in layers if node.inputs[0] is not None))
-    sums: dict[str, np.ndarray] = {}
+    met: dict[str, list[np.ndarray]] = {}
     oracle = Oracle(file, [name for name in read if name not in {value.name for value in graph.inputs}])
     for feed in feeds:
         seen = {**feed, **oracle.run(feed)}
         for layer in layers:
             assert layer.inputs[0] is not None
-            found = _products(layer, seen[layer.inputs[0].name])
-            if found is not None:
-                name = layer.provenance[0]
-                sums[name] = sums[name] + found if name in sums else found
+            rows = _windows(layer, seen[layer.inputs[0].name], max(1, _POSITIONS // len(feeds)))
+            if rows is not None and rows.shape[-1] <= _LONGEST:
+                met.setdefault(layer.provenance[0], []).append(rows)
     names = {value.name for value in graph.values()}
+    sums = {name: _products(np.concatenate(rows, 1)) for name, rows in met.items()}
     changed = [_adapt(graph, layer, floats[layer.provenance[0]], sums, names) for layer in layers]
     return sum(changed)
 
@@ -62,23 +62,19 @@ def _stored(layer: Node) -> Node | None:
     return None if has_zero else node
 
 
-def _products(layer: Node, tensor: np.ndarray) -> np.ndarray | None:
+def _products(rows: np.ndarray) -> np.ndarray:
     """Of each group the sums over positions of products of what its weights meet."""
-    rows = _windows(layer, tensor)
-    if rows is None or rows.shape[-1] > _LONGEST:
-        return None
-    step = -(-rows.shape[1] // _POSITIONS)
-    some = np.ascontiguousarray(rows[:, ::step], np.float32)
+    some = np.ascontiguousarray(rows, np.float32)
     return np.asarray(np.matmul(some.transpose(0, 2, 1), some), np.float64)
 
 
-def _windows(layer: Node, tensor: np.ndarray) -> np.ndarray | None:
-    """[groups, positions, products]"""
+def _windows(layer: Node, tensor: np.ndarray, most: int) -> np.ndarray | None:
+    """[groups, positions, products], of `most` positions that are spread over all."""
     op = layer.op
     if isinstance(op, Gemm):
-        return (tensor.T if op.transA else tensor)[None]
+        return _spread(tensor.T if op.transA else tensor, most)[None]
     if not isinstance(op, Conv):
-        return tensor.reshape(1, -1, tensor.shape[-1])
+        return _spread(tensor.reshape(-1, tensor.shape[-1]), most)[None]
     weights = layer.inputs[1]
     assert weights is not None
     kernel = weights.type.static_shape[2:]
@@ -93,10 +89,15 @@ def _windows(layer: Node, tensor: np.ndarray) -> np.ndarray | None:
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(tensor, around), spans, axes)
     places = tuple(slice(None, None, stride) for stride in strides)
     inside = tuple(slice(None, None, dilation) for dilation in dilations)
-    windows = windows[(slice(None), slice(None), *places, *inside)]
-    batch, channels = windows.shape[:2]
-    grouped = windows.reshape(batch, op.group, channels // op.group, -1, int(np.prod(kernel)))
-    return np.moveaxis(grouped, (1, 0, 3), (0, 1, 2)).reshape(op.group, -1, channels // op.group * int(np.prod(kernel)))
+    windows = np.moveaxis(windows[(slice(None), slice(None), *places, *inside)], 1, 1 + len(kernel))
+    positions = windows.shape[: 1 + len(kernel)]
+    chosen = np.unravel_index(_spread(np.arange(np.prod(positions)), most), positions)
+    grouped = windows[chosen].reshape(len(chosen[0]), op.group, -1)
+    return np.swapaxes(grouped, 0, 1)
+
+
+def _spread(rows: np.ndarray, most: int) -> np.ndarray:
+    return rows[:: -(-len(rows) // most)]
 
 
 def _adapt(graph: Graph, layer: Node, plain: Node, sums: Mapping[str, np.ndarray], names: set[str]) -> bool:

@@ -24,6 +24,7 @@ from .palettes import palettize_layers
 from .samples import Feed
 from .searched_ranges import COMPARED, LEAST, Search, samples_for
 
+STARTS = ("minmax", "percentile", "folded", "clipped")  # methods, whose ranges a search may begin with
 TRIED = 16  # samples that choices are made by
 Pairs = list[tuple[np.ndarray, np.ndarray]]
 

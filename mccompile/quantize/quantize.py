@@ -11,9 +11,8 @@ comes in has been loaded by `frontend.load`, so what cannot be compiled never ge
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +36,10 @@ from ..passes.graph.fuse_pad import fuse_pad
 from ..passes.graph.simplify_algebra import simplify_algebra
 from ..targets import api as targets
 from . import through_onnxruntime
-from .adapted_rounding import adapt_rounding
-from .agreement import Agreement
-from .bench import TRIED, Bench, outputs
-from .corrected_biases import correct_biases
+from .bench import STARTS, Bench
 from .equalise import equalise, groups, largest, pairs
 from .guards import check_samples
+from .improved import improve
 from .narrow_layers import LAYERS
 from .samples import Samples
 from .training_statistics import check_statistics
@@ -51,7 +48,6 @@ from .weights_only import quantize_weights
 _LIKELY, _SURE = 0.5, 2.0  # standard errors
 _EVEN = 0.05  # dB that equalised layers have to bring
 _TRIES = 8  # of equalising layers
-_WORTH = 0.05  # dB that weights rounded by samples have to bring with others
 _PASSES = (
     GraphPass("eliminate_dead", eliminate_dead),
     GraphPass("fold_constants", fold_constants),
@@ -121,7 +117,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     through_onnxruntime.simplified(folder / "written.onnx", plain)
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
-    bench = _clipped(_with_normalizations(bench, plain, dims), plain)
+    bench = _started(_with_normalizations(bench, plain, dims), plain)
     bench = replace(bench, factors=bench.searched(plain))
     made = Quantized(plain, result, dims, equalised, searched=len(bench.factors))
     if recipe.auto:
@@ -132,8 +128,8 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     bench.quantize(plain, result, made.left)
     if not recipe.needs_samples:
         return made
-    adapted = _adapted(bench, plain, result)
-    return replace(made, adapted=adapted, corrected=_corrected(bench, plain, result))
+    adapted, corrected = improve(bench, plain, result)
+    return replace(made, adapted=adapted, corrected=corrected)
 
 
 def _flatten_biases(plain: Path, dims: DimRanges) -> None:
@@ -194,46 +190,17 @@ def _with_normalizations(bench: Bench, plain: Path, dims: DimRanges) -> Bench:
     return wider if wider.unseen(plain).gain(bench.unseen(plain), _LIKELY) > 0 else bench
 
 
-def _clipped(bench: Bench, plain: Path) -> Bench:
-    """Searching from ranges without the rarest values, where these bring the outputs closer."""
+def _started(bench: Bench, plain: Path) -> Bench:
+    """Searching from the ranges that bring the outputs closest."""
     if not bench.searches:
         return bench
-    clipped = replace(bench, start="percentile")
-    return clipped if clipped.unseen(plain).gain(bench.unseen(plain), _LIKELY) > 0 else bench
-
-
-def _adapted(bench: Bench, plain: Path, result: Path) -> int:
-    """Rounds weights by samples; the number of layers."""
-    if bench.recipe.weights != "int8":
-        return 0
-    floats = load(plain, bench.dims)
-    adapted = partial(adapt_rounding, plain=floats, file=result)
-    return _confirmed(bench, plain, result, adapted, lambda now, before: now.gain(before, _LIKELY) >= _WORTH)
-
-
-def _corrected(bench: Bench, plain: Path, result: Path) -> int:
-    """Corrects biases by samples; the number of layers."""
-    layers = {node.provenance[0]: node.output.name for node in load(plain, bench.dims).nodes if node.op.name in LAYERS}
-    corrected = partial(correct_biases, plain=plain, layers=layers, scratch=bench.folder / "tried.onnx")
-    return _confirmed(bench, plain, result, corrected, lambda now, before: before.gain(now, _SURE) <= 0)
-
-
-def _confirmed(
-    bench: Bench, plain: Path, result: Path, change: Callable[..., int], keeps: Callable[[Agreement, Agreement], bool]
-) -> int:
-    """What `change` of the graph, with samples, returns where others say that it is kept; else 0, and no change."""
-    some = bench.feeds[TRIED:]
-    if len(some) < TRIED:
-        return 0
-    graph = load(result, bench.dims)
-    found = change(graph, feeds=some)
-    tried = bench.folder / "confirmed.onnx"
-    write(graph, tried)
-    now, before = (Agreement.of(outputs(plain, file, bench.feeds[:TRIED])) for file in (tried, result))
-    if not found or not keeps(now, before):
-        return 0
-    tried.replace(result)
-    return found
+    best = bench.unseen(plain)
+    for start in STARTS[1:]:
+        tried = replace(bench, start=start)
+        quality = tried.unseen(plain)
+        if quality.gain(best, 0) > 0:
+            bench, best = tried, quality
+    return bench
 
 
 def _sensitive(bench: Bench, made: Quantized, dims: DimRanges) -> Quantized:

@@ -50,9 +50,15 @@ def ranges(model: Path, feeds: Sequence[Feed], method: str) -> Any:
     from onnxruntime import quantization
 
     methods = quantization.CalibrationMethod
-    chosen = {"minmax": methods.MinMax, "percentile": methods.Percentile, "entropy": methods.Entropy}[method]
-    # with as many bins as it starts out with, entropy has nothing to choose among
-    finer = {"num_bins": _ENTROPY_BINS} if method == "entropy" else {}
+    known: dict[str, tuple[Any, dict[str, Any]]] = {
+        "minmax": (methods.MinMax, {}),
+        "percentile": (methods.Percentile, {}),
+        "folded": (methods.Percentile, {"symmetric": True}),  # of magnitudes
+        "clipped": (methods.Percentile, {"percentile": 99.99}),
+        # with as many bins as it starts out with, entropy has nothing to choose among
+        "entropy": (methods.Entropy, {"num_bins": _ENTROPY_BINS}),
+    }
+    chosen, finer = known[method]
     with _refusals(), TemporaryDirectory(prefix="mccompile-") as scratch:
         augmented = str(Path(scratch, "augmented.onnx"))
         calibrator = quantization.create_calibrator(

@@ -57,14 +57,15 @@ def test_what_does_not_matter_is_cut_off(tmp_path: Path) -> None:
     assert decibels[1] > decibels[0] + 2
 
 
-def test_the_search_begins_without_the_rarest_values(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rare", [1, 12], ids=["one", "one in 27,000"])
+def test_the_search_begins_without_the_rarest_values(rare: int, tmp_path: Path) -> None:
     """From the extremes it would end at a third of them, at best."""
     weights = {"w": small_models.floats(1, 8192, 10)}
     weights["w"][LOUD] = 0
     nodes = [node("MatMul", "x w", "h"), node("Tanh", "h", "y")]
     path = save(small_models.model("wide", nodes, [("x", (1, 8192))], [("y", (1, 10))], weights), tmp_path)
     rows = np.random.default_rng(0).uniform(-0.01, 0.01, (40, 1, 8192)).astype(np.float32)
-    rows[7, 0, LOUD] = 1
+    rows[7 : 7 + rare, 0, LOUD] = 1
     found = quantized(load(path), Samples([{"x": row} for row in rows]), Recipe(), tmp_path, {})
     assert width(found, "x") < 0.1
 
