@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..base.provenance import Provenance
-from ..graph.ir import Node, Value
+from ..graph.ir import Graph, Node, Value
 from ..graph.ir import reads as operands
 from ..kernels.api import No
 from ..ops.quantize import DequantizeLinear, QuantizeLinear
@@ -121,3 +121,8 @@ class Accelerator:
 
     def build(self, region: Region) -> No | Built:
         raise NotImplementedError
+
+    def round_there(self, stand_in: Graph) -> bool:
+        """Rewrites a region, which becomes the stand-in, where the accelerator rounds otherwise than its operators say.
+        False: it does nowhere."""
+        return False

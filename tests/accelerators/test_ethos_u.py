@@ -17,6 +17,8 @@ from mccompile.accelerators.registry import accelerator
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile
 from mccompile.measure import correctness
+from mccompile.measure.building import build
+from mccompile.targets import api as targets
 from mccompile.toolchain.tools import missing
 from tests.small_models import save
 
@@ -159,3 +161,22 @@ def test_without_vela_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(backend, "find_spec", lambda name: None)
     with pytest.raises(WrongUse, match="pip install ethos-u"):
         accelerator("ethos-u85-256")
+
+
+@needs_vela
+@pytest.mark.parametrize("relu", ["", "Relu"])
+def test_average_pools_round_halves_away_from_zero_as_they_do_there(relu: str, tmp_path: Path) -> None:
+    made = parser.parse_model(f"""
+        <ir_version: 10, opset_import: ["" : 20]> m (int8[1,16,32,32] x) => (int8[1,16,16,16] y)
+        <float s = {{0.05}}, int8 z = {{-3}}> {{
+        xr = DequantizeLinear (x, s, z)
+        p = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (xr)
+        r = {relu or "Identity"} (p)
+        y = QuantizeLinear (r, s, z) }}""")
+    package = compile(save(made, tmp_path), ASKED)
+    assert package.plan.partition is not None and len(package.plan.partition.taken) == 1
+    x = np.random.default_rng(1).integers(-128, 128, (1, 16, 32, 32)).astype(np.int8)
+    (y,) = build(package, targets.load("generic")).run({"x": x}).values()
+    mean = x.reshape(1, 16, 16, 2, 16, 2).astype(np.float64).mean((3, 5))
+    away = np.sign(mean) * np.floor(np.abs(mean) + 0.5)
+    assert np.array_equal(y, np.maximum(away, -3) if relu else away)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from ...base.errors import Problem, WrongUse
 from ...base.extras import install
+from ...graph.ir import Graph
 from ..api import Accelerator, Built, No, Region, Unit
 from .operators import Writing, orders_of, why_not
+from .rounding import round_pools
 from .vela import compiled
 
 _MACS = {"ethos-u55": (32, 64, 128, 256), "ethos-u65": (256, 512), "ethos-u85": (128, 256, 512, 1024, 2048)}
@@ -50,6 +52,9 @@ class EthosU(Accelerator):
         )
         constants = [stream.commands, stream.weights]
         return Built(code, stream.cycles, constants, stream.scratch, 16, orders_of(values, writing), stream.waits)
+
+    def round_there(self, stand_in: Graph) -> bool:
+        return round_pools(stand_in)
 
 
 _CODE = """

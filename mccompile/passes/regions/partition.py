@@ -54,9 +54,13 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Targ
     stand_in = asked.stand_in(graph_of(region, built), region.name)
     moved = _moved(region, built) * target.machine.vector_element
     busy = built.cycles - built.waits
-    if busy + moved >= stand_in.cycles:
+    core = stand_in.cycles
+    if busy + moved >= core:
         there = f"{busy:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
-        return f"it does not pay: {there}, {stand_in.cycles:.0f} on the core"
+        return f"it does not pay: {there}, {core:.0f} on the core"
+    rounded = graph_of(region, built)
+    if asked.accelerator.round_there(rounded):
+        stand_in = asked.stand_in(rounded, region.name)
     _write(region, built, stand_in, asked)
     replace_region(graph, region, built, asked)
     constants = sum(array.nbytes for array in built.constants)
@@ -67,7 +71,7 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Targ
             sum(not unit.moves for unit in group),
             built.cycles,
             built.waits,
-            stand_in.cycles,
+            core,
             built.workspace,
             constants,
         )
