@@ -39,8 +39,11 @@ def test_weights_that_the_file_does_not_hold_are_refused(model: Path, tmp_path: 
 
 def test_floats_take_the_place_of_what_dequantizes_integers(tmp_path: Path) -> None:
     path, learned = tmp_path / "model.onnx", tmp_path / "learned.onnx"
-    onnx.save(parser.parse_model("""<ir_version: 10, opset_import: ["": 18]> g (float[1,2] x) => (float[1,3] z)
-        <int8[2,3] q = {1, 2, 3, 4, 5, 6}, float s = {0.5}> { w = DequantizeLinear(q, s) z = MatMul(x, w) }"""), path)
+    onnx.save(
+        parser.parse_model("""<ir_version: 10, opset_import: ["": 18]> g (float[1,2] x) => (float[1,3] z)
+        <int8[2,3] q = {1, 2, 3, 4, 5, 6}, float s = {0.5}> { w = DequantizeLinear(q, s) z = MatMul(x, w) }"""),
+        path,
+    )
     write_learned(path, {"w": np.ones((2, 3), np.float32)}, learned)
     graph = onnx.load(learned).graph
     assert [node.op_type for node in graph.node] == ["MatMul"]
