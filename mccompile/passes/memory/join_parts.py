@@ -250,7 +250,8 @@ class Joiner:
 
     def follow_layout(self, call: Call) -> None:
         """Gives the result the order of axes of its largest operand, so that this one is still written in long runs."""
-        parts = [view for view in call.ins if view.buffer.role != CONSTANT and covers_in_any_order(view)]
+        operands = call.ins[:1] if isinstance(call.kind, Pad) else call.ins  # not the number that fills
+        parts = [view for view in operands if view.buffer.role != CONSTANT and covers_in_any_order(view)]
         if parts:
             largest = max(parts, key=lambda view: static(view.type.count))
             self.lay_out(call, sorted(range(len(largest.shape)), key=lambda a: -static(largest.strides[a])))
