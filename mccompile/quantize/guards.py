@@ -26,9 +26,15 @@ def check_samples(samples: Samples) -> None:
     """Raises BadFile for what no range comes from."""
     for name, array in arrays_of(samples.feeds).items():
         if not np.isfinite(array).all():
-            bad = np.count_nonzero(~np.isfinite(array))
-            why = f"{bad} of {array.size} values of {name} are NaN or infinite"
-            raise BadFile(Problem("the calibration data is not finite", str(samples.path), why, "remove those samples"))
+            wrong = ~np.isfinite(array)
+            held = int(wrong.reshape(len(array), -1).any(1).sum())
+            why = f"{np.count_nonzero(wrong)} of {array.size} values of {name} are NaN or infinite, in {held} samples"
+            fix = f"store the other {len(array) - held} samples"
+            if held == len(array):
+                fix = (
+                    "every sample has some, so mend what computes them (a division by 0, missing values): store finite"
+                )
+            raise BadFile(Problem("the calibration data is not finite", str(samples.path), why, fix))
         if array.size > 1 and array.dtype.kind == "f" and array.min() == array.max():
             why = f"every value of {name} is {array.flat[0]:g}"
             fix = "give samples of what the model will see"

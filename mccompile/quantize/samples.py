@@ -72,7 +72,7 @@ def read_samples(path: Path, graph: Graph) -> Samples:
         fix = _python(f"a = dict(numpy.load('{path}')); {cut}; numpy.savez('{path}', **a)")
         raise BadFile(Problem("there are not as many samples of each input", str(path), why, fix))
     feeds = [{name: runs[number] for name, runs in parts.items()} for number in range(next(iter(counts.values())))]
-    return Samples(feeds, None if labels is None else _labels(path, labels), path)
+    return Samples(feeds, None if labels is None else _labels(path, str(label), labels), path)
 
 
 def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
@@ -111,6 +111,8 @@ def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
     if not np.can_cast(array.dtype, numpy, "same_kind"):
         why = f"{value.name} is {value.type}, the samples are {array.dtype}"
         fix = _changed(path, value.name, f".astype('{np.dtype(numpy).name}')")
+        if not _converts(array, numpy):
+            fix = f"store the numbers that the model is to be given: {value.name} as {np.dtype(numpy).name}"
         raise BadFile(Problem("the samples are of another type", str(path), why, fix))
     if array.dtype == np.uint8 and np.dtype(numpy).kind == "f":
         told = f"{path}: {value.name} is {value.type}; the samples are bytes, which are taken as 0.0 to 255.0"
@@ -124,6 +126,14 @@ def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
     why = f"{value.name} is {value.type}, the array has the shape {list(array.shape)}, whose first axis counts samples"
     fix = _turned(path, value, array.shape, shape)
     raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
+
+
+def _converts(array: np.ndarray, kind: np.dtype) -> bool:
+    try:
+        array.astype(kind)
+    except (ValueError, TypeError):
+        return False
+    return array.dtype.kind != "c"  # the imaginary part would be lost
 
 
 def _turned(path: Path, value: Value, got: Sequence[int], shape: Sequence[int | None]) -> str:
@@ -156,8 +166,12 @@ def _fits(got: Sequence[int], wanted: Sequence[int | None]) -> bool:
     return all(size in (None, number) for number, size in zip(got, wanted, strict=True))
 
 
-def _labels(path: Path, labels: np.ndarray) -> np.ndarray:
+def _labels(path: Path, name: str, labels: np.ndarray) -> np.ndarray:
     found = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if found.ndim == 1 and found.dtype.kind == "f" and (found == np.rint(found)).all():
+        why = f"they are {labels.dtype}, though each is whole"
+        fix = _changed(path, name, ".astype('int64')")
+        raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, fix))
     if found.ndim != 1 or found.dtype.kind not in "iu":
         why = f"they are {labels.dtype} of the shape {list(labels.shape)}"
         rest = f"a = dict(numpy.load('{path}')); [a.pop(name, None) for name in {LABELS}]; numpy.savez('{path}', **a)"

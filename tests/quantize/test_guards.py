@@ -49,6 +49,32 @@ def test_data_of_something_else_is_refused(
         compile(DIGITS / "digits.onnx", Options(quantize=tmp_path / "samples.npz", recipe=Recipe(equalise=False)))
 
 
+@pytest.mark.parametrize(
+    ("change", "fix"),
+    [
+        (lambda x: {"image": np.full_like(x, np.nan)}, "every sample has some"),
+        (lambda x: {"image": np.where(np.arange(40)[:, None, None, None] == 3, np.nan, x)}, "the other 39 samples"),
+        (
+            lambda x: {"image": np.full(x.shape, "a")},
+            "store the numbers that the model is to be given: image as float32",
+        ),
+        (lambda x: {"image": x.astype(str)}, r"a\['image'\] = a\['image'\]\.astype\('float32'\)"),
+        (lambda x: {"image": x, "y": np.ones(40)}, r"a\['y'\] = a\['y'\]\.astype\('int64'\)"),
+        (lambda x: {"image": x, "y": np.full(40, 0.5)}, "leave them out"),
+    ],
+    ids=["all NaN", "one NaN", "text", "numbers as text", "whole labels", "labels of a half"],
+)
+def test_what_is_told_to_do_can_be_done(
+    change: Callable[[np.ndarray], dict[str, np.ndarray]], fix: str, pictures: np.ndarray, tmp_path: Path
+) -> None:
+    arrays = {
+        name: np.float32(each) if name == "image" and each.dtype.kind == "f" else each
+        for name, each in change(pictures).items()
+    }
+    with pytest.raises(BadFile, match=rf"fix\s.*{fix}"):
+        quantized(tmp_path, **arrays)
+
+
 def test_labels_of_no_class_are_refused(pictures: np.ndarray, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="has 10 scores per sample; the label of sample 3 is 10"):
         quantized(tmp_path, image=pictures, labels=np.where(np.arange(40) == 3, 10, 9))
