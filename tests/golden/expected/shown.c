@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0x244E8E28u
+#define READY 0x61A4F4ABu
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x24, 0x4E, 0x8E, 0x28, 0xC0, 0xFA, 0x2A, 0xA5, 0x16, 0x88, 0xF9, 0x3C, 0x58, 0x33, 0x0E, 0x35
+        0x61, 0xA4, 0xF4, 0xAB, 0x04, 0x2B, 0x81, 0xE8, 0xCD, 0xE0, 0x4A, 0x9D, 0x1C, 0xAB, 0x3C, 0x30
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
