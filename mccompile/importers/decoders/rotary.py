@@ -20,10 +20,10 @@ _LENGTH = "original_max_position_embeddings"
 
 def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "") -> Rotary:
     """The rotary embedding of `channels` channels. `kind`: that of layers with this kind of attention."""
-    if channels < 2 or channels % 2:
-        raise damaged(f"{channels} channels of a head cannot be turned in pairs")
-    if channels > _MOST_CHANNELS:
+    if not 0 <= channels <= _MOST_CHANNELS:
         raise damaged(f"a head has {channels} channels")
+    if channels == 0 or channels % 2:
+        raise unsupported(f"rotary embeddings of {channels} channels of a head: they rotate pairs of channels")
     said = config.part("rope_parameters")
     said = said.part(kind) if kind and said.has(kind) else said
     scaling = said if said.values else config.part("rope_scaling")
