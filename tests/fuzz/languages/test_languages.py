@@ -16,6 +16,7 @@ from mccompile.importers.decoders.family import LLAMA_NAMES
 from tests.fuzz.languages import damage, decoders, families
 from tests.importers.decoders.files import LLAMA, SIZES, folder, named
 from tests.importers.decoders.reference import logits, random_weights
+from tests.tokenizer.built import Built
 
 COMPILER = shutil.which("tcc") or "cc"
 
@@ -84,3 +85,26 @@ def test_a_text_over_the_end_of_its_context_is_right_and_another_is_seen(
     assert not shifts.differs(np.random.default_rng(2), tmp_path / "tiny", COMPILER)
     monkeypatch.setattr(shifts.Text, "shift", lambda text: bool(text.tokens.pop(0)))
     assert "got and wanted" in shifts.differs(np.random.default_rng(2), tmp_path / "other", COMPILER)
+
+
+def test_a_tokenizer_is_right_on_odd_texts_and_another_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    from . import __main__ as fuzzer
+
+    seed = (1, fuzzer.FAMILIES.index("llama2"))
+    monkeypatch.setattr(fuzzer, "STRINGS", 200)
+    assert not fuzzer.some_strings(seed)
+    made, built = fuzzer._tokenizer("llama2")
+    monkeypatch.setattr(fuzzer, "_tokenizer", lambda family: (made, _Without(built)))
+    assert "llama2" in fuzzer.some_strings(seed)
+
+
+class _Without:
+    """A tokenizer that forgets the last token of one text."""
+
+    def __init__(self, built: Built) -> None:
+        self.built = built
+
+    def many(self, texts: list[bytes]) -> list[tuple[list[int], str]]:
+        tokens, text = (found := self.built.many(texts))[-1]
+        return [*found[:-1], (tokens[:-1], text)]
