@@ -255,6 +255,8 @@ def _api(variants: Sequence[_Variant], context: Mapping[str, Any], prefix: str) 
     if context["stream"]:
         yield one("mcc_status", "push")
     yield one("mcc_status", "run")
+    if context["advances"]:
+        yield one("mcc_status", "advance")
     if context["sliced"]:
         yield one("mcc_status", "begin")
         yield one("mcc_status", "run_steps", [("uint32_t ", "steps")])

@@ -14,7 +14,7 @@ from ..base.structures import Interface
 from ..plan.ir import Phase, Plan, Tensor
 from ..plan.row_calls import slices_of
 
-_SEEN = ("inputs", "outputs", "interface", "states", "stream", "sizes", "slices")
+_SEEN = ("inputs", "outputs", "interface", "states", "stream", "sizes", "advances", "slices")
 _REMARKS = ("whole", "carried")  # what a stream's operators do, for people
 
 
@@ -29,6 +29,7 @@ def seen(plan: Plan, interface: Interface | None) -> dict[str, Any]:
             {"name": s.name, "low": s.low, "high": s.high, "given": s in plan.given}
             for s in (*plan.given, *plan.measured)
         ],
+        **({"advances": True} if plan.advances else {}),
         **({"slices": slices_of(plan)} if plan.sliced else {}),
         **({"initial": initial} if (initial := [s.tensor.name for s in plan.states if s.initial]) else {}),
         **({"phases": [_phase(phase) for phase in plan.phases]} if plan.phases else {}),

@@ -1,4 +1,5 @@
-"""Runs of a built model, one after the other: each is made twice, and must give the same twice.
+"""Runs of a built model, one after the other: each is made twice, and must give the same twice; with --advance a third
+one is made for the states alone, and must leave the same.
 
 Invariant: a second run begins with the state that the first one began with, on the memory that the first one left.
 What a run leaves for the next one is what the model itself keeps.
@@ -7,6 +8,7 @@ What a run leaves for the next one is what the model itself keeps.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -61,9 +63,15 @@ class Runs:
         state_bytes = model.report.state_bytes
         anew = not state_bytes or self._sizes is None
         first = _results(model, inputs, POISON if anew else None)
+        begin = bytes(state_bytes) if self._state is None else self._state
         if state_bytes:
-            model.load_state(bytes(state_bytes) if self._state is None else self._state)
-        return first, _results(model, inputs)
+            model.load_state(begin)
+        second = _results(model, inputs)
+        if model.report.advances:
+            model.load_state(begin)
+            model.advance(inputs)
+            second = replace(second, advanced=model.save_state())
+        return first, second
 
 
 def run_twice(model: Model | Emulated, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -85,3 +93,6 @@ def _must_agree(first: Results, second: Results) -> None:
     changed += ["another state for the next run"] if first.state != second.state else []
     fix = "please report it: a run depends on what lay in the memory before"
     raise_all(CheckFailed, (Problem(f"a second run gives {what}", "", "", fix) for what in changed))
+    if second.advanced is not None and second.advanced != first.state:
+        fix = "please report it: what it leaves out is needed for the states"
+        raise CheckFailed(Problem("a run for the states alone gives another state for the next run", "", "", fix))

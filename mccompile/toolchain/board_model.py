@@ -21,7 +21,7 @@ def _entry(tensor: Tensor, count: str) -> str:
 
 
 def _not_fixed(report: Report) -> list[str]:
-    """Sizes that come with the inputs, shapes that are known after a run, and the state."""
+    """Sizes that come with inputs, shapes that are known after a run, the state, and whether it runs for that alone."""
     lines = []
     if not all(tensor.is_static for tensor in (*report.inputs, *report.outputs)):
         shapes = " ".join(f"SHAPE({t.symbol}, {len(t.shape)})" for t in report.outputs if not t.is_static)
@@ -30,7 +30,9 @@ def _not_fixed(report: Report) -> list[str]:
         sizes = ", ".join(f"(mcc_index)(n)[{number}]" for number in range(len(report.given)))
         lines.append(f"#define MCC_HOST_GIVEN {len(report.given)}")
         lines.append(f"#define MCC_HOST_RESIZE(m, n) {report.prefix}_resize(m, {sizes})")
-    return lines + ([f"#define MCC_HOST_STATE_BYTES {report.state_bytes}u"] if report.state_bytes else [])
+    if report.state_bytes:
+        lines.append(f"#define MCC_HOST_STATE_BYTES {report.state_bytes}u")
+    return lines + (["#define MCC_HOST_ADVANCES"] if report.advances else [])
 
 
 def _placed(report: Report) -> list[str]:

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -96,6 +96,7 @@ class Results:
 
     outputs: dict[str, np.ndarray]
     state: bytes  # that it left for the next run
+    advanced: bytes | None = None  # what a run for the states alone left instead, where there was one
 
 
 def timing_program(folder: Path, target: Target, cc: str | None = None) -> Path:
@@ -225,7 +226,10 @@ class Emulated:
         check_inputs(self.report, inputs)
         written, head = self._executed(self._written(inputs, state), command)
         first, rest = self._results(written)
-        return first, self._results(rest)[0], head
+        second, rest = self._results(rest)
+        if self.report.advances:
+            second = replace(second, advanced=rest[: self.report.state_bytes])
+        return first, second, head
 
     def answered(self, contents: bytes) -> bytes:
         """What the program writes for what it reads."""

@@ -12,6 +12,7 @@
  *     #define MCC_HOST_PLACES(MCC_HOST_EACH)         (position, input_symbol, C type) of what lies outside the arena
  *     #define MCC_HOST_ROWS(MCC_HOST_EACH)           (position, input_symbol, bytes of a row, rows), only where there are
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
+ *     #define MCC_HOST_ADVANCE(m) MCC_OK             or kws_advance(m)
  *     #define MCC_HOST_WORKERS 2                     only where workers share steps
  *     #define MCC_HOST_STEPS 30                      only where steps are timed: mcc_host_tick(n) follows step n
  *     #define MCC_HOST_LEARN(m, rate) kws_learn(m)   only where it learns: or kws_learn(m, rate), and MCC_HOST_STEP is 0
@@ -192,6 +193,12 @@ int mcc_host_state(void *model, void *to, const void *from)
     (void)to;
     (void)from;
     return (int)MCC_HOST_STATE(m, to, from);
+}
+
+int mcc_host_advance(void *model)
+{
+    (void)model;
+    return (int)MCC_HOST_ADVANCE((mcc_host_model *)model);
 }
 
 #ifdef MCC_HOST_LEARN

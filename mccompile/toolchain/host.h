@@ -8,6 +8,7 @@ const void *mcc_host_output(const void *model, int index);
 int mcc_host_resize(void *model, const ptrdiff_t *sizes);
 void mcc_host_output_shape(const void *model, int index, size_t *shape);
 int mcc_host_state(void *model, void *to, const void *from);
+int mcc_host_advance(void *model);
 int mcc_host_place(void *model, int index, void *memory);
 const char *mcc_host_status_text(int status);
 int mcc_host_learn(void *model, float rate); /* these only with MCC_HOST_LEARN */

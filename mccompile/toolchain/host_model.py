@@ -42,6 +42,7 @@ def host_model_header(report: Report) -> str:
         f"#define MCC_HOST_INIT(m, a, n, w, s) {name}_init(m, {arenas}, w, s)\n"
         f"#define MCC_HOST_RESIZE(m, n) {resize}\n"
         f"#define MCC_HOST_STATE(m, to, from) {state}\n"
+        f"#define MCC_HOST_ADVANCE(m) {f'{name}_advance(m)' if report.advances else 'MCC_OK'}\n"
         + (f"#define MCC_HOST_ROWS(MCC_HOST_EACH) {' '.join(rows)}\n" if rows else "")
         + learning_macros(report)
         + (f"#define MCC_HOST_WORKERS {report.threads}\n" if report.threads > 1 else "")

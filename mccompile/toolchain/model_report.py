@@ -84,6 +84,7 @@ class Report:
     outputs: tuple[Tensor, ...]
     given: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that a run is told, and their bounds
     interface: Interface | None = None  # where inputs or outputs are not only tensors
+    advances: bool = False  # it can be run for its states alone
     sliced: bool = False  # it can be run step by step
     profiled: int = 0  # steps whose time it counts
     dumped: bool = False  # it can hand out what steps make
@@ -145,6 +146,7 @@ def report_of(content: Mapping[str, Any]) -> Report:
         inputs=tuple(_tensor(entry) for entry in content["inputs"]),
         outputs=tuple(_tensor(entry) for entry in content["outputs"]),
         states=tuple(_tensor(entry) for entry in content.get("states", [])),
+        advances="advances" in content,
         sliced="slices" in content,
         profiled=len(content["steps"]) if content.get("profiled") else 0,
         dumped="unseen" in content,

@@ -98,9 +98,7 @@ class Model:
         if poison is not None:
             self._init(poison)
         ffi, c, model = self._library.ffi, self._library.functions, self._pointer(self._struct)
-        if self.report.given:
-            self.resize(given_sizes(self.report, inputs))
-        self._fill(self._contents(inputs, set(self.report.phases[0].inputs) if self.report.phases else None))
+        self._give(inputs)
         self._check_status("run", c.mcc_host_run(model))
         self._check_memory()
         results = {}
@@ -113,6 +111,17 @@ class Model:
             else:
                 results[tensor.name] = from_bytes(content, tensor.dtype, shape)
         return results
+
+    def advance(self, inputs: Mapping[str, np.ndarray]) -> None:
+        """A run for its states alone, of a model that was compiled with --advance."""
+        self._give(inputs)
+        self._check_status("advance", self._library.functions.mcc_host_advance(self._pointer(self._struct)))
+        self._check_memory()
+
+    def _give(self, inputs: Mapping[str, np.ndarray]) -> None:
+        if self.report.given:
+            self.resize(given_sizes(self.report, inputs))
+        self._fill(self._contents(inputs, set(self.report.phases[0].inputs) if self.report.phases else None))
 
     def learn(self, inputs: Mapping[str, np.ndarray], rate: float) -> float:
         """The loss of a batch; gradients are kept, or weights moved."""

@@ -84,7 +84,7 @@ def test_init_picks_what_this_machine_runs(tmp_path: Path) -> None:
         {"threads": 2, "prefer": "time"},
         {"blob": "incbin"},
         {"blob": "external"},
-        {"state": {"sum": "s"}},
+        {"state": {"sum": "s"}, "advance": True, "wrappers": ("cpp",)},
         {"dims": {"N": (1, 4)}, "shapes": {"x": ("N", 2, 6, 6)}},
     ],
     ids=lambda options: next(iter(options)),

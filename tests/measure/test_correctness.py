@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
 from mccompile.measure.correctness import Tolerance, check
 from mccompile.measure.runs import Runs
+from mccompile.passes.planning import plan_memory
 from mccompile.plan.ir import Function
 from mccompile.targets import api as targets
 from mccompile.toolchain.run import Model
@@ -30,6 +32,9 @@ from tests.small_models import save
 HEAD = '<ir_version: 8, opset_import: ["": 17]> '
 CHANCE = np.random.default_rng(2)
 WEIGHTS = CHANCE.standard_normal((64, 8)).astype(np.float32)
+EMULATED = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")), reason="needs a cross-compiler"
+)
 
 
 def model_of(text: str, path: Path, *weights: np.ndarray) -> Path:
@@ -168,6 +173,17 @@ def test_a_wrong_state_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     verdict = check(model_of("g (float[3] x, float[3] s) => (float[3] y, float[3] t) { y = Neg(x) t = Add(x, s) }",
                              tmp_path / "m.onnx"), Options(state={"t": "s"}), runs=1)  # fmt: skip
     assert [(output.name, output.ok) for output in verdict.runs[0].outputs] == [("y", True), ("t", False)]
+
+
+@pytest.mark.parametrize("target", ["generic", pytest.param("cortex-m4", marks=EMULATED)])
+def test_a_run_for_the_states_alone_that_leaves_out_what_these_need_is_found(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, options = model_of(STATE, tmp_path / "m.onnx"), Options(state={"t": "s"}, advance=True, target=target)
+    assert check(path, options, runs=2).ok
+    monkeypatch.setattr(plan_memory, "for_outputs", lambda program: [True] * len(program.body))
+    with pytest.raises(CheckFailed, match="for the states alone gives another state"):
+        check(path, options, runs=1)
 
 
 def test_a_state_of_free_size_is_carried_at_each_size(tmp_path: Path) -> None:
