@@ -71,9 +71,9 @@ def part(name: str, scope: Iterable[str] = ()) -> str:
     return f"{_PART}{name}{_BETWEEN}{_BETWEEN.join(scope)}{_PART}"
 
 
-def step(name: str, scope: Iterable[str] = ()) -> str:
-    """What stands in front of the bracket that opens a step, a block without blocks."""
-    return part(f"{_STEP}{name}", scope)
+def step(name: str) -> str:
+    """What stands in front of the bracket that opens a step."""
+    return part(f"{_STEP}{name}")
 
 
 def opens_part(head: str) -> bool:

@@ -82,10 +82,9 @@ class Tile:
         """C that declares the sums, of C type `type`, and sets them to zero."""
         return f"{type} acc[{self.count}] = {{0}}"
 
-    def step(self, type: str, places: Named, zeros: Named = (), scope: Sequence[str] = ()) -> str:
-        """Opens the block that adds one product to each sum. `scope`: declarations of what it reads besides."""
-        names = [f"{type} *acc", *(name for name, _ in places), *(f"const {type} {name}" for name, _ in zeros), *scope]
-        return step(f"add_products_{self.points}x{self.lanes}", names)
+    def step(self, does: str) -> str:
+        """Opens a block that does something with all results, and that functions may share."""
+        return step(f"{does}_{self.points}x{self.lanes}")
 
     @property
     def scalars(self) -> str:

@@ -17,7 +17,7 @@ from .kernels import marked, signature
 from .tokens import names_read
 
 SHORTEST = 900  # characters of a body that is worth it
-NEAR = 8  # what may be added to several times a number
+NEAR = 4  # what may be added to several times a number: more is likely to be another number
 _LINE = 400  # characters in front of a number that say what it is
 _BEFORE = (  # what stands in front of a number, and what the number is called then
     (re.compile(r"const mcc_index (\w+) = $"), "{}_given"),
@@ -25,6 +25,7 @@ _BEFORE = (  # what stands in front of a number, and what the number is called t
     (re.compile(r"\b(\w+)\[[^][\n]*?\b(\w+) \* $"), "{}_{}_step"),
     (re.compile(r"\b(\w+) \* $"), "{}_step"),
     (re.compile(r"\b(\w+)(?: [-+] \d+)? < $"), "{}_end"),
+    (re.compile(r"\b(\w+)(?: [-+] \d+)? <= $"), "{}_last"),
 )
 
 Column = tuple[int, ...]  # a number, as the members have it

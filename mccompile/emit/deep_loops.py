@@ -7,7 +7,7 @@ nothing in it ends the function; what it writes of the locals around it is hande
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..base.marked import opens_part, part, plain
@@ -98,6 +98,12 @@ def _lines(block: Block) -> Iterator[str]:
         else:
             yield item
     yield block.tail
+
+
+def changed(lines: Iterable[str]) -> set[str]:
+    """Names that lines assign to, take the address of, or hand to macros."""
+    found = map(tokens, lines)
+    return {name for line in found for name in (*_written(line), *_in_macros(line))}
 
 
 def _written(line: Sequence[Token]) -> Iterator[str]:

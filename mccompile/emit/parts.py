@@ -41,7 +41,7 @@ def in_parts(top: Block, function: str, parameters: Mapping[str, str]) -> str:
 
 def _printed(items: list[Block | str]) -> str:
     top = Block("", items)
-    _dissolve(top)
+    dissolve(top)
     return shown(top)
 
 
@@ -80,7 +80,7 @@ class _Parts:
         written = {name for name, line in declared.items() if "&" in line}
         signature = called(f"MCC_PART void {name}", [line.replace("&", "*") for line in declared.values()] or ["void"])
         whole = Block("", [signature, Block("{", block.inside)])
-        _dissolve(whole)
+        dissolve(whole)
         head, _, body = shown(whole).partition("\n")
         self.functions.append(f"{head}\n{through_pointers(body, written)}")
         return called(name, ("&" * (each in written) + each for each in declared)) + ";"
@@ -130,12 +130,12 @@ def _join(block: Block) -> None:
     block.inside = inside
 
 
-def _dissolve(block: Block) -> None:
+def dissolve(block: Block) -> None:
     """Parts that stay where they are become what stands in them."""
     inside: list[Block | str] = []
     for item in block.inside:
         if isinstance(item, Block):
-            _dissolve(item)
+            dissolve(item)
             if opens_part(item.head):
                 inside += item.inside
                 continue

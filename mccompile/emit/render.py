@@ -55,6 +55,7 @@ def _environment() -> jinja2.Environment:
     environment.globals["include"] = including
     environment.globals["named"] = marked_name
     environment.globals["part"] = marked.part
+    environment.globals["step"] = marked.step
     environment.globals["included"] = lambda header: including(header) + include_line(header)
     environment.filters["words"] = words
     environment.filters["size"] = _size

@@ -43,6 +43,22 @@ def test_steps_stay_that_differ_or_read_what_has_no_declaration() -> None:
     assert with_shared_steps(unknown, "m")[0] == []
 
 
+def test_steps_that_hold_steps_are_shared_with_their_loops() -> None:
+    first, second = _functions()[:2]
+    texts, changed = with_shared_steps([_summing(first, 5), _summing(second, 7)], "m")
+    inner, outer = (plain(read(text).text) for text in texts)
+    assert inner.startswith("MCC_PART void m_add(") and "m_add(x, acc, at);" in outer
+    assert outer.startswith("MCC_PART void m_sum(const float *x, mcc_index x_at, float *acc, mcc_index k_end)")
+    calls = [re.findall(r"m_sum\(.*\);", plain(function.body)) for function in changed]
+    assert calls == [["m_sum(x, x_at, acc, 5);"], ["m_sum(x, x_at, acc, 7);"]]
+
+
+def test_a_step_that_changes_a_local_stays() -> None:
+    functions = [_summing(each, 5, "x_at += 1;") for each in _functions()[:2]]
+    texts, changed = with_shared_steps(functions, "m")
+    assert len(texts) == 1 and "x_at += 1;" in changed[0].body
+
+
 def test_each_function_is_filled_in_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Users wait for it: a template takes longer than most passes."""
     filled = list[str]()
@@ -85,7 +101,16 @@ def _integer_products() -> ModelProto:
 
 def _with(function: Function, size: int, also: str = "acc[1] += 1;") -> Function:
     """A function of one step."""
-    head = step("add", ["float *acc", "x_in"])
+    head = step("add")
     lines = [f"acc[0] += x[x_in + {sized(size)}];", f"acc[0] += x[x_in + {sized(2 * size + 1)}];", also]
     lines += ["acc[2] += 1;"] * LEAST
-    return replace(function, body="\n".join([SIGNATURE, "{", f"{head} {{", *lines, "}", "}", ""]))
+    around = ["float acc[4] = {0};", "const mcc_index x_in = 2;"]
+    return replace(function, body="\n".join([SIGNATURE, "{", *around, f"{head} {{", *lines, "}", "}", ""]))
+
+
+def _summing(function: Function, count: int, also: str = "acc[3] += 1;") -> Function:
+    """A function with a sum over a step, whose loop is a step in turn; `also` stands in the loop."""
+    loop = [f"for (mcc_index k = 0; k < {sized(count)}; ++k) {{", "const mcc_index at = x_at + k;"]
+    body = [f"{step('add')} {{", *["acc[0] += x[at];"] * LEAST, "}", also]
+    lines = ["mcc_index x_at = 3;", "float acc[4] = {0};", f"{step('sum')} {{", *loop, *body, "}", "}"]
+    return replace(function, body="\n".join([SIGNATURE, "{", *lines, "}", ""]))
