@@ -36,7 +36,7 @@ def improve(bench: Bench, plain: Path, result: Path) -> tuple[int, int]:
     samples = [(feed, exact.run(feed)) for feed in bench.feeds]
     chosen, changed, best = result, (0, 0), _closeness([(result, samples)])
     for number, (weights, biases) in enumerate(_WAYS):
-        if weights and (bench.recipe.weights != "int8" or (biases and not changed[0])):
+        if weights and bench.recipe.weights != "int8":
             continue
         made, *others = (bench.folder / f"improved{number}{part}.onnx" for part in range(3))
         parts = samples, samples[::2], samples[1::2]
