@@ -19,6 +19,7 @@ import pytest
 
 from mccompile.base.errors import STRICT
 from mccompile.check import oracle
+from mccompile.cli import OBJECTS
 from mccompile.frontend import contradictions
 from mccompile.measure import speed
 from mccompile.toolchain import build
@@ -45,7 +46,7 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(*OBJECTS)
     gc.enable()
 
 

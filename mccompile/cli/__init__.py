@@ -10,6 +10,7 @@ First: `commands.py`; `options.py` makes flags of the table of options.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -68,11 +69,16 @@ __all__ = [
 ]
 
 
+# New objects, and collections, after which garbage is looked for: modules and graphs live as long as the command.
+OBJECTS = (20_000, 20, 50)
+
+
 def main() -> None:
     """The command `mccompile`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names that the locale has no letters for are shown escaped
             stream.reconfigure(errors="backslashreplace")
+    gc.set_threshold(*OBJECTS)
     sys.exit(run(sys.argv[1:]))
 
 
