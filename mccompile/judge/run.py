@@ -3,7 +3,8 @@
 Invariant: shaken, a result is off by at most `UNITS` of its type, and exact where the type holds it exactly: what comes
 out then are results that rounding alone can lead to (Monte Carlo arithmetic). What quantizes has its operands moved,
 since it rounds on its way to an integer. With a choice, what the standard leaves open is closed in one of the ways of
-implementations, everywhere in the same one.
+implementations, everywhere in the same one; half of the choices let results beyond the range of their type become
+infinite, the others keep them, as implementations do that fuse operators or compute in wider types.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .narrow import rounded_to
-from .rules import Graph, Node, NodeSite, NoWitness, Run, rules
+from .rules import CHOICES, Graph, Node, NodeSite, NoWitness, Run, rules
 
 # what numpy raises for operands that a rule cannot take; the model may be wrong, or the rule: either way no witness
 _FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -120,6 +121,8 @@ class _Judge:
             kind = kind or (usual if _is_float(value) else _type(value))
             if self.shaken is not None and (node.own if rule is None else not rule.__module__.endswith(_EXACT)):
                 value = _moved(value, kind, self.shaken)
+            if self.choice is not None and self.choice >= len(CHOICES) // 2:
+                value = _overflowed(value, kind)
             found[name] = value, kind
         found.pop("", None)
         return found
@@ -145,6 +148,18 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
+def _overflowed(value: Any, kind: str) -> Any:
+    """Infinite where the type cannot hold it."""
+    if not _is_float(value) or kind not in UNITS:
+        return value
+    rounded = _rounded(value, kind)
+    return np.where(np.isinf(rounded), rounded, value)
+
+
+def _rounded(value: Any, kind: str) -> Any:
+    return rounded_to(value, kind) if kind != "float32" else value.astype(np.float32).astype(np.float64)
+
+
 def _moved(value: Any, kind: str, chance: np.random.Generator, held: bool = True) -> Any:
     """By up to so many units of the type; with `held`, numbers that it holds stay."""
     if not _is_float(value) or kind not in UNITS:
@@ -152,5 +167,4 @@ def _moved(value: Any, kind: str, chance: np.random.Generator, held: bool = True
     moved = value * (1 + UNITS[kind] * chance.uniform(-1, 1, value.shape))
     if not held:
         return moved
-    rounded = rounded_to(value, kind) if kind != "float32" else value.astype(np.float32).astype(np.float64)
-    return np.where(rounded == value, value, moved)
+    return np.where(_rounded(value, kind) == value, value, moved)

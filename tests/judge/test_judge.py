@@ -127,6 +127,18 @@ def test_what_the_standard_leaves_open_is_any_of_what_implementations_make(
     assert [{int(each) for each in element} for element in zip(*found, strict=True)] == wanted
 
 
+@pytest.mark.parametrize(("type", "large"), [("float", 3e38), ("float16", 60000.0), ("double", 1e300)])
+def test_a_result_beyond_the_range_of_its_type_is_infinite_or_kept(type: str, large: float) -> None:
+    """Implementations that fuse the two products never make the large number."""
+    text = f"g ({type}[2] x, {type} l) => ({type}[2] y) {{ a = Mul(x, l) y = Div(a, l) }}"
+    dtype = "float32" if type == "float" else type
+    feeds = {"x": np.array([large, 1], dtype), "l": np.array(16, dtype)}
+    found = {tuple(says(text, None, choice, **feeds)[0]) for choice in CHOICES}
+    kept = tuple(feeds["x"].astype(np.float64))
+    assert found == ({kept} if type == "double" else {kept, (np.inf, 1.0)})
+    assert tuple(says(text, **feeds)[0]) == kept
+
+
 def test_rounding_moves_what_its_type_does_not_hold() -> None:
     """3 * 0.5 is exact in float32, 3 / 10 is not; of a tie either neighbour comes out."""
     chances = [np.random.default_rng(n) for n in range(20)]
