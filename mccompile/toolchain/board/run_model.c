@@ -87,7 +87,7 @@ enum { ADVANCING = 2, RUNS };
 enum { ADVANCING = -1, RUNS = 2 };
 #endif
 
-static mcc_status one_run(int run)
+static mcc_status run_once(int run)
 {
     mcc_status status;
 #ifdef MCC_HOST_ADVANCES
@@ -178,7 +178,7 @@ int main(void)
         if (set_state(inputs, &model, run) != MCC_OK) return ended(results, STAGE_READ, 0u);
         if (!read_inputs(inputs, &model)) return ended(results, STAGE_READ, 0u);
         if (!set_dump(&model, run)) return 97;
-        status = one_run(run);
+        status = run_once(run);
         if (status != MCC_OK) return ended(results, STAGE_RUN, (uint32_t)status);
         if (!is_within()) return ended(results, STAGE_GUARD, 0u);
         if (run != ADVANCING && !write_outputs(results, &model)) return 97;
