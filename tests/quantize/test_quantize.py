@@ -88,7 +88,9 @@ def test_weights_of_4_bits_stay_right_and_shrink(pictures: Path, tmp_path: Path)
     )
     assert narrow.quality.accuracy is not None and narrow.quality.accuracy.after >= 0.98
     assert narrow.after.weights <= 0.65 * wide.after.weights and narrow.after.arena == wide.after.arena
-    assert not narrow.left_in_float and narrow.differences is not None and narrow.differences.most == 0
+    assert not narrow.left_in_float and narrow.differences is not None and narrow.differences.most <= 1
+    assert narrow.differences.different <= narrow.differences.elements // 1000
+    _require_exact(tmp_path / "int4.onnx", pictures)
     stored = [t for t in onnx.load(tmp_path / "int4.onnx").graph.initializer if t.data_type == onnx.TensorProto.INT4]
     assert len(stored) == 6
 
