@@ -55,8 +55,8 @@
 
 /* MCC_ALIGNED(n) in front of a declaration: the object lies at a multiple of n, a power of two.
  * On a compiler that knows no way to say so, <model>_init reports an address that does not fit. */
-#if defined(__TINYC__) /* glibc's headers define __attribute__ as nothing for it */
-#define MCC_ALIGNED(n) _Alignas(n)
+#if defined(__TINYC__) /* glibc's headers define __attribute__ as nothing for it, but not its other spelling */
+#define MCC_ALIGNED(n) __attribute((aligned(n)))
 #elif defined(__GNUC__) || defined(__clang__)
 #define MCC_ALIGNED(n) __attribute__((aligned(n)))
 #elif defined(_MSC_VER)
