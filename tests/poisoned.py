@@ -15,7 +15,8 @@ from mccompile.emit.package import Package, package
 from mccompile.expr.ir import literal
 from mccompile.kernels.registry import Registry
 from mccompile.kinds.map import Map
-from mccompile.plan.ir import Address, Argument, Branch, Function, Halt, Item, Life, Plan, Repeat, Step
+from mccompile.plan.ir import Address, Argument, Branch, Function, Halt, Item, Plan, Repeat, Step
+from mccompile.plan.lives import Life
 from mccompile.program.ir import Buffer, Call
 
 KERNEL = "map/any_strided_loops__c"

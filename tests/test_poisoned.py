@@ -10,7 +10,8 @@ import pytest
 from mccompile.driver import Options
 from mccompile.emit.package import Package
 from mccompile.measure.correctness import build
-from mccompile.plan.ir import Life
+from mccompile.plan.ir import ARENA
+from mccompile.plan.lives import Life
 from tests import small_models
 from tests.poisoned import dead_ranges, poisoned
 
@@ -18,7 +19,7 @@ TARGET = Options().resolved_target()
 
 
 def test_ranges_between_what_is_alive_are_dead() -> None:
-    lives = [Life("a", 0, 3, 16, 32), Life("b", 1, 4, 48, 64), Life("c", 2, 5, 0, 16)]
+    lives = [Life("a", 0, 3, 16, 32, ARENA), Life("b", 1, 4, 48, 64, ARENA), Life("c", 2, 5, 0, 16, ARENA)]
     assert dead_ranges(lives, 2, 80) == [(0, 16), (32, 48), (64, 80)]  # step 2 writes c only now
     assert dead_ranges(lives, 3, 80) == [(16, 48), (64, 80)]
 

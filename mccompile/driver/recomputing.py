@@ -129,12 +129,12 @@ def _shortest(ways: Iterable[_Segment], end: int) -> _Path | None:
 def _held(plan: Plan) -> list[int]:
     """Bytes of the arena that are in use at each item. Buffers may overlap."""
     found = []
-    lives = sorted((life.low, life.high, life.start, life.end) for life in plan.lives if is_arena(life.base))
+    lives = sorted((life for life in plan.lives if is_arena(life.base)), key=lambda life: (life.low, life.high))
     for moment in range(1, len(plan.items) + 1):  # a run begins at 0
         total = reached = 0
-        for low, high, start, end in lives:
-            if start <= moment < end:
-                total += max(0, high - max(low, reached))
-                reached = max(reached, high)
+        for life in lives:
+            if life.at(moment):
+                total += max(0, life.high - max(life.low, reached))
+                reached = max(reached, life.high)
         found.append(total)
     return found

@@ -22,6 +22,7 @@ from ..program.ir import Program
 from ..program.phases import Phase
 from .compiling import frugal, packaged, pass_manager, programmed, read
 from .options import MOST_RECOMPUTED, PLAIN, Options
+from .recomputing import in_strips
 from .recovery import blamed, recovering
 from .smaller_training import smaller_training
 
@@ -44,7 +45,6 @@ _REFUSED = {
     "accelerator": ("--accelerator", "what it computes has no gradient"),
     "updatable": ("--updatable", "the weights are in RAM, where they change anyway"),
     "observe": ("--observe", "only runs of inference show inner tensors"),
-    "strips": ("--recompute", "strips are for inference; learning computes activations again"),
     "weights_dtype": ("--weights-dtype", "weights learn in f32"),
     "weights_window": ("--weights-window", "weights that learn stay in RAM"),
 }
@@ -79,17 +79,23 @@ def _attempt(model: Path, asked: Learning, options: Options) -> Attempt:
     def attempt(changes: Changes) -> Package:
         less = {name: value for name, value in changes.items() if name in of_training}
         other = {name: value for name, value in changes.items() if name not in of_training}
-        return _recovered(model, replace(asked, **less), replace(options, **other))
+        most = replace(options, **other).recompute
+
+        def once(strips: Changes) -> Package:
+            return _recovered(model, replace(asked, **less), replace(options, **{**other, **strips}), most)
+
+        return in_strips(once, most)({}) if most > 1 else once({})
 
     return attempt
 
 
-def _recovered(model: Path, asked: Learning, options: Options) -> Package:
+def _recovered(model: Path, asked: Learning, options: Options, most: float) -> Package:
+    """`most`: so many times the multiply-accumulates may be computed for less memory."""
     name = options.name or name_of(model)
 
     def attempt(left_out: tuple[SkippedPass, ...]) -> Package:
         without = replace(options, without=options.without | {each.name for each in left_out})
-        return replace(_trained(model, asked, without, readable(name), left_out), left_out=left_out)
+        return replace(_trained(model, asked, without, readable(name), left_out, most), left_out=left_out)
 
     steps = [step for passes in chosen(options.optimize, options.without) for step in passes]
     return recovering(attempt, [step.name for step in steps if step.optional])
@@ -115,11 +121,13 @@ def _check(asked: Learning, options: Options) -> None:
         raise WrongUse(Problem("--clip does not go with --at-once", "--clip", why, "leave one out"))
 
 
-def _trained(model: Path, asked: Learning, options: Options, name: str, left_out: tuple[SkippedPass, ...]) -> Package:
+def _trained(
+    model: Path, asked: Learning, options: Options, name: str, left_out: tuple[SkippedPass, ...], most: float
+) -> Package:
     manager = pass_manager(options)
 
     def program_of(phase: Phase, graph: Graph, context: Context) -> Program:
-        manager.context = replace(context, memory=_memory(context.memory, phase, graph, graphs, options))
+        manager.context = replace(context, memory=_memory(context.memory, phase, graph, graphs, options, most))
         with blamed(manager):
             program = programmed(graph, options, manager)
         manager.context = context
@@ -144,14 +152,17 @@ def _trained(model: Path, asked: Learning, options: Options, name: str, left_out
     return packaged(program, run, options, name, manager, left_out)
 
 
-def _memory(memory: Memory, phase: Phase, graph: Graph, graphs: Sequence[Graph], options: Options) -> Memory:
-    """What may be done with tensors of a phase: where one learns, calls may be done again to stay within a budget."""
+def _memory(
+    memory: Memory, phase: Phase, graph: Graph, graphs: Sequence[Graph], options: Options, most: float
+) -> Memory:
+    """What may be done with tensors of a phase: where one learns, calls may be done again to stay within a budget.
+    Layers that only infer are the same in all phases; strips of them are looked for in the one that learns."""
     if phase.name != LEARN:
         return replace(memory, recompute=1.0)
     apart = {name: size for other in graphs for name, size in _kept(other).items()}.items() - _kept(graph).items()
     enough = max(1, memory.enough - sum(size for _, size in apart)) if memory.enough else 0
-    again = MOST_RECOMPUTED if options.enough and options.recompute == 1 else options.recompute
-    return replace(memory, recompute=1.0, again=again, enough=enough)
+    again = MOST_RECOMPUTED if options.enough and most == 1 else most
+    return replace(memory, again=again, enough=enough)
 
 
 def _kept(graph: Graph) -> dict[str, int]:

@@ -73,6 +73,7 @@ def report(
             {"name": life.name, "start": life.start, "end": life.end, "low": life.low, "high": life.high}
             | ({"pool": pools[life.base]} if plan.has_pools else {})
             | ({"at_peak": True} if life.at_peak else {})
+            | ({"idle": [list(times) for times in life.idle]} if life.idle else {})
             for life in plan.lives
         ],
         **({} if plan.lists_constants else {"constants": [_constant(entry) for entry in plan.entries]}),

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..base.provenance import show
 from ..passes.api import Explanation
-from ..plan.ir import Arena, Life, Plan
+from ..plan.ir import Arena, Plan
+from ..plan.lives import Life
 from .row_costs import costs_of_rows, weights_of
 from .traffic import traffic, transfers
 
@@ -259,11 +260,15 @@ def _memory_map(plan: Plan) -> list[str]:
 def _map_of(plan: Plan, arena: Arena) -> list[str]:
     lives = sorted((life for life in plan.lives if life.base == arena.base), key=lambda life: (life.start, life.low))
     rows = [
-        [f"{life.start}..{life.end - 1}", str(life.high - life.low), str(life.low), f"|{_bar(arena, life)}|", life.name]
-        for life in lives
+        [_times(life), str(life.high - life.low), str(life.low), f"|{_bar(arena, life)}|", life.name] for life in lives
     ]
     what = f" {arena.pool or 'arena'} of {arena.bytes} bytes"
     return table(["alive", "bytes", "at", what.ljust(_BAR + 2), "buffer"], rows, frozenset({3, 4}))
+
+
+def _times(life: Life) -> str:
+    times = [life.start, *(time for idle in life.idle for time in idle), life.end]
+    return ", ".join(f"{start}..{end - 1}" for start, end in zip(times[::2], times[1::2], strict=True))
 
 
 def _bar(arena: Arena, life: Life) -> str:

@@ -15,7 +15,8 @@ from ..base.marked import plain
 from ..emit.addresses import pointer
 from ..emit.blob import data_bytes
 from ..passes.witness import Witness
-from ..plan.ir import BLOB, STREAMS, Argument, Life, Plan, Step, swaps
+from ..plan.ir import BLOB, STREAMS, Argument, Plan, Step, swaps
+from ..plan.lives import Life
 from ..program import ir
 
 SCHEMA = "mccompile-memory-1"

@@ -24,6 +24,7 @@ from ..targets.api import Build
 from .constants import Checked, Entry
 from .copies import Awaited, Copied
 from .handed import InRows, Quantized, Table
+from .lives import Life
 from .partition import Partition
 
 ARENA, BLOB, STREAMS = "arena", "blob", "streams"
@@ -277,19 +278,6 @@ class Phase:
     inputs: tuple[str, ...] = ()  # that it is given, by name
     arguments: tuple[Tensor, ...] = ()  # numbers that the call is handed
     after: Address | None = None  # of a number that is 0 as long as there is nothing to do
-
-
-@dataclass(frozen=True)
-class Life:
-    """A buffer's place and time, for maps and reports."""
-
-    name: str
-    start: int
-    end: int
-    low: int
-    high: int
-    base: str = ARENA
-    at_peak: bool = False  # alive at the first moment when most is, in its memory
 
 
 @dataclass(frozen=True)

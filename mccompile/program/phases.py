@@ -19,3 +19,7 @@ class Phase:
     arguments: tuple[str, ...] = ()  # inputs that the call is handed as numbers
     after: str = ""  # a state that is 0 as long as there is nothing to do
     stored: tuple[str, ...] = ()  # states that begin with zeros, and that outlive the power where a program saves
+
+    def takes(self, name: str) -> bool:
+        """Is the program given an input of that name before it?"""
+        return name in self.inputs or name in self.arguments

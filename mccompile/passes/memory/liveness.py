@@ -2,14 +2,16 @@
 
 Time runs over the items of the program in textual order; a buffer lives from the call that first writes it (model
 inputs: from before the first call) to the last that reads it (model outputs, and what strings may point into: beyond
-the last). Buffers that overlap
-by decision of bufferize are one block with a part for each, so the planner slides them together.
+the last). In a program of several phases an input lives from the begin of each phase that it is given to, to its last
+reader there, and is idle in between; an output lives to the end of its phase. Buffers that overlap by decision of
+bufferize are one block with a part for each, so the planner slides them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from ...memory.interval import Block, Part, glue
 from ...program.ir import (
@@ -18,6 +20,7 @@ from ...program.ir import (
     LASTING,
     STREAM,
     Buffer,
+    Item,
     Program,
     View,
     reads,
@@ -26,6 +29,7 @@ from ...program.ir import (
     walk,
     writes,
 )
+from ...program.phases import Phase
 from ...program.spans import loop_spans
 
 
@@ -33,6 +37,13 @@ from ...program.spans import loop_spans
 class Span:
     start: int
     end: int  # exclusive
+    idle: list[tuple[int, int]] = field(default_factory=list)  # when nobody needs what it holds, in order
+
+    @property
+    def alive(self) -> list[tuple[int, int]]:
+        """When it holds something, begins and ends in turn."""
+        times = [self.start, *(time for idle in self.idle for time in idle), self.end]
+        return [(start, end) for start, end in zip(times[::2], times[1::2], strict=True) if start < end]
 
 
 def liveness(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
@@ -54,8 +65,9 @@ def liveness(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
                 touch(view.buffer, time)
             for scratch in scratches(item):
                 touch(scratch, time)
+        last = not program.phases or phase is program.phases[-1]
         for name in (*phase.outputs, *phase.states.values()):
-            touch(outputs[name].buffer, time + 1)
+            touch(outputs[name].buffer, time + last)
     for buffer in [b for b in spans if b.role == LASTING]:
         touch(buffer, time + 1)
     for buffer in program.lasting_inputs(keep_inputs):
@@ -67,7 +79,38 @@ def liveness(program: Program, keep_inputs: bool = False) -> dict[Buffer, Span]:
             base = base.overlap.base
             if base in spans:
                 spans[buffer].end = max(spans[buffer].end, spans[base].end)
+    _rest(program, keep_inputs, spans)
     return spans
+
+
+def _rest(program: Program, keep_inputs: bool, spans: dict[Buffer, Span]) -> None:
+    """Between phases, what the program gives before each of them holds nothing."""
+    kept, outputs = program.lasting_inputs(keep_inputs) if program.phases else [], dict(program.outputs)
+    found: dict[Buffer, list[tuple[int, int]]] = {}
+    for phase, begin, body in _timed(program) if program.phases else ():
+        last = dict.fromkeys((buffer for name, buffer in program.inputs if phase.takes(name)), begin + 1)
+        time = begin
+        for item in body:
+            inner = list(walk([item]))  # a loop's trips read again what was given before it
+            time += len(inner)
+            last |= {view.buffer: time for i in inner for view in (*reads(i), *writes(i)) if view.buffer in last}
+        handed = (outputs[name].buffer for name in (*phase.outputs, *phase.states.values()))
+        last |= dict.fromkeys((buffer for buffer in handed if buffer in last), time + 1)
+        for buffer, end in last.items():
+            found.setdefault(buffer, []).append((begin + 1 if begin else 0, end + 1))
+    for buffer, alive in found.items():
+        span = spans.get(buffer)
+        if span is not None and buffer not in kept and not buffer.overlap:
+            span.start, span.end = alive[0][0], max(alive[-1][1], alive[0][0] + 1)
+            span.idle = [(end, start) for (_, end), (start, _) in itertools.pairwise(alive)]
+
+
+def _timed(program: Program) -> Iterator[tuple[Phase, int, Sequence[Item]]]:
+    """Phases, the time before each of them, and their items."""
+    time = 0
+    for phase, body in program.runs():
+        yield phase, time, body
+        time += sum(1 for _ in walk(body))
 
 
 def _hold(program: Program, spans: dict[Buffer, Span]) -> None:
@@ -104,8 +147,7 @@ def blocks_of(lives: dict[Buffer, Span], align: int) -> tuple[list[Block], dict[
         parts = []
         for member in members:
             shift = root(member)[1]
-            span = lives[member]
-            parts.append(Part(span.start, span.end, shift, shift + member.max_bytes))
+            parts += [Part(start, end, shift, shift + member.max_bytes) for start, end in lives[member].alive]
         needed = max([align, *(m.storage.align for m in members)])
         block, moved = glue(base.name, parts, needed)
         for member in members:

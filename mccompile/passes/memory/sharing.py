@@ -67,10 +67,11 @@ class _Player:
     def phase(self, phase: Phase, body: Sequence[ir.Item], keep_inputs: bool) -> None:
         """One call: it finds inputs as the program has just given them, and what is kept as the call before left it."""
         program = self.program
-        inputs, outputs = dict(program.inputs), dict(program.outputs)
-        for buffer in inputs.values():
+        inputs, outputs, lasting = dict(program.inputs), dict(program.outputs), program.lasting_inputs(keep_inputs)
+        found = [b for name, b in inputs.items() if not program.phases or b in lasting or phase.takes(name)]
+        for buffer in found:
             self.write(buffer.whole())
-        for buffer in inputs.values():
+        for buffer in found:
             self.read(buffer.whole(), "a run", "finds")
         self.body(body)
         for after in phase.states.values():
@@ -81,7 +82,7 @@ class _Player:
             self.owned(inputs[before], outputs[after].buffer, before)
         for name in phase.outputs:
             self.read(outputs[name], f"output {name!r}", "is read from")
-        for buffer in program.lasting_inputs(keep_inputs):
+        for buffer in lasting:
             if not any(buffer is inputs[before] for before in phase.states):
                 self.read(buffer.whole(), f"input {buffer.name!r}", "keeps")
 

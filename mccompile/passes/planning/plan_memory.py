@@ -32,7 +32,6 @@ from ...plan.ir import (
     Branch,
     Function,
     Halt,
-    Life,
     Measured,
     Phase,
     Place,
@@ -51,6 +50,7 @@ from ...plan.ir import (
     outside,
 )
 from ...plan.ir import Item as PlanItem
+from ...plan.lives import Life
 from ...plan.places import place_names
 from ...plan.sizes import of_call
 from ...plan.verify import verify as verify_plan
@@ -211,8 +211,8 @@ def _phases(program: Program, planner: _Planner, kept: Mapping[str, State]) -> t
 
 
 def _life(buffer: Buffer, span: Span, base: str, offset: int, full: Mapping[str, int]) -> Life:
-    at_peak = span.start <= full[base] < span.end and buffer.max_bytes > 0
-    return Life(buffer.name, span.start, span.end, offset, offset + buffer.max_bytes, base, at_peak)
+    life = Life(buffer.name, span.start, span.end, offset, offset + buffer.max_bytes, base, idle=tuple(span.idle))
+    return replace(life, at_peak=life.at(full[base]) and buffer.max_bytes > 0)
 
 
 class _Blob:

@@ -57,8 +57,10 @@ class Region:
 
     @property
     def is_whole(self) -> bool:
-        """Is every node computed by columns?"""
-        return len(self.steps) == len(self.nodes)
+        """Is every node computed by columns, and all of them from one value?"""
+        made = {node.output for node in self.nodes}
+        outside = {x for node in self.nodes for x in node.present_inputs if x.constant is None and x not in made}
+        return len(self.steps) == len(self.nodes) and len(outside) == 1
 
     def spans(self, count: int) -> list[dict[Value, Span]] | None:
         """Which columns of each value the strips need. None: there are no such strips."""
@@ -124,17 +126,19 @@ class Region:
 
 
 def ways_through(graph: Graph) -> list[CutValue]:
-    """In the graph's order."""
+    """In the graph's order. An input counts from its first reader on."""
     nodes = list(graph.nodes)
     last_read: dict[Value, int] = dict.fromkeys(graph.outputs, len(nodes))
     for place, node in enumerate(nodes):
         for value in node.present_inputs:
             last_read[value] = max(place, last_read.get(value, 0))
-    alive = {value for value in graph.inputs if value in last_read}
+    inputs = {value for value in graph.inputs if value in last_read}
+    alive = {value for node in nodes[:1] for value in node.present_inputs if value in inputs}
     found, before, known = list[CutValue](), 0, set[Value]()
     steps: list[Node | None] = [None, *nodes]
     for place, step in enumerate(steps):
         if step is not None:
+            alive.update(value for value in step.present_inputs if value in inputs)
             alive.update(value for value in step.present_outputs if value in last_read)
             alive = {value for value in alive if last_read[value] >= place}
         only = next(iter(alive)) if len(alive) == 1 else None
