@@ -34,7 +34,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
 
-WHOLE, SINGLY = 0.5, 3.0  # cycles to pack a byte: of columns side by side or in whole steps, and one at a time
+WHOLE, SINGLY = 0.5, 3.0  # cycles to pack a byte: of columns side by side or by steps, and one at a time
 
 
 class BatchDots(Kernel):
@@ -45,6 +45,8 @@ class BatchDots(Kernel):
         return [
             *(_case(f"{rows}x{depth}x{columns}", rows, depth, columns) for rows, depth, columns in sizes),
             _case("transposed", 6, 32, 33, turned=True),
+            *(_case(f"u8_{d}x{n}", 5, d, n, u8, u8, zeros=True) for d, n in ((17, 64), (18, 16), (19, 50), (1, 5))),
+            _case("u8_transposed", 5, 22, 40, u8, u8, zeros=True, turned=True),
             _case("transposed_odd", 6, 18, 9, turned=True),
             _case("heads", 5, 16, 20, heads=True),
             _case("zeros_one_by_one", 1, 24, 1, zeros=True),
@@ -149,12 +151,10 @@ def _packed_bytes(call: Call, size: TileSize, depth: int) -> int:
 
 def _packing(call: Call, target: Target) -> float:
     """Cycles for a byte, as mcc_dot_pack copies it."""
-    a, b, form = call.ins[0], call.ins[1], form_of(target)
-    down, along = (static(stride) for stride in b.strides[-2:])
-    whole = static(b.shape[-2]) % form.depth == 0 and not form.by_elements
-    beside = along == 1 and form.depth == 4
-    has_zero = call.of(Gemm).a_zero or shifted(a.buffer.dtype, target) != 0
-    return WHOLE if whole and (beside or (down == 1 and b.buffer.dtype is i8 and not has_zero)) else SINGLY
+    down, along = (static(stride) for stride in call.ins[1].strides[-2:])
+    form = form_of(target)
+    by_steps = not form.by_elements and (down == 1 or (along == 1 and form.depth == 4))
+    return WHOLE if by_steps else SINGLY
 
 
 def _batches(call: Call) -> Nest:

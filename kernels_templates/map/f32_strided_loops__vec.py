@@ -1,4 +1,5 @@
-"""map in vectors along the axis in which the result lies side by side; operands lie so too, or repeat.
+"""map in vectors along the axis in which the result lies side by side; operands lie so too, or repeat. Others
+are copied before, where much is computed of each element.
 
 Numbers of 16 bits, and bytes, become floats of 32 bits on the way, but where all are f16 and the target computes in
 that: what rounding every operation gives is the same.
@@ -12,10 +13,10 @@ from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import SHORT, DType, bf16, bool_, f16, f32, i32, i64
-from mccompile.base.tensor import TensorType
+from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.tiles import Range
-from mccompile.codegen.traffic import has_traffic, in_vectors
+from mccompile.codegen.traffic import has_traffic, in_vectors, moved, operations, traffic
 from mccompile.codegen.vector.vector_loops import (
     BLOCK,
     Chunk,
@@ -37,6 +38,7 @@ from mccompile.kernels.api import (
     No,
     SizedCase,
     Target,
+    View,
     elementwise_alias,
     static_views,
 )
@@ -44,6 +46,7 @@ from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
 KNOWN = (*NARROW, *SHORT, *ROUNDED, bool_)  # types of operands besides f32
+LONG = 8  # operations of an expression for which operands are copied
 WIDENED = 4  # operations that make floats of integers, or the reverse
 
 
@@ -122,6 +125,8 @@ class VectorLoops(Kernel):
             lasts = {0: last, 1: last}
             case = Case(f"last_{name}", add, (t, t), (t,), permute=lasts, permute_outs={0: last})
             cases.append(replace(case, repeated={1: repeated}))
+        t = TensorType(f32, (5, 7, 3))
+        cases.append(Case("copied", Map(apply("exp", apply("add", x, y))), (t, t), (t,), permute={0: (2, 0, 1)}))
         for first in (8, 11):
             t = TensorType(f32, (first, 256, 5))
             cases.append(Case(f"far_between_{first}", add, (t, t), (t,), permute={1: (1, 0, 2)}))
@@ -135,6 +140,7 @@ class VectorLoops(Kernel):
         reason = vector_refusal(target) or static_views(call) or refusal(call.kind.expressions()[0], dtype, KNOWN)
         if reason:
             return No(reason)
+        call, copied = _laid(call) if has_traffic(target) else (call, {})
         loops = vector_nest([*call.outs, *call.ins])
         if isinstance(loops, str):
             return No(loops)
@@ -143,9 +149,11 @@ class VectorLoops(Kernel):
         lanes = best_lanes(loops.loops[-1].extent, target, dtype)
         in_any_order = all(elementwise_alias(call, i) for _, i in alias)
         blocked = in_any_order and far_between(loops, target.machine)
-        return Needs(alias=alias, numeric="ulp", blocks=(lanes, dtype.bits, *[BLOCK] * blocked))
+        blocks = (lanes, dtype.bits, *[BLOCK] * blocked)
+        return Needs(alias=alias, numeric="ulp", dense=frozenset(copied), blocks=blocks)
 
     def cost(self, call: Call, target: Target) -> Cost:
+        call, copied = _laid(call)
         loops, lanes = vector_nest([*call.outs, *call.ins]), call.blocks[0]
         assert isinstance(loops, Nest)
         row = loops.loops[-1].extent
@@ -154,15 +162,20 @@ class VectorLoops(Kernel):
         widened = -(-row // lanes) * WIDENED * integers / target.machine.fmas
         if not has_traffic(target):  # functions make floats of these, one by one
             widened += row * 2 * target.machine.element * sum(view.buffer.dtype is i64 for view in call.ins)
-        return Cost(in_vectors(call, rows, -(-row // lanes), lanes, target, widened), code=300)
+        cycles = in_vectors(call, rows, -(-row // lanes), lanes, target, widened)
+        for number, source in copied.items():
+            copy = call.ins[number]
+            cycles += max(moved(copy, source, target), traffic((copy, source), target))
+        return Cost(cycles, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
         return vector_headers(call, _computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
-        return elementwise_units(call)
+        return elementwise_units(_laid(call)[0])
 
     def context(self, call: Call) -> Mapping[str, Any]:
+        call, _ = _laid(call)
         loops = vector_nest([*call.outs, *call.ins])
         assert isinstance(loops, Nest)
         lanes, dtype = call.blocks[0], _computed_in(call)
@@ -194,6 +207,24 @@ class VectorLoops(Kernel):
     def label(self, call: Call) -> str:
         names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
         return "_".join(["map", *names[:2]]) if names else "copy"
+
+
+def _laid(call: Call) -> tuple[Call, Mapping[int, View]]:
+    """The call, and which of its operands have to be copied so that vectors go along them; the call has these dense."""
+    short = sum(map(operations, call.kind.expressions())) < LONG
+    if short or not isinstance(vector_nest([*call.outs, *call.ins]), str):
+        return call, {}
+    copied = {
+        number: view
+        for number, view in enumerate(call.ins)
+        if view.buffer.constant is None and not view.is_dense and not _repeats(view)
+    }
+    dense = {n: replace(view, strides=dense_strides(view.shape)) for n, view in copied.items()}
+    return replace(call, ins=tuple(dense.get(n, view) for n, view in enumerate(call.ins))), copied
+
+
+def _repeats(view: View) -> bool:
+    return any(step == 0 and dim != 1 for dim, step in zip(view.shape, view.strides, strict=True))
 
 
 def _in_halves(call: Call, target: Target) -> bool:

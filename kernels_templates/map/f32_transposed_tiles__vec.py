@@ -2,8 +2,8 @@
 
 Lanes of the result lie along one axis (I), those of some operands along another one (J). A tile of such an operand is
 loaded along J and transposed; where all operands can be loaded along J, everything is computed so, and the tile of the
-result is transposed instead. Two rows that become every other element of one (channels that are shuffled, pixels that
-make room for others) are woven.
+result is transposed instead, unless vectors along J would be half empty and the expression is long. Two rows that
+become every other element of one (channels that are shuffled, pixels that make room for others) are woven.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.across import Across
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range
-from mccompile.codegen.traffic import in_vectors, one_by_one
+from mccompile.codegen.traffic import in_vectors, one_by_one, operations
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
 from mccompile.codegen.vector.vector_tiles import lanes_of, vector_headers, vector_refusal
 from mccompile.expr.ir import Operand, apply, literal, operand
@@ -41,6 +41,8 @@ from mccompile.kinds.map import Map
 
 OPERANDS, RESULT, WOVEN = range(3)  # what is transposed
 SHORTEST = 2
+FEW = 4  # elements along J, which fill half of a vector
+LONG = 8  # operations of an expression
 
 
 class TransposedTiles(Kernel):
@@ -68,6 +70,7 @@ class TransposedTiles(Kernel):
             _case("apart", add, (5, 6, 7), {0: (2, 1, 0), 1: (2, 0, 1)}, 2),
             _case("silu", Map(silu), (13, 9), {0: (1, 0)}),
             _case("in_turns", Map(apply("exp", apply("neg", apply("tanh", x)))), (13, 9), {0: (1, 0)}),
+            *(_case(f"few_{m}x{n}", Map(silu), (m, n), {0: (1, 0)}) for m, n in ((3, 19), (4, 16), (2, 7))),
             _case("woven_sum", add, (2, 17, 2), {0: (0, 2, 1), 1: (2, 0, 1)}, 2),
             _case("pixels", relu, (6, 2, 9, 2), {0: (1, 3, 0, 2)}),
         ]
@@ -87,6 +90,8 @@ class TransposedTiles(Kernel):
         if layout is None:
             return No("no operand lies across the result, or rows are too short")
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
+        if layout.is_long:
+            return Needs(alias=alias, numeric="ulp", blocks=(min(8, lanes_of(target)),))
         short = min(loop.extent for loop in (layout.i, layout.j) if layout.transposed != WOVEN or loop is layout.j) <= 4
         lanes = 4 if short else min(8, lanes_of(target))
         return Needs(alias=alias, numeric="ulp", blocks=(lanes,))
@@ -103,6 +108,8 @@ class TransposedTiles(Kernel):
         across = sum(map(layout.across, range(1, 1 + len(call.ins)))) if layout.transposed == OPERANDS else 1
         vectors = 2 if layout.transposed == WOVEN else lanes
         shuffles = across * vectors * (vectors.bit_length() - 1)
+        if layout.is_long:
+            vectors = layout.j.extent
         return Cost(in_vectors(call, tiles, vectors, lanes, target, shuffles), code=800)
 
     def headers(self, call: Call) -> frozenset[str]:
@@ -131,6 +138,7 @@ class TransposedTiles(Kernel):
 @dataclass(frozen=True)
 class _Layout(Across):
     transposed: int  # what is
+    is_long: bool = False  # are operands transposed since what is computed of a vector takes longer?
 
     def steps(self, view: int) -> tuple[int, int]:
         """From element to element of a view along I and J."""
@@ -153,6 +161,8 @@ def _layout(call: Call) -> _Layout | None:
         if not any(map(found.across, views)) or min(found.i.extent, found.j.extent) < SHORTEST:
             continue
         if all(found.steps(view)[1] in (0, 1) for view in views):
+            if found.j.extent <= FEW < found.i.extent and sum(map(operations, call.kind.expressions())) >= LONG:
+                return replace(found, is_long=True)
             woven = found.i.extent == 2 and found.steps(0)[1] == 2
             found = replace(found, transposed=WOVEN if woven else RESULT)
         if max(found.i.extent, found.j.extent) >= 4:

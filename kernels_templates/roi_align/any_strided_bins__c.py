@@ -1,4 +1,4 @@
-"""roi_align in portable C: region by region, bin by bin, channel by channel."""
+"""roi_align in portable C: region by region, bin by bin; a sample is located once for a block of channels."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from mccompile.codegen.moves import position_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.roi_align import RoiAlign
+
+BLOCK = 8  # channels whose sums are kept at a time
 
 
 class RoiAlignBins(Kernel):
@@ -29,6 +31,8 @@ class RoiAlignBins(Kernel):
         return [
             case("average", f32, RoiAlign(3, 2, 2, 0.5, True, False)),
             case("adaptive", f32, RoiAlign(2, 3, 0, 1.0, True, False), permute={0: (0, 2, 3, 1)}),
+            case("many_channels", f32, RoiAlign(2, 2, 2, 1.0, True, False), (2, 19, 5, 6)),
+            case("many_largest", f32, RoiAlign(2, 2, 0, 1.0, True, True), (2, 16, 5, 6), permute={0: (0, 2, 3, 1)}),
             case("far_outside", f32, RoiAlign(3, 2, 0, 1.0, True, False), far=90.0),
             case("adaptive_largest", f32, RoiAlign(2, 2, 0, 1.0, False, True), far=30.0),
             case("largest", f32, RoiAlign(2, 2, 2, 1.0, False, True)),
@@ -62,7 +66,7 @@ class RoiAlignBins(Kernel):
             return load_c(dtype, "rois", index_c(strides[rois], ["r", str(number)]))
 
         def pixel(row: str, column: str) -> str:
-            return load_c(dtype, "x", index_c(strides[x], ["n", "c", row, column]))
+            return load_c(dtype, "x", index_c(strides[x], ["n", "(first + k)", row, column]))
 
         load = load_c(i64, "batches", index_c(strides[batches], ["r"]))
         picture = position_c("n", load, x.shape[0], in_range=False)
@@ -71,6 +75,7 @@ class RoiAlignBins(Kernel):
             "kind": kind,
             "count": count,
             "channels": channels,
+            "block": min(BLOCK, upper(channels)),
             "height": static(x.shape[2]),
             "width": static(x.shape[3]),
             "one_high": x.shape[2] == 1 and x.strides[2] == 0,
@@ -82,5 +87,5 @@ class RoiAlignBins(Kernel):
             "corner": corner,
             "pixel": pixel,
             "batch": () if self.unpassed(call) else picture,
-            "store": store_c(dtype, "y", index_c(strides[y], ["r", "c", "row", "column"]), "total"),
+            "store": store_c(dtype, "y", index_c(strides[y], ["r", "(first + k)", "row", "column"]), "total[k]"),
         }

@@ -53,7 +53,7 @@ def test_unique(sorted_: int) -> None:
     results = "(float[n] y, int64[n] a, int64[12] b, int64[n] c)"
     made = model(f"g (float[3,4] x) => {results} {{ y, a, b, c = Unique<sorted={sorted_}>(x) }}")
     x = np.array([[3, 1, 3, 2], [2, 2, -1, 3], [1, 0, 0, 0]], np.float32)
-    check(made, {"x": x}, {"x": np.zeros((3, 4), np.float32)})
+    check(made, {"x": x}, {"x": -x}, {"x": np.zeros((3, 4), np.float32)})
 
 
 def test_non_max_suppression() -> None:

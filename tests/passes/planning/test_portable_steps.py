@@ -61,3 +61,16 @@ def test_example_models_have_none_but_those_known(target: str, tmp_path: Path) -
 def _saved(model: ModelProto, folder: Path) -> Path:
     folder.mkdir()
     return save(model, folder)
+
+
+def test_functions_of_elements_that_lie_apart_are_computed_in_vectors(tmp_path: Path) -> None:
+    """Every other channel gates the one before it."""
+    nodes = [
+        helper.make_node("Split", ["x"], ["a", "b"], axis=2, num_outputs=2),
+        helper.make_node("Sigmoid", ["b"], ["c"]),
+        helper.make_node("Mul", ["a", "c"], ["y"]),
+    ]
+    gated = small_models.model("gated", nodes, [("x", [9, 33, 2])], [("y", [9, 33, 1])], opset=18)
+    package = compile(save(gated, tmp_path), Options(target="x86-64-v3"))
+    assert package.plan.portable == ()
+    assert "map/f32_strided_loops__vec" in {function.kernel.id for function in package.plan.functions}
