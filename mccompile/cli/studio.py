@@ -67,13 +67,16 @@ def studio(
     from ..emit.studio.page import studio_page
     from ..emit.studio.view import view
     from ..measure import difference
-    from ..measure.studio import add_smallest, built, hear, is_quantized, pairs_of
+    from ..measure.studio import add_smallest, are_alike, built, hear, is_quantized, pairs_of, require_alike
 
     refuse_to_overwrite(page, *models, plain, data, since, option="--html")
     jobs = [job for model in models for job in jobs_of(model, options)]
     if len(jobs) > _MOST:
         fix = f"name at most {_MOST} models, targets and options together"
         raise WrongUse(Problem("a page cannot show so many builds", "MODEL", f"there are {len(jobs)}", fix))
+    if plain is not None:
+        for file, own in jobs:
+            require_alike(plain, file, own)
     builds = [built(file, own, measure, plans and number == 0) for number, (file, own) in enumerate(jobs)]
     add_smallest(builds[0])
     integers = [build for build in builds if is_quantized(build)]
@@ -82,7 +85,12 @@ def studio(
     if reference is not None:
         reading = floats.options if floats is not None and plain is None else options
         for build in integers if plain is None else [each for each in builds if each.path != plain]:
-            hear(build, reference, reading, data)
+            if are_alike(reference, build.path, reading, build.options):
+                hear(build, reference, reading, data)
+    if data is not None and not any(build.heard for build in builds):
+        fix = f"name it, as with --float model.onnx, or leave out --data {data}"
+        why = "samples are what integers are compared with floats on, and no network of floats stands beside integers"
+        raise WrongUse(Problem("no use can be made of the samples", f"--data {data}", why, fix))
     more: dict[str, Any] = {"pairs": pairs_of(builds), "without": [line for each in builds for line in each.without]}
     if isinstance(ram := builds[0].options.budget.get("ram"), int):
         more["budget"] = ram

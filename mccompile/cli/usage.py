@@ -265,7 +265,9 @@ def _missing(param: click.Parameter, line: Line) -> Problem:
     wanted = f"{name} {_EXAMPLES.get(str(param.metavar), param.metavar or '')}".strip() if is_option else name
     why = (param.help or "") if isinstance(param, click.Option) else f"{path} works on it"
     wanted = _FIRST.get(name, wanted)
-    fix = f"add {wanted} (`{path} --help` shows how)"
+    if is_option and name in _USUAL:
+        wanted = f"{name} {_USUAL[name]}"
+    fix = _with_names(f"add {wanted} (`{path} --help` shows how)", line)
     if name == "-o":
         folder = line.behind("--output")
         extra = [word for word in line.arguments[1:] if "." not in word and not word.startswith("-")]
@@ -319,12 +321,12 @@ def _unreadable(error: click.BadParameter, line: Line) -> Problem:
 
 def _with_names(fix: str, line: Line) -> str:
     """INPUT and OUTPUT as the model names them, where it can be read at once."""
-    if "INPUT=" not in fix and "OUTPUT=" not in fix:
+    if "INPUT=" not in fix and "OUTPUT=" not in fix and ":OUTPUT" not in fix:
         return fix
     inputs, outputs = _ends(line)
     for word, names in (("INPUT", inputs), ("OUTPUT", outputs)):
         if names:
-            fix = fix.replace(f"{word}=", f"{names[0]}=")
+            fix = fix.replace(f"{word}=", f"{names[0]}=").replace(f":{word}", f":{names[0]}")
     return fix
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import BadFile, Problem, WrongUse
+from ..base.near import near
 from ..emit.summary import table
 from ..option_table import options
 from .matching import matched
@@ -227,12 +228,20 @@ def _words(value: Any) -> str:
     return "" if isinstance(value, bool) else str(value)
 
 
+def _near_report(path: Path) -> str:
+    """What is called like a report or folder that is not there, among those beside it."""
+    beside = path.parent.iterdir() if path.parent.is_dir() and not path.exists() else iter(())
+    reports = {each.name for each in beside if each.suffix == ".json" or (each / "report.json").is_file()}
+    close = near(path.name, reports)
+    return f"did you mean {path.with_name(close)}?" if close else ""
+
+
 def _read(path: Path) -> Mapping[str, Any]:
     file = path / "report.json" if path.is_dir() else path
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        fix = "name an output folder of mccompile, or a report.json"
+        fix = _near_report(path) or "name an output folder of mccompile, or a report.json"
         raise BadFile(Problem(f"cannot read {file.name}", str(file), error.strerror or str(error), fix)) from None
     except ValueError as error:
         fix = "name a report.json of mccompile"

@@ -18,6 +18,7 @@ from typing import Any
 from ..base.ci import in_ci
 from ..base.errors import BadFile, CheckFailed, Problem, WrongUse
 from ..driver import Options, compile
+from ..emit.folder import MARK
 from ..frontend.original import write_values
 from .correctness import check
 from .verdict import Verdict
@@ -46,6 +47,10 @@ def check_golden(path: Path, options: Options, top: Path, update: bool = False, 
         asked = {"--state": options.state, "--stream": options.stream, "--input": options.inputs, "--output": True}
         what = next(flag for flag, given in asked.items() if given)
         raise WrongUse(Problem(f"golden outputs are those of the model's file; {what} gives others", what, "", fix))
+    if (top / MARK).is_file():
+        why = f"{top} is what mccompile wrote for a program, which is compiled anew and not kept"
+        fix = f"did you mean --golden {top.with_name(f'golden-{top.name}')}?"
+        raise WrongUse(Problem("golden outputs have a folder of their own", f"--golden {top}", why, fix))
     package = compile(path, options)
     folder = top / f"{options.name or path.stem}-{package.plan.target}"
     hashes = {name: _digest(contents) for name, contents in sorted(package.files.items())}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import MccError
+from ..base.errors import BadFile, MccError, Problem
 from ..base.stages import stage
 from ..check.inputs import random_sets
 from ..driver import Options, best_plans, compile, settled
@@ -22,7 +22,7 @@ from ..emit.package import Package
 from ..fitting import SMALLEST, Point
 from ..frontend.load import load
 from ..frontend.original import Original
-from ..graph.ir import Graph
+from ..graph.ir import Graph, Value
 from ..quantize.samples import Feed, read_samples
 from ..toolchain.tools import missing
 from .cost import cost
@@ -124,6 +124,28 @@ def undominated(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         if not beaten or point.get("shown"):
             kept.append(point)
     return kept
+
+
+def require_alike(plain: Path, other: Path, options: Options) -> None:
+    """Is what --float names the network that the other one was made of, as far as inputs tell?"""
+    if not are_alike(plain, other, options, options):
+        said = (f"{path.name} takes {_inputs(path, options)}" for path in (plain, other))
+        fix = f"name the network of floats that {other.name} was made of, or leave out --float {plain}"
+        raise BadFile(Problem("--float names another network", f"--float {plain}", "; ".join(said), fix))
+
+
+def are_alike(plain: Path, other: Path, plain_options: Options, options: Options) -> bool:
+    """Have both as many inputs, of the same sizes in any order? Layouts differ, and types."""
+    first, second = _graph(plain, plain_options).inputs, _graph(other, options).inputs
+    return len(first) == len(second) and all(_sizes(a) == _sizes(b) for a, b in zip(first, second, strict=True))
+
+
+def _sizes(value: Value) -> list[str]:
+    return sorted(str(size) for size in value.type.shape if size != 1)
+
+
+def _inputs(path: Path, options: Options) -> str:
+    return ", ".join(f"{value.name} {value.type}" for value in _graph(path, options).inputs)
 
 
 @stage("compare with floats")

@@ -5,10 +5,8 @@ Arrays go by the names of inputs; their first axis counts samples. Invariant: ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
-from math import prod
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -20,8 +18,20 @@ from ..base.near import near_file
 from ..check.inputs import stored_sets
 from ..graph.ir import Graph, Value
 from .pictures import refuse_pictures
+from .sample_fixes import (
+    LABELS,
+    changed,
+    converted,
+    counted,
+    fits,
+    python,
+    renamed,
+    stored,
+    turned,
+    wanted,
+    without_labels,
+)
 
-LABELS = ("labels", "y")
 _NAMELESS = {"", "arr_0"}  # what arrays without a name are called by numpy and here
 Feed = dict[str, np.ndarray]
 
@@ -52,11 +62,7 @@ def read_samples(path: Path, graph: Graph) -> Samples:
     strange = ", ".join(sorted(arrays.keys() - names))
     if not names <= arrays.keys():
         why = f"it has {', '.join(sorted(arrays)) or 'no arrays'}; the model takes {', '.join(sorted(names))}"
-        given = ", ".join(f"{name}=..." for name in sorted(names))
-        fix = f"name arrays like the inputs, as with numpy.savez({path.name!r}, {given})"
-        if len(arrays) == len(names) == 1:
-            fix = _changed(path, next(iter(names)), f"a.pop('{next(iter(arrays))}')")
-        raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
+        raise BadFile(Problem("the samples do not fit the model", str(path), why, renamed(path, graph, arrays)))
     if strange:
         warn(f"{path}: the model has no input {strange}, so that is not used")
     parts = {value.name: _runs(path, value, arrays[value.name]) for value in graph.inputs}
@@ -68,11 +74,13 @@ def read_samples(path: Path, graph: Graph) -> Samples:
         raise BadFile(Problem("there are no samples", str(path), why, "store some: the first axis counts them"))
     if len(set(counts.values())) != 1:
         why = ", ".join(f"{name} for {count} runs" for name, count in counts.items())
-        cut = "; ".join(f"a['{name}'] = a['{name}'][:{min(len(arrays[n]) for n in names)}]" for name in sorted(names))
-        fix = _python(f"a = dict(numpy.load('{path}')); {cut}; numpy.savez('{path}', **a)")
+        fix = counted(path, names, min(len(arrays[name]) for name in names))
         raise BadFile(Problem("there are not as many samples of each input", str(path), why, fix))
     feeds = [{name: runs[number] for name, runs in parts.items()} for number in range(next(iter(counts.values())))]
-    return Samples(feeds, None if labels is None else _labels(path, str(label), labels), path)
+    if labels is not None:
+        labels = _labels(path, str(label), labels)
+        _require_as_many(path, str(label), labels, {name: arrays[name] for name in names})
+    return Samples(feeds, labels, path)
 
 
 def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
@@ -84,100 +92,66 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
         usual = "give an .npz file of arrays named like the inputs, an .npy file, or a folder with test_data_set_0"
         fix = "" if path.exists() else near_file(path, "*.npz", "*.npy")
         if path.exists() and "allow_pickle" in why:
-            is_one = path.read_bytes()[:6].startswith((b"\x93NUMPY", b"PK"))
+            begins = path.read_bytes()[:6]
+            is_one = begins.startswith((b"\x93NUMPY", b"PK"))
             why = "it holds Python objects, not numbers" if is_one else "it is no file of numpy's"
+            if begins.startswith(b"\x80"):
+                why = "it is a pickle, and loading one runs whatever code it names"
+                anew = python(f"numpy.savez('{path.with_suffix('.npz')}', **numpy.load('{path}', allow_pickle=True))")
+                fix = f"{anew} # a dictionary, from somebody you trust; then give {path.with_suffix('.npz')}"
         if isinstance(error, BadZipFile):
             why, usual = "it is an archive that was cut off", "store or copy it again"
         if path.suffix == ".csv" and path.exists():
             table = f"numpy.loadtxt('{path}', delimiter=',', dtype='float32', ndmin=2)"
-            fix = _python(f"numpy.savez('{path.with_suffix('.npz')}', {table})")
+            fix = python(f"numpy.savez('{path.with_suffix('.npz')}', {table})")
         if not path.exists() and "--quantize" in ours(path.name):
-            why, fix = f"--quantize names a file of samples; {path} is what it makes anyway", _stored(names)
+            why, fix = f"--quantize names a file of samples; {path} is what it makes anyway", stored(names)
         if path.suffix == ".onnx" and path.exists():
-            why, fix = "it is a model, not samples for it", _stored(names)
+            why, fix = "it is a model, not samples for it", stored(names)
         raise BadFile(Problem("cannot read the samples", str(path), why, fix or usual)) from None
-
-
-def _stored(names: Iterable[str]) -> str:
-    given = ", ".join(f"{name}=..." for name in sorted(names))
-    stored = f"numpy.savez('samples.npz', {given}) stores them, one after another along the first axis"
-    return f"{stored}; then give samples.npz instead"
 
 
 def _runs(path: Path, value: Value, array: np.ndarray) -> list[np.ndarray]:
     """What each run takes: as many samples as the model's batch, which is 1 where it is free."""
-    shape = [dim if isinstance(dim, int) else None for dim in value.type.shape]
+    shape = wanted(value)
     numpy = value.type.dtype.numpy
     if not np.can_cast(array.dtype, numpy, "same_kind"):
         why = f"{value.name} is {value.type}, the samples are {array.dtype}"
-        fix = _changed(path, value.name, f".astype('{np.dtype(numpy).name}')")
-        if not _converts(array, numpy):
-            fix = f"store the numbers that the model is to be given: {value.name} as {np.dtype(numpy).name}"
+        fix = converted(path, value, array)
         raise BadFile(Problem("the samples are of another type", str(path), why, fix))
     if array.dtype == np.uint8 and np.dtype(numpy).kind == "f":
         told = f"{path}: {value.name} is {value.type}; the samples are bytes, which are taken as 0.0 to 255.0"
         warn(f"{told}: scale them as in training, and store floats")
     array = array.astype(numpy, copy=False)
-    if shape and array.ndim == len(shape) and _fits(array.shape[1:], shape[1:]):
+    if shape and array.ndim == len(shape) and fits(array.shape[1:], shape[1:]):
         batch = shape[0] or 1
         return [array[start : start + batch] for start in range(0, len(array) - batch + 1, batch)]
-    if array.ndim == len(shape) + 1 and _fits(array.shape[1:], shape):
+    if array.ndim == len(shape) + 1 and fits(array.shape[1:], shape):
         return list(array)
     why = f"{value.name} is {value.type}, the array has the shape {list(array.shape)}, whose first axis counts samples"
-    fix = _turned(path, value, array.shape, shape)
-    raise BadFile(Problem("the samples do not fit the model", str(path), why, fix))
-
-
-def _converts(array: np.ndarray, kind: np.dtype) -> bool:
-    try:
-        array.astype(kind)
-    except (ValueError, TypeError):
-        return False
-    return array.dtype.kind != "c"  # the imaginary part would be lost
-
-
-def _turned(path: Path, value: Value, got: Sequence[int], shape: Sequence[int | None]) -> str:
-    """How an array with its channels elsewhere is turned, a flat one gets axes, or what is wanted."""
-    for axes in permutations(range(1, len(got))) if 2 < len(got) == len(shape) else ():
-        if _fits([got[axis] for axis in axes], shape[1:]):
-            return _changed(path, value.name, f".transpose({', '.join(map(str, (0, *axes)))})")
-    sizes = [size for size in shape[1:] if size is not None]
-    if len(sizes) == len(shape) - 1 and prod(sizes) == prod(got[1:]):
-        return _changed(path, value.name, f".reshape(-1, {', '.join(map(str, sizes))})")
-    return f"store {value.name} as [N, {', '.join('any' if size is None else str(size) for size in shape[1:])}]"
-
-
-def _changed(path: Path, name: str, change: str) -> str:
-    """A command that stores the array of an input anew: what it is then, or what is done to it (`.reshape(...)`)."""
-    if path.suffix == ".npy":
-        return _python(f"numpy.save('{path}', numpy.load('{path}'){change})")
-    if change.startswith("."):
-        with np.load(path) as stored:
-            name = name if name in stored.files else stored.files[0]
-        change = f"a['{name}']{change}"
-    return _python(f"a = dict(numpy.load('{path}')); a['{name}'] = {change}; numpy.savez('{path}', **a)")
-
-
-def _python(statements: str) -> str:
-    return f'python -c "import numpy; {statements}"'
-
-
-def _fits(got: Sequence[int], wanted: Sequence[int | None]) -> bool:
-    return all(size in (None, number) for number, size in zip(got, wanted, strict=True))
+    raise BadFile(Problem("the samples do not fit the model", str(path), why, turned(path, value, array.shape)))
 
 
 def _labels(path: Path, name: str, labels: np.ndarray) -> np.ndarray:
     found = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    why, fix = f"they are {labels.dtype} of the shape {list(labels.shape)}", without_labels(path)
     if found.ndim == 1 and found.dtype.kind == "f" and (found == np.rint(found)).all():
         why = f"they are {labels.dtype}, though each is whole"
-        fix = _changed(path, name, ".astype('int64')")
-        raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, fix))
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        why = f"they are {labels.dtype} of the shape {list(labels.shape)}"
-        rest = f"a = dict(numpy.load('{path}')); [a.pop(name, None) for name in {LABELS}]; numpy.savez('{path}', **a)"
-        fix = f"leave them out: {_python(rest)}"
-        raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, fix))
-    return found
+        fix = changed(path, name, ".astype('int64')")
+    elif found.ndim == 2 and found.dtype.kind in "fiub" and (np.sort(found)[:, -2:] == [0, 1]).all():
+        why = f"they are one-hot: each row of {list(labels.shape)} has a single 1"
+        fix = changed(path, name, ".argmax(1)")
+    elif found.ndim == 1 and found.dtype.kind in "iu":
+        return found
+    raise BadFile(Problem("the labels are not one whole number per sample", str(path), why, fix))
+
+
+def _require_as_many(path: Path, name: str, labels: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
+    """A label for each sample, or as many for each; what is shifted by one is wrong throughout."""
+    samples = min(map(len, arrays.values()))
+    if len(labels) % samples:
+        why = f"{name} are {len(labels)}, the samples {samples}"
+        raise BadFile(Problem("there are not as many labels as samples", str(path), why, without_labels(path)))
 
 
 def arrays_of(feeds: Sequence[Feed]) -> dict[str, np.ndarray]:

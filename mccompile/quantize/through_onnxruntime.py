@@ -113,7 +113,7 @@ def dynamic(model: Path, result: Path, left: Collection[str]) -> None:
     """Weights in integers; scales of activations are computed in every run."""
     from onnxruntime import quantization
 
-    with _refusals():
+    with _refusals("--dynamic"):
         quantization.quantize_dynamic(
             model,
             result,
@@ -147,7 +147,7 @@ class _Reader:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _refusals(where: str = "int8 activations") -> Iterator[None]:
     """What onnxruntime refuses is our error; what it has to say on the way is not shown."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
@@ -157,6 +157,6 @@ def _refusals() -> Iterator[None]:
     except session_errors() as error:
         fix = "weights alone can be made integers without it: --weights-only 8"
         why = str(error) or type(error).__name__
-        raise UnsupportedModel(Problem("onnxruntime cannot quantize the model", "", why, fix)) from None
+        raise UnsupportedModel(Problem("onnxruntime cannot quantize the model", where, why, fix)) from None
     finally:
         logging.disable(before)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import ModelProto, parser
 
 from mccompile import cli
 from tests import small_models
@@ -189,6 +189,13 @@ def pasted(command: str, said: str) -> str:
     return shlex.join(words)
 
 
+def _renamed(model: ModelProto, weight: str, name: str) -> bytes:
+    for node in model.graph.node:
+        node.input[:] = [name if each == weight else each for each in node.input]
+    next(each for each in model.graph.initializer if each.name == weight).name = name
+    return bytes(model.SerializeToString())
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mistakes")
@@ -196,6 +203,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in (("free", FREE), ("state", STATE), ("own", OWN), ("odd", ODD), ("picture", PICTURE)):
         made = parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17, "my" : 1]> {text}')
         (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
+    (folder / "named.onnx").write_bytes(_renamed(small_models.conv(), "w1", "front.conv1.weight"))
     (folder / "models").mkdir()
     (folder / "models" / "net.onnx").write_bytes(conv.read_bytes())
     with zipfile.ZipFile(folder / "net.zip", "w") as archive:
@@ -293,6 +301,18 @@ def test_there_are_forty() -> None:
         ("quantize conv.onnx --data turned.npz -o q.onnx", "a['x'] = a['x'].transpose(0, 3, 1, 2)"),
         ("quantize conv.onnx --data flat.npz -o q.onnx", "a['x'] = a['x'].reshape(-1, 2, 6, 6)"),
         ("conv.onnx -o out --budget ram=64K --budget time=9", "did you mean --budget instructions="),
+        ("train conv.onnx -o out", "add --loss cross_entropy:y"),
+        ("bench conv.onnx --iterations 9", "leave out --iterations 9: it runs as often as the figures need"),
+        ("serve edited --port 9", "leave out --port 9: the board's program brings its own serial line"),
+        ("frontend --style mfcc -o f.onnx", "write --mfcc in the place of --style"),
+        ("frontend --style own -o f.onnx", "such as --style plain"),
+        ("conv.onnx -o out --stream x=3,hop=0", "did you mean --stream x=3,hop=1?"),
+        ("diff edited editde", "did you mean edited?"),
+        ("diff edited edited/report.jsn", "did you mean edited/report.json?"),
+        ("check conv.onnx --runs 1 --golden edited", "did you mean --golden golden-edited?"),
+        ("studio conv.onnx --no-measure --float odd.onnx", "or leave out --float odd.onnx"),
+        ("studio conv.onnx --no-measure --data s.npz -o p.html", "or leave out --data s.npz"),
+        ("train named.onnx -o out --loss mse:y --learn conv1", "did you mean --learn front.conv1.weight?"),
     ],
 )
 def test_the_fix_says_what_was_meant(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import parser
 
 from mccompile import cli
 from mccompile.measure.studio import counted
@@ -118,6 +119,21 @@ def test_how_many_samples_are_heard_is_said(count: int, said: str) -> None:
 def test_another_network_is_no_float_form(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
     other, page = save(small_models.branches(), tmp_path), tmp_path / "page.html"
+    assert cli.run(["studio", str(conv), "--float", str(other), "--no-measure", "-o", str(page)]) == 4
+    said = capsys.readouterr().err
+    assert "branches.onnx takes x f32[1,3,4,5]; conv.onnx takes x f32[1,2,6,6]" in said and not page.exists()
+    assert cli.run(["studio", str(conv), str(other), "--no-measure", "-o", str(page)]) == 0  # side by side they may be
+    assert not capsys.readouterr().err
+
+
+def test_a_network_of_the_same_inputs_is_told_to_be_another(
+    conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    other = tmp_path / "other.onnx"
+    text = "g (float[1,2,6,6] x) => (float[1,2,6,6] y) { y = Tanh(x) }"
+    other.write_bytes(parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {text}').SerializeToString())
+    page = tmp_path / "page.html"
     assert cli.run(["studio", str(conv), "--float", str(other), "--no-measure", "-o", str(page)]) == 0
     assert "the error against" in capsys.readouterr().err
 

@@ -135,7 +135,9 @@ def recipe(style: str = "plain", mfcc: bool = False, **asked: Any) -> Recipe:
     """The recipe of a style with other settings, checked."""
     if style not in STYLES:
         why = f"there are {', '.join(STYLES)}"
-        raise WrongUse(Problem(f"there is no style {style!r}", "--style", why, meant(style, STYLES, "--style")))
+        fix = meant(style, STYLES, "--style") or f"name one of them, such as --style {next(iter(STYLES))}"
+        fix = "write --mfcc in the place of --style" if "mfcc" in style.lower() else fix
+        raise WrongUse(Problem(f"there is no style {style!r}", "--style", why, fix))
     known = {each.name: each.type for each in fields(Recipe)}
     asked = {name: value.item() if hasattr(value, "item") else value for name, value in asked.items()}  # numpy's
     problems = []

@@ -7,6 +7,7 @@ integers that DequantizeLinear makes floats of: their floats take their place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...base.dtypes import f32
@@ -296,7 +297,10 @@ def _named(graph: Graph, known: Sequence[Layer], leading: set[Node], name: str) 
             return weights
     names = [*constants, *(show(node.provenance) for node, _ in known)]
     why = f"the layers are {', '.join(show(node.provenance) for node, _ in known) or 'none'}"
-    fix = meant(name, names) or ("--learn all" if known else _instead(graph, leading))
+    learning = [*(value.name for _, weights in known for value in weights), *names[len(constants) :]]
+    parts = [one for one in learning if name.lower() in re.split(r"[/.;:]", one.lower())]  # fc of /fc/Gemm
+    close = f"did you mean --learn {parts[-1]}?" if parts else meant(name, names, "--learn")
+    fix = close or ("--learn all" if known else _instead(graph, leading))
     raise WrongUse(Problem(f"there is no weight or layer {name!r}", "--learn", why, fix))
 
 

@@ -37,7 +37,10 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
         fix = "write edge=warm, or leave it out"
         raise WrongUse(Problem(f"the edge cannot be {asked.edge!r}", "--stream", "it can be warm", fix))
     if asked.hop < 1:
-        raise WrongUse(Problem(f"a push cannot bring {asked.hop} frames", "--stream", "", "write hop=1"))
+        axes = ",".join(f"{name}={axis}" for name, axis in asked.inputs.items())
+        fix = f"did you mean --stream {axes},hop=1?"
+        why = "each brings one or more"
+        raise WrongUse(Problem(f"a push cannot bring {asked.hop} frames", "--stream", why, fix))
     kept = next((name for name in asked.inputs if name in graph.states), None)
     if kept is not None:
         why = "it is what the run before left"
