@@ -18,6 +18,7 @@ from .passes.graph.gather_quantized import gather_quantized
 from .passes.graph.lower_qdq.lower_qdq import lower_qdq
 from .passes.graph.merge_parallel.merge_parallel import merge_parallel
 from .passes.graph.move_factors import move_factors
+from .passes.graph.move_gather.move_gather import move_gather
 from .passes.graph.move_reshape import move_reshape
 from .passes.graph.move_resize import move_resize
 from .passes.graph.recognise_idioms.recognise_idioms import recognise_idioms
@@ -72,6 +73,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GraphPass("widen_floats", widen_floats),
     GraphPass("simplify_algebra", simplify_algebra),
     GraphPass("eliminate_common_subexpressions", eliminate_common_subexpressions),
+    GraphPass("move_gather", move_gather),
     GraphPass("cut_regions", cut_regions, optional=False),
     GraphPass("lower_qdq", lower_qdq),
     GraphPass("block_products", block_products),

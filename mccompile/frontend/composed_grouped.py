@@ -62,9 +62,9 @@ def group_query_attention(body: Body) -> None:
         if not (body.has(COSINES) and body.has(SINES)):
             raise Invalid("do_rotary is 1, and cos_cache or sin_cache (operands 7 and 8) is missing")
         query, key = (_rotated(body, side, before, length) for side in (query, key))
-    keys = _keys(body, past, room)
+    places = _keys(body, past, room)
     end = body.op("Add", body.op("Reshape", before, body.ints(-1, 1, 1, 1)), body.sizes(length))
-    taken = body.op("Less", body.op("Unsqueeze", keys, body.ints(0, 1, 3)), end)
+    taken = body.op("Less", body.op("Unsqueeze", places, body.ints(0, 1, 3)), end)
     caches = []
     for number, new in ((0, key), (1, value)):
         if grows:
@@ -76,16 +76,28 @@ def group_query_attention(body: Body) -> None:
         caches.append(whole)
         if body.wants(1 + number):
             body.give(1 + number, whole)
-    seen = _seen(body, before, length, keys)
-    queries = body.op("Reshape", query, body.ints(0, groups, -1, width))
-    scores = body.op("MatMul", queries, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
+    seen = _seen(body, before, length, places)
+    queries, (keys, values) = query, caches
+    if heads != groups:  # heads of a group share keys and values, which are not repeated
+        queries = body.op("Reshape", query, body.ints(0, groups, heads // groups, -1, width))
+        keys, values = (body.op("Unsqueeze", cache, body.ints(2)) for cache in caches)
+    turned = [0, 1, 3, 2] if heads == groups else [0, 1, 2, 4, 3]
+    scores = body.op("MatMul", queries, body.op("Transpose", keys, perm=turned))
     scores = body.op("Mul", scores, body.number(body.attribute("scale", 0.0) or width**-0.5))
-    scores = _moved(body, body.op("Reshape", scores, body.sizes(0, heads, length, room)), room)
+    by_head = body.has(BIAS) or body.has(SINK) or body.attribute("smooth_softmax", 0) or body.wants(3)
+    if heads != groups and by_head:
+        scores = body.op("Reshape", scores, body.sizes(0, heads, length, room))
+    elif heads != groups:
+        seen = body.op("Unsqueeze", seen, body.ints(1))
+    scores = _moved(body, scores, room)
     shares = _shares(body, scores, seen, (batch, heads, length))
     if body.wants(3):
         _give_scores(body, scores, shares, seen, room)
-    shares = body.op("Reshape", shares, body.sizes(0, groups, -1, room))
-    mixed = body.op("Reshape", body.op("MatMul", shares, caches[1]), body.sizes(0, heads, length, width))
+    if heads != groups and by_head:
+        shares = body.op("Reshape", shares, body.sizes(0, groups, heads // groups, -1, room))
+    mixed = body.op("MatMul", shares, values)
+    if heads != groups:
+        mixed = body.op("Reshape", mixed, body.sizes(0, heads, length, width))
     back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
     body.give(0, body.op("Reshape", back, body.ints(0, 0, -1)))
 

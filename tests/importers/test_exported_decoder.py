@@ -64,11 +64,13 @@ def test_a_merged_decoder_takes_the_branch_with_a_past_and_tokens_one_by_one(tmp
     assert greedy(path, 20, tokens=1) == wanted
 
 
-def test_the_product_with_the_vocabulary_is_done_for_the_last_token_alone(tmp_path: Path) -> None:
-    nodes = read_proto(folder(tmp_path / "net", "genai")).graph.node
-    head = next(node for node in nodes if "head.weight" in node.input)
-    chosen = next(node for node in nodes if head.input[0] in node.output)
-    assert chosen.op_type == "Gather" and chosen.attribute[0].i == 1
+@pytest.mark.parametrize("way", WAYS)
+def test_the_last_layer_computes_the_last_token_alone(way: str, tmp_path: Path) -> None:
+    plan = mccompile.compile(folder(tmp_path / "net", way), dims={"past": (0, 30), "tokens": (1, 8)}).plan
+    products = [step.macs for step in plan.steps() if step.op == "gemm" and step.macs]
+    (*_, query, output, gate, up, down, head) = products
+    assert head == 24 * 48 and query == output == 24 * 64 and gate == up == down == 24 * 40
+    assert [step.macs for step in plan.steps() if step.op == "attention"] == [8 * 2 * 38 * 64, 2 * 38 * 64]
 
 
 def test_what_is_no_decoder_with_a_cache_is_refused_with_a_way_out(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 from .. import states
 from .as_onnx import PAST, TOKENS
 from .config import unsupported
-from .last_row import only_last
 
 _TOKENS, _LOGITS = "input_ids", "logits"
+_ALL, _LAST = "logits/all", "logits/last"  # behind every new token, and behind the last one
 _PAST, _PRESENT = "past_key_values.", "present."
 _MASK, _PLACES, _BRANCH, _KEPT = "attention_mask", "position_ids", "use_cache_branch", ("num_logits_to_keep",)
 _NO_CACHE = "export it with its cache: optimum-cli export onnx --task text-generation-with-past"
@@ -94,8 +94,12 @@ class _Writer:
             places = self.op("Range", *ends, self.constant(np.array(1, np.int64)))
             row = self.op("Reshape", places, self.constant(np.array([1, -1])))
             self.op("Cast", row, made=_PLACES, to=self.inputs[_PLACES].type.tensor_type.elem_type)
-        whole = only_last(self.graph, _LOGITS, self.constant(np.array([-1])))
-        self.graph.node.append(helper.make_node("Cast", [whole], [_LOGITS], to=TensorProto.FLOAT))
+        for node in self.graph.node:
+            for names in (node.input, node.output):
+                names[:] = [_ALL if name == _LOGITS else name for name in names]
+        last = self.constant(np.array([-1]))
+        self.graph.node.append(helper.make_node("Gather", [_ALL, last], [_LAST], axis=1))
+        self.graph.node.append(helper.make_node("Cast", [_LAST], [_LOGITS], to=TensorProto.FLOAT))
         nodes = [*self.made, *self.graph.node]
         del self.graph.node[:]
         self.graph.node.extend(nodes)

@@ -1,6 +1,8 @@
 """eliminate_common_subexpressions: nodes that compute the same from the same operands are merged, and so are equal
 constants.
 
+A Shape is that of any tensor of the same sizes, so that a tensor is not computed for its shape.
+
 That two constants are equal is a fact about weights, so it is recorded; those of operators over integers, and all of
 `--updatable` code, stay apart. Where two nodes find out one and the same size at run time, its two symbols become one,
 in all that was made from them.
@@ -21,6 +23,7 @@ from ...ops.api import Operator
 from ...ops.conv import ConvInteger, ConvTransposeInteger
 from ...ops.fixed_point import Rescale
 from ...ops.matmul import MatMulInteger
+from ...ops.shape import Shape
 from ..api import Context
 
 OWN = Rescale.domain  # of operators that no model has
@@ -72,9 +75,7 @@ def _share_nodes(graph: Graph, one: dict[Symbol, Symbol]) -> None:
         op = node.op
         if node.regions or node.apart or not isinstance(op, Operator) or op.random:
             continue
-        present = tuple(value is not None for value in node.outputs)
-        key = (op.qualified_name, write_fields(op), tuple(map(id, node.inputs)), present)
-        kept = seen.setdefault(key, node)
+        kept = seen.setdefault(_key(node, op), node)
         if kept is node or any(graph.is_output(value) for value in node.present_outputs):
             continue
         symbols = _same_symbols(node, kept, one)
@@ -86,6 +87,14 @@ def _share_nodes(graph: Graph, one: dict[Symbol, Symbol]) -> None:
                 graph.replace(value, same)
         kept.provenance = tuple(dict.fromkeys((*kept.provenance, *node.provenance)))
         graph.remove(node)
+
+
+def _key(node: Node, op: Operator) -> tuple[object, ...]:
+    """The same for two nodes that compute the same."""
+    if isinstance(op, Shape) and node.output.fact.value is not None:
+        return (op.name, *node.output.fact.value)  # whatever tensors have these sizes
+    present = tuple(value is not None for value in node.outputs)
+    return (op.qualified_name, write_fields(op), tuple(map(id, node.inputs)), present)
 
 
 def _same_symbols(node: Node, kept: Node, one: dict[Symbol, Symbol]) -> dict[Symbol, Symbol] | None:

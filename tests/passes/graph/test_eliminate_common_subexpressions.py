@@ -80,3 +80,28 @@ def test_two_outputs_that_are_the_same_stay_two(check: Any) -> None:
         output %b
         """
     check(eliminate_common_subexpressions, text, text)
+
+
+def test_no_tensor_is_computed_for_its_shape(check: Any) -> None:
+    check(
+        eliminate_common_subexpressions,
+        """
+        dim n in 1..8
+        input %x: f32[n,4]
+        %s: i64[1] = Shape(%x) {start=0, end=1} from "s"
+        %a: f32[n,4] = Neg(%x) from "a"
+        %t: i64[1] = Shape(%a) {start=-2, end=1} from "t"
+        %u: i64[2] = Shape(%a) from "u"
+        %v: i64[4] = Concat(%s, %t, %u) {axis=0} from "v"
+        output %v
+        """,
+        """
+        dim n in 1..8
+        input %x: f32[n,4]
+        %s: i64[1] = Shape(%x) {start=0, end=1} from "s", "t"
+        %a: f32[n,4] = Neg(%x) from "a"
+        %u: i64[2] = Shape(%a) from "u"
+        %v: i64[4] = Concat(%s, %s, %u) {axis=0} from "v"
+        output %v
+        """,
+    )
