@@ -11,6 +11,9 @@ PYTEST := -m pytest -n $(JOBS) --dist worksteal --timeout 300
 # Hundreds of processes load the same modules: each is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Jobs share the cores: threads of numpy's matrices would wait for each other.
+export OPENBLAS_NUM_THREADS := 1
+
 # A pass that fails is left out for users; whoever works on mccompile wants to see it.
 export MCCOMPILE_STRICT := 1
 

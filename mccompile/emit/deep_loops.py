@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..base.marked import opens_part, part, plain
 from .layout import Block
@@ -102,8 +103,13 @@ def _lines(block: Block) -> Iterator[str]:
 
 def changed(lines: Iterable[str]) -> set[str]:
     """Names that lines assign to, take the address of, or hand to macros."""
-    found = map(tokens, lines)
-    return {name for line in found for name in (*_written(line), *_in_macros(line))}
+    return {name for line in lines for name in _changed(line)}
+
+
+@lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
+def _changed(line: str) -> frozenset[str]:
+    found = tokens(line)
+    return frozenset((*_written(found), *_in_macros(found)))
 
 
 def _written(line: Sequence[Token]) -> Iterator[str]:

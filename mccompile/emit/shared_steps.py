@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..base.marked import Part, called, named, part_of, parted, sized
 from ..base.names import Names, c_identifier
@@ -154,7 +155,8 @@ def _scope(around: Sequence[_Open], used: set[str]) -> dict[str, str]:
     return {name: line for name, line in found.items() if name in used and line and "&" not in line}
 
 
-def _declared(line: str) -> dict[str, str]:
+@lru_cache(maxsize=1 << 14)  # as names_read
+def _declared(line: str) -> Mapping[str, str]:
     return declared(line.partition("(")[2] if opens(line) else line)
 
 

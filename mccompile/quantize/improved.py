@@ -23,7 +23,8 @@ from .narrow_layers import LAYERS
 from .samples import Feed
 
 _LEAST = 32  # samples
-_WAYS = (False, True), (True, False), (True, True)  # are weights rounded anew, and biases corrected?
+# Are weights rounded anew, and biases corrected? Both goes on from what the first leads to.
+_WAYS = (False, True), (True, False), (True, True)
 
 Part = Sequence[tuple[Feed, Mapping[str, np.ndarray]]]  # samples and the outputs of floats
 
@@ -35,18 +36,21 @@ def improve(bench: Bench, plain: Path, result: Path) -> tuple[int, int]:
     exact = Oracle(plain)
     samples = [(feed, exact.run(feed)) for feed in bench.feeds]
     chosen, changed, best = result, (0, 0), _closeness([(result, samples)])
-    for number, (weights, biases) in enumerate(_WAYS):
+    parts = samples, samples[::2], samples[1::2]
+    rounded, adapted = [result] * len(parts), 0
+    for way, (weights, biases) in enumerate(_WAYS):
         if weights and bench.recipe.weights != "int8":
             continue
-        made, *others = (bench.folder / f"improved{number}{part}.onnx" for part in range(3))
-        parts = samples, samples[::2], samples[1::2]
-        found = [
-            _make(bench, plain, result, file, part, weights, biases)
-            for file, part in zip((made, *others), parts, strict=True)
-        ]
-        seen, unseen = _closeness([(made, samples)]), _closeness(list(zip(others, parts[:0:-1], strict=True)))
+        files = [bench.folder / f"improved{way}{part}.onnx" for part in range(len(parts))]
+        before = rounded if weights and biases else [result] * len(parts)
+        change = _correct if biases else _round
+        counts = [change(bench, plain, *each) for each in zip(before, files, parts, strict=True)]
+        if not biases:
+            rounded, adapted = files, counts[0]
+        seen, unseen = _closeness([(files[0], samples)]), _closeness(list(zip(files[1:], parts[:0:-1], strict=True)))
         if (seen + unseen) / 2 > best:
-            chosen, changed, best = made, found[0], (seen + unseen) / 2
+            chosen, best = files[0], (seen + unseen) / 2
+            changed = adapted if weights else 0, counts[0] if biases else 0
     if chosen != result:
         chosen.replace(result)
     return changed
@@ -61,13 +65,19 @@ def _closeness(judged: Sequence[tuple[Path, Part]]) -> float:
     return mean_decibels([[(wanted[name], got[name]) for wanted, got in runs] for name in runs[0][0]])
 
 
-def _make(
-    bench: Bench, plain: Path, file: Path, made: Path, samples: Part, weights: bool, biases: bool
-) -> tuple[int, int]:
-    feeds = [feed for feed, _ in samples]
-    graph, floats = load(file, bench.dims), load(plain, bench.dims)
-    adapted = adapt_rounding(graph, floats, file, feeds) if weights else 0
-    layers = {node.provenance[0]: node.output.name for node in floats.nodes if node.op.name in LAYERS}
-    corrected = correct_biases(graph, feeds, plain, layers, bench.folder / "tried.onnx") if biases else 0
+def _round(bench: Bench, plain: Path, file: Path, made: Path, samples: Part) -> int:
+    """Writes the network of `file` with weights that are rounded anew; how many layers they are of."""
+    graph = load(file, bench.dims)
+    adapted = adapt_rounding(graph, load(plain, bench.dims), file, [feed for feed, _ in samples])
     write(graph, made)
-    return adapted, corrected
+    return adapted
+
+
+def _correct(bench: Bench, plain: Path, file: Path, made: Path, samples: Part) -> int:
+    """Writes the network of `file` with corrected biases; how many."""
+    graph, floats = load(file, bench.dims), load(plain, bench.dims)
+    layers = {node.provenance[0]: node.output.name for node in floats.nodes if node.op.name in LAYERS}
+    feeds = [feed for feed, _ in samples]
+    corrected = correct_biases(graph, feeds, plain, layers, bench.folder / "tried.onnx")
+    write(graph, made)
+    return corrected

@@ -18,17 +18,19 @@ from tests.small_models import model, node, save
 
 pytest.importorskip("onnxruntime")
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+COUNT = 30  # pictures, with which weights stay as they are
+QUICK = Recipe("minmax", equalise=False)  # data is looked at before anything is made of it
 
 
 @pytest.fixture(scope="module")
 def pictures() -> np.ndarray:
     with np.load(DIGITS / "pictures.npz") as stored:
-        return np.float32(stored["pixels"][:40, None] / 16)
+        return np.float32(stored["pixels"][:COUNT, None] / 16)
 
 
 def quantized(folder: Path, file: Path = DIGITS / "digits.onnx", **arrays: np.ndarray) -> None:
     np.savez(folder / "samples.npz", **arrays)
-    quantize(file, folder / "int8.onnx", folder / "samples.npz", Options(), Recipe(equalise=False))
+    quantize(file, folder / "int8.onnx", folder / "samples.npz", Options(), QUICK)
 
 
 @pytest.mark.parametrize(
@@ -46,21 +48,24 @@ def test_data_of_something_else_is_refused(
 ) -> None:
     np.savez(tmp_path / "samples.npz", image=np.float32(change(pictures)))
     with pytest.raises(BadFile, match=why):
-        compile(DIGITS / "digits.onnx", Options(quantize=tmp_path / "samples.npz", recipe=Recipe(equalise=False)))
+        compile(DIGITS / "digits.onnx", Options(quantize=tmp_path / "samples.npz", recipe=QUICK))
 
 
 @pytest.mark.parametrize(
     ("change", "fix"),
     [
         (lambda x: {"image": np.full_like(x, np.nan)}, "every sample has some"),
-        (lambda x: {"image": np.where(np.arange(40)[:, None, None, None] == 3, np.nan, x)}, "the other 39 samples"),
+        (
+            lambda x: {"image": np.where(np.arange(COUNT)[:, None, None, None] == 3, np.nan, x)},
+            f"the other {COUNT - 1} samples",
+        ),
         (
             lambda x: {"image": np.full(x.shape, "a")},
             "store the numbers that the model is to be given: image as float32",
         ),
         (lambda x: {"image": x.astype(str)}, r"a\['image'\] = a\['image'\]\.astype\('float32'\)"),
-        (lambda x: {"image": x, "y": np.ones(40)}, r"a\['y'\] = a\['y'\]\.astype\('int64'\)"),
-        (lambda x: {"image": x, "y": np.full(40, 0.5)}, "leave them out"),
+        (lambda x: {"image": x, "y": np.ones(COUNT)}, r"a\['y'\] = a\['y'\]\.astype\('int64'\)"),
+        (lambda x: {"image": x, "y": np.full(COUNT, 0.5)}, "leave them out"),
     ],
     ids=["all NaN", "one NaN", "text", "numbers as text", "whole labels", "labels of a half"],
 )
@@ -77,7 +82,7 @@ def test_what_is_told_to_do_can_be_done(
 
 def test_labels_of_no_class_are_refused(pictures: np.ndarray, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="has 10 scores per sample; the label of sample 3 is 10"):
-        quantized(tmp_path, image=pictures, labels=np.where(np.arange(40) == 3, 10, 9))
+        quantized(tmp_path, image=pictures, labels=np.where(np.arange(COUNT) == 3, 10, 9))
 
 
 def test_arrays_under_other_names_are_refused(pictures: np.ndarray, tmp_path: Path) -> None:
@@ -157,7 +162,7 @@ def test_a_test_set_of_another_range_is_a_warning(pictures: np.ndarray, tmp_path
     np.savez(tmp_path / "test.npz", image=pictures * 15)
     files = (tmp_path / "int8.onnx", tmp_path / "samples.npz")
     with pytest.warns(MccWarning, match="image is 0 to 1 in the calibration data, 0 to 15 in the test set"):
-        quantize(DIGITS / "digits.onnx", *files, Options(), Recipe(equalise=False), tmp_path / "test.npz")
+        quantize(DIGITS / "digits.onnx", *files, Options(), QUICK, tmp_path / "test.npz")
 
 
 def held(part: str, x: np.ndarray) -> np.ndarray:
@@ -208,7 +213,7 @@ def test_values_that_move_in_the_test_set_alone_are_said(pictures: np.ndarray, t
     np.savez(tmp_path / "test.npz", image=pictures)
     files = (tmp_path / "int8.onnx", tmp_path / "samples.npz")
     with pytest.warns(MccWarning, match=r"2\d of 64 values of image .* move in the test set"):
-        quantize(DIGITS / "digits.onnx", *files, Options(), Recipe(equalise=False), tmp_path / "test.npz")
+        quantize(DIGITS / "digits.onnx", *files, Options(), QUICK, tmp_path / "test.npz")
 
 
 def drawn(count: int = 24) -> np.ndarray:
@@ -245,7 +250,7 @@ def test_a_part_that_is_held_is_said_beside_a_margin(part: tuple[slice, ...], tm
 
 def test_labels_that_are_shifted_are_said_with_the_accuracy(tmp_path: Path) -> None:
     with np.load(DIGITS / "pictures.npz") as stored:
-        images, labels = np.float32(stored["pixels"][:40, None] / 16), stored["labels"][:40]
+        images, labels = np.float32(stored["pixels"][:COUNT, None] / 16), stored["labels"][:COUNT]
     kept = labels > 0
     said = r"gives \d\.\d\d% right answers, guesses among 9 classes 11\.11%: with labels one more it would be (9|100)"
     with pytest.warns(MccWarning, match=said):
@@ -255,7 +260,7 @@ def test_labels_that_are_shifted_are_said_with_the_accuracy(tmp_path: Path) -> N
 def test_labels_of_other_samples_are_said_with_the_accuracy(pictures: np.ndarray, tmp_path: Path) -> None:
     np.savez(tmp_path / "samples.npz", image=pictures, labels=np.random.default_rng(0).integers(0, 10, len(pictures)))
     with pytest.warns(MccWarning, match="are labels and preprocessing those of training?"):
-        compile(DIGITS / "digits.onnx", Options(quantize=tmp_path / "samples.npz", recipe=Recipe(equalise=False)))
+        compile(DIGITS / "digits.onnx", Options(quantize=tmp_path / "samples.npz", recipe=QUICK))
 
 
 def test_samples_that_are_in_the_test_set_are_counted(pictures: np.ndarray) -> None:
