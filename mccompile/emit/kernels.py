@@ -11,6 +11,7 @@ from ..base.dtypes import DType
 from ..base.marked import SIGNATURE, called, names_alone, plain, read
 from ..plan.ir import Function
 from .dead_constants import without_dead_constants
+from .known_conditions import without_known_conditions
 from .layout import Block, blocks
 from .parts import in_parts
 from .render import render
@@ -88,6 +89,7 @@ def _tidied(
     for."""
     top = blocks(names_alone(text))
     simplify(top)
+    without_known_conditions(top)
     names = without_dead_constants(top)
     # Parameters that the function does not read, or may not: operands without elements or of which what is read turned
     # out not to matter, and sizes.

@@ -15,7 +15,7 @@ from ..base.errors import Problem, WrongUse
 from ..base.marked import opens_part
 
 _INDENT = " " * 4
-_ENDS = ("{", "}", ";", ":")  # of lines that do not go on in the next
+ENDS = ("{", "}", ";", ":")  # of lines that do not go on in the next
 
 
 @dataclass
@@ -114,4 +114,4 @@ def _write(inside: Sequence[Block | str], depth: int, lines: list[str], elements
             lines.append((deeper if goes_on else indent) + " " * (comment and not item.startswith("/*")) + item)
             comment = comment and not item.endswith("*/")
             code = "" if elements or comment else _code(item)
-            goes_on = bool(code) and not code.endswith(_ENDS)
+            goes_on = bool(code) and not code.endswith(ENDS)
