@@ -43,7 +43,7 @@ def is_there(test: str) -> bool:
 
 @pytest.mark.parametrize(("op", "requirement"), ALL, ids=[each.id for _, each in ALL])
 def test_a_requirement_names_its_operator_and_tests_that_exist(op: str, requirement: Requirement) -> None:
-    assert ("", op) in registry() or op.startswith("QLinear")
+    assert op in {name for _, name in registry()} or op.startswith("QLinear")
     assert re.fullmatch(rf"{op.upper()}-[1-9]\d*", requirement.id) and requirement.about in ABOUT
     assert requirement.text.endswith(".") and requirement.tests
     assert [test for test in requirement.tests if not is_there(test)] == []
@@ -72,8 +72,8 @@ def test_the_page_is_made_from_them() -> None:
 
 
 def test_a_network_cites_those_of_its_operators() -> None:
-    found = cited(["Relu", "Conv", "Relu", "Erf"])
-    assert [*found["operators"]] == ["Conv", "Relu"] and found["without"] == ["Erf"]
+    found = cited(["Relu", "Conv", "Relu", "Cosh"])
+    assert [*found["operators"]] == ["Conv", "Relu"] and found["without"] == ["Cosh"]
     assert [each["id"] for each in found["operators"]["Relu"]] == ["RELU-1", "RELU-2", "RELU-3"]
     schema = json.loads((Path(requirements.__file__).parent / "schemas" / "requirements.schema.json").read_text())
     jsonschema.validate({"schema": "mccompile-requirements-1", **found}, schema)
