@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -21,7 +22,7 @@ def verify(program: ir.Program, after: str = "") -> None:
     checker.given |= written
     for _, buffer in program.inputs:
         if buffer.overlap and buffer.overlap.part:
-            checker.fill(buffer.overlap.base, upper(buffer.type.count), written)
+            checker.fill(buffer.whole(), upper(buffer.type.count), written)
     checker.body(program.body, written)
     for name, view in program.outputs:
         checker.read(view, written, f"output {name!r}")
@@ -132,7 +133,7 @@ class _Checker:
             if not carry.now.type == carry.next.type == carry.last.type:
                 self.problems.append(f"{what} carries {carry.now.type}, {carry.next.type} and {carry.last.type}")
             self.read(carry.next.whole(), written, what)
-            self.fill(carry.last, upper(carry.last.type.count), written)
+            self.fill(carry.last.whole(), upper(carry.last.type.count), written)
 
     def rows(self, region: ir.Rows, written: set[ir.Buffer]) -> None:
         """A region of rows: stages after those that they pull, each pulled once but the last."""
@@ -166,12 +167,11 @@ class _Checker:
             if self.writer.get(buffer) not in (None, call) and not _in_other_branch(buffer, written):
                 self.problems.append(f"{what} writes {buffer}, which has another writer")
             self.writer[buffer] = call
-            self.partly.setdefault(buffer, []).append(view)
             offset = view.offset
             times = (
                 1 if isinstance(offset, int) else prod(s.high - s.low + 1 for s in symbols(offset))
             )  # a slice in each trip of a loop
-            self.fill(buffer, upper(view.type.count) * times, written)
+            self.fill(view, upper(view.type.count) * times, written)
 
     def by_itself(self, call: ir.Call, what: str) -> None:
         """What neighbours have no part in, so it holds until a pass changes the call."""
@@ -187,13 +187,17 @@ class _Checker:
         if len(self.problems) == known:
             self.verified[call] = parts
 
-    def fill(self, buffer: ir.Buffer, elements: int, written: set[ir.Buffer]) -> None:
+    def fill(self, view: ir.View, elements: int, written: set[ir.Buffer]) -> None:
         """A buffer is written once all of its elements are, be it through buffers that are parts of it."""
+        buffer = view.buffer
+        self.partly.setdefault(buffer, []).append(view)
         self.filled[buffer] = self.filled.get(buffer, 0) + elements
         if self.filled[buffer] >= upper(buffer.type.count):
             written.add(buffer)
         if buffer.overlap and buffer.overlap.part:
-            self.fill(buffer.overlap.base, elements, written)
+            start = buffer.overlap.offset * 8 // buffer.dtype.bits
+            whole = replace(view, buffer=buffer.overlap.base, offset=view.offset + start)
+            self.fill(whole, elements, written)
 
     def read(self, view: ir.View, written: set[ir.Buffer], what: str) -> None:
         self.inside(view, what)

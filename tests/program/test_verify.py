@@ -66,6 +66,12 @@ def part_missing(program: Program) -> None:
     del program.body[1]
 
 
+def part_of_it_missing(program: Program) -> None:
+    """The same, and only elements of both halves are read."""
+    part_missing(program)
+    program.body[1].ins = (View(program.body[1].ins[0].buffer, (4,), (1,), 2), program.body[1].ins[1])
+
+
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
@@ -78,6 +84,7 @@ def part_missing(program: Program) -> None:
         (never_written, "before it is written"),
         (overlap_in_circles, "overlaps itself"),
         (part_missing, "before it is written"),
+        (part_of_it_missing, "before it is written"),
     ],
 )
 def test_damage_is_found(damage: Callable[[Program], None], complaint: str) -> None:
@@ -86,6 +93,19 @@ def test_damage_is_found(damage: Callable[[Program], None], complaint: str) -> N
     damage(program)
     with pytest.raises(InternalError, match=complaint):
         verify(program, "a pass")
+
+
+def test_what_is_read_of_a_tensor_may_have_been_written_as_parts_of_it() -> None:
+    program = read(TEXT, {})
+    y = program.body[1].outs[0].buffer
+    program.body[0].outs[0].buffer.overlap = Overlap(y, 8, part=True)  # elements 2 to 5
+    del program.body[1]
+    add = program.body[1]
+    add.ins = (View(y, (4,), (1,), 2), add.ins[1])
+    verify(program)
+    add.ins = (View(y, (4,), (1,), 1), add.ins[1])
+    with pytest.raises(InternalError, match="before it is written"):
+        verify(program)
 
 
 def test_what_is_read_while_it_is_written_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
