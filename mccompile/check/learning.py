@@ -13,6 +13,7 @@ from ..judge.rules import Graph, Node, NoWitness
 from ..judge.run import judge
 from ..passes.learn.batch_norm import BatchNorm
 from ..passes.learn.phase_graphs import Learning
+from .unrounded import unrounded
 
 Arrays = Mapping[str, np.ndarray]
 STEP = 1e-5
@@ -23,18 +24,22 @@ class Reference:
         self.graph, self.asked = graph, asked
         kind, colon, name = asked.loss.partition(":")
         self.kind, self.name = (kind, name) if colon else ("", kind)
-        end = next((node for node in graph.nodes if self.name in node.outputs), None)
+        end = _maker(graph, self.name)
+        self.of = self.name  # what the loss is taken of
+        if end is not None and end.op == "QuantizeLinear":
+            self.of = end.inputs[0]
+            end = _maker(graph, self.of)
         undone = end is not None and (self.kind, end.op) in (("cross_entropy", "Softmax"), ("bce", "Sigmoid"))
         self.logits = end.inputs[0] if end is not None and undone else ""  # whose logarithms are exact
         self.end = end
 
     def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
-        """Of inference."""
+        """Of inference; of integers the numbers that are rounded to them."""
         return self._computed(self.graph, weights, batch)[self.name]
 
     def _computed(self, graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:
         nodes = tuple(node for node in graph.nodes if node.outputs[0] not in weights)  # which made the first ones
-        graph = replace(graph, constants={**graph.constants, **weights}, nodes=nodes)
+        graph = unrounded(replace(graph, constants={**graph.constants, **weights}, nodes=nodes), weights)
         given = {name: array for name, array in batch.items() if name != "target"}
         found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given).items()}
         if not np.isfinite(found[self.name]).all():
@@ -56,7 +61,7 @@ class Reference:
             for node in self.graph.nodes
         ]
         logits = [self.logits] if self.logits else []
-        outputs = dict.fromkeys([*self.graph.outputs, *logits, *(node.inputs[0] for node in own)])
+        outputs = dict.fromkeys([*self.graph.outputs, self.of, *logits, *(node.inputs[0] for node in own)])
         return replace(self.graph, nodes=tuple(changed), outputs=tuple(outputs))
 
     def averages(self, weights: Arrays, batch: Arrays) -> Arrays:
@@ -72,7 +77,7 @@ class Reference:
 
     def loss(self, weights: Arrays, batch: Arrays) -> float:
         computed = self._computed(self.learning(weights), weights, batch)
-        y, target = computed[self.name], batch.get("target")
+        y, target = computed[self.of], batch.get("target")
         if target is None:
             return float(y.reshape(()))
         if self.kind in ("mse", "huber"):
@@ -89,7 +94,7 @@ class Reference:
 
     def _scores(self, computed: Arrays, axis: int) -> np.ndarray:
         """Of classes; where these are not what a Softmax goes along, its logarithms."""
-        y = computed[self.name]
+        y = computed[self.of]
         if not self.logits or self.end is None:
             return y
         along = self.end.attributes.get("axis", -1 if self.end.version >= 13 else 1)
@@ -107,6 +112,10 @@ class Reference:
                 return None
             total += (ahead - behind) / (2 * STEP)
         return total
+
+
+def _maker(graph: Graph, name: str) -> Node | None:
+    return next((node for node in graph.nodes if name in node.outputs), None)
 
 
 def _logarithm(array: np.ndarray) -> np.ndarray:

@@ -96,7 +96,8 @@ class TrainingComparison:
         yield LOSS, "the loss", told.losses[number], of_batch(judged.loss, before)
         output = told.outputs[number][judged.name]
         for at in self._places(output, places):
-            wanted = of_batch(lambda w, b, at=at: float(judged.output(w, b)[at]), after)  # type: ignore[misc]
+            nearest = _rounded_to(float(output[at])) if output.dtype.kind in "iu" else float
+            wanted = of_batch(lambda w, b, at=at, to=nearest: to(judged.output(w, b)[at]), after)  # type: ignore[misc]
             yield OUTPUT, _of(judged.name, at), float(output[at]), wanted
         averages = judged.averages(before, batches[-1])
         for name, at in [(name, at) for name, array in averages.items() for at in self._places(array, places)]:
@@ -155,6 +156,11 @@ class TrainingComparison:
     def _places(self, array: np.ndarray, count: int) -> list[tuple[int, ...]]:
         flat = self.chance.permutation(array.size)[:count]
         return [_index(int(place), array.shape) for place in flat]
+
+
+def _rounded_to(got: float) -> Callable[[float], float]:
+    """Of a number, how far from an integer it is beyond the half that rounding takes, counted from that integer."""
+    return lambda right: got + float(np.sign(right - got)) * max(0.0, abs(float(right) - got) - 0.5)
 
 
 def _index(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -11,12 +11,13 @@ from onnx import load_external_data_for_model, numpy_helper
 from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
 from .load import read_proto
+from .unrounded_file import leave_integers
 from .written import checked_bytes
 
 
 def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> None:
     """The model's file with these initializers instead of its own, or of integers that a node made them of, all in one
-    file."""
+    file. Behind them nothing is rounded to integers but outputs."""
     proto = read_proto(model)
     load_external_data_for_model(proto, str(model.parent))
     left = dict(weights)
@@ -32,6 +33,8 @@ def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> N
         name = node.output[0]
         proto.graph.initializer.append(numpy_helper.from_array(left.pop(name), name))
         proto.graph.node.remove(node)
+    if any(node.op_type == "QuantizeLinear" for node in proto.graph.node):
+        leave_integers(proto.graph, weights)
     if left:
         why = "reading the file computes them from others"
         raise WrongUse(Problem(f"{', '.join(left)} cannot be written back", str(model), why))

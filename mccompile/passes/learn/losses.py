@@ -1,6 +1,7 @@
 """Losses as nodes behind a network: the mean over all elements of a batch, as in PyTorch.
 
-Invariant: where the network ends in what a loss undoes (Softmax, Sigmoid), the loss is taken of what goes into that.
+Invariant: where the network ends in what a loss undoes (Softmax, Sigmoid), the loss is taken of what goes into that;
+where it ends in integers, of the floats that are rounded to them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
     """The scalar that `text`, KIND:OUTPUT or the name of a scalar output, asks for. What it compares with becomes an
     input of the graph."""
     kind, name = _parted(text)
-    output = loss_output(graph, text)
+    output = _before(loss_output(graph, text), "QuantizeLinear") or loss_output(graph, text)
     if output.type.dtype is not f32 or not output.type.is_static:
         why = f"it is {output.type}, and a loss is taken of f32 of a fixed shape"
         fix = "give the model an output of f32: what this one is made of, or a Cast of it"

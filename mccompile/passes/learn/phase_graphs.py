@@ -24,6 +24,7 @@ from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics, unle
 from .gradients import gradients
 from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, place, root
+from .unrounded import leave_integers
 from .weights import learning, left_out, merged
 
 RATE, LEARNED = "rate", "learned"
@@ -79,6 +80,7 @@ def keep_weights(graph: Graph, asked: Learning) -> LearnedInputs:
     averages = statistics(normalized, learned)
     doubts = [*merged(learned), *left_out(graph, asked.learn, of, learned)]
     doubts += unlearned(list(graph.nodes), learned) if trains else []
+    leave_integers(graph, learned)
     return LearnedInputs(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), doubts)
 
 

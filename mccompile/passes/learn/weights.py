@@ -49,11 +49,9 @@ BATCH_NORM = {"BatchNormalization": (1, 2)}  # which learns only where that is a
 
 def layers(nodes: Iterable[Node], batch_norm: bool = False) -> list[Layer]:
     """Layers in order, each with its weights."""
-    found, known, inner = [], LAYERS | (BATCH_NORM if batch_norm else {}), list(_with_bodies(nodes))
-    rounds = any(getattr(node.op, "quantizes", False) for node in inner)  # then no gradient leads to integers
-    for node in inner:
+    found, known = [], LAYERS | (BATCH_NORM if batch_norm else {})
+    for node in _with_bodies(nodes):
         weights = [value for i in known.get(node.op.name, ()) for value in _weights(node, i)]
-        weights = [value for value in weights if value.constant is not None or not rounds]
         if weights and (behind := _scaled(node, weights)):
             found.append((node, _unique(behind)))
         elif weights:

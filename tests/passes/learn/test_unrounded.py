@@ -1,0 +1,74 @@
+"""Quantized networks learn: what is frozen stays in integers, what learns and what follows is computed in floats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+import mccompile
+from mccompile.cli import run
+
+# Integers saturate at 0 in place of a Relu; the pooled ones are reshaped as integers.
+MODEL = """<ir_version: 8, opset_import: ["" : 17]> net (int8[1, 3, 12, 12] q) => (int8[1, 4] p) {
+    x = DequantizeLinear(q, s, z)       k = DequantizeLinear(kq, ks, z)     b = DequantizeLinear(bq, bs)
+    c = Conv <pads = [1, 1, 1, 1]> (x, k, b)  cq = QuantizeLinear(c, s, low)  d = DequantizeLinear(cq, s, low)
+    l = DequantizeLinear(lq, ks, z)     e = Conv <strides = [2, 2]> (d, l)
+    eq = QuantizeLinear(e, s, low)      f = DequantizeLinear(eq, s, low)    g = GlobalAveragePool(f)
+    gq = QuantizeLinear(g, s, low)      hq = Reshape(gq, flat)              h = DequantizeLinear(hq, s, low)
+    w = DequantizeLinear(wq, ks, z)     y = MatMul(h, w)                    v = DequantizeLinear(vq, bs)
+    t = Add(y, v)                       tq = QuantizeLinear(t, s, z)        u = DequantizeLinear(tq, s, z)
+    o = Softmax <axis = 1> (u)          p = QuantizeLinear(o, ps, low) }"""
+OF_LAST = 4 * (8 * 4 + 4) + 4 * 16  # weights and bias; the loss, the target and the rate, and what aligning takes
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model, chance = onnx.parser.parse_model(MODEL), np.random.default_rng(3)
+    scalars = {"s": np.float32(0.05), "ks": np.float32(0.01), "bs": np.float32(0.0005), "ps": np.float32(1 / 256)}
+    arrays = {name: np.asarray(value) for name, value in scalars.items()}
+    arrays |= {"z": np.array(0, np.int8), "low": np.array(-128, np.int8), "flat": np.array([1, 8], np.int64)}
+    for name, shape in {"kq": (6, 3, 3, 3), "lq": (8, 6, 3, 3), "wq": (8, 4)}.items():
+        arrays[name] = chance.integers(-60, 61, shape).astype(np.int8)
+    arrays |= {"bq": chance.integers(-900, 900, 6).astype(np.int32), "vq": chance.integers(-99, 99, 4).astype(np.int32)}
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    path = tmp_path_factory.mktemp("models") / "net.onnx"
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("learn", ["last:1", "last:2", "all"])
+def test_what_a_quantized_network_learns_is_right(net: Path, learn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["check", str(net), "--loss", "cross_entropy:p", "--learn", learn, "--optimizer", "sgd,lr=0.5"]
+    assert run([*words, "--runs", "2"]) == 0
+    assert "gradients" in capsys.readouterr().out
+
+
+def test_a_frozen_body_stays_in_integers(net: Path, tmp_path: Path) -> None:
+    flags = ["--target", "cortex-m4", "--budget", "ram=min"]
+    assert run(["compile", str(net), "-o", str(tmp_path / "infers"), *flags]) == 0
+    learning = ["train", str(net), "--loss", "cross_entropy:p", "--at-once"]
+    assert run([*learning, "-o", str(tmp_path / "learns"), *flags]) == 0
+    arenas = [
+        json.loads((tmp_path / which / "report.json").read_text())["arena_bytes"] for which in ("infers", "learns")
+    ]
+    assert arenas[0] < arenas[1] <= arenas[0] + OF_LAST
+
+
+@pytest.mark.parametrize("learn", ["last:1", "all"])
+def test_the_file_with_what_was_learned_infers_as_the_program(net: Path, tmp_path: Path, learn: str) -> None:
+    trainer, chance = mccompile.train(net, loss="cross_entropy:p", learn=learn), np.random.default_rng(5)
+    samples = chance.integers(-128, 128, (4, 1, 3, 12, 12)).astype(np.int8)
+    for _ in range(15):
+        for label, sample in enumerate(samples):
+            trainer.step(sample, np.array([label]), rate=0.003)
+    assert sum(trainer.losses[-4:]) < 0.9 * sum(trainer.losses[:4])
+    saved = mccompile.load(trainer.save(tmp_path / "learned.onnx"))
+    for sample in samples:
+        mine, its = trainer.run(sample)["p"], saved(sample)["p"]
+        assert mine.dtype == its.dtype == np.int8
+        assert np.abs(mine.astype(int) - its.astype(int)).max() <= 1  # rounded at a half
