@@ -25,6 +25,13 @@ def test_bounds_hold_and_are_close(name: str, target: str, tmp_path: Path) -> No
     assert found.count <= found.bound.instructions <= 1.1 * found.count
 
 
+def test_what_is_computed_again_for_numbers_that_are_not_finite_counts(tmp_path: Path) -> None:
+    """Depthwise products of floats on a Cortex-M55."""
+    found = compared(path_of("digits", tmp_path), "cortex-m55", inputs=8)
+    assert found.bound.instructions is not None, found.bound.without
+    assert found.count <= found.bound.instructions <= 1.1 * found.count
+
+
 def test_floats_without_an_fpu_have_the_bound_of_their_dearest_numbers(tmp_path: Path) -> None:
     found = compared(path_of("mlp", tmp_path), "cortex-m0")
     assert found.bound.instructions is not None, found.bound.without

@@ -17,7 +17,7 @@ from mccompile.evidence import coverage
 from mccompile.targets import api
 from mccompile.toolchain.tools import missing
 from tests import small_models
-from tests.small_models import compiled
+from tests.small_models import compiled, floats, model, node
 
 SCHEMA = json.loads((Path(coverage.__file__).parent / "schemas" / "coverage.schema.json").read_text(encoding="utf-8"))
 needs_gcov = pytest.mark.skipif(bool(missing(["gcc", "gcov"])), reason="gcov comes with gcc")
@@ -42,6 +42,25 @@ def test_all_of_the_code_of_a_network_is_reached_and_so_are_the_guards_of_init()
     gaps = [gap for gap in found["unreached"] if gap["function"] == "mcc_blob_open"]
     assert all("endian" in gap["text"] or "NULL" in gap["text"] for gap in gaps)
     assert not any(gap["function"] == "mcc_status_text" for gap in found["unreached"])
+
+
+@needs_gcov
+@pytest.mark.parametrize(("stride", "kernel", "pad"), [(2, 2, 0), (2, 3, 1), (3, 4, 1)])
+def test_all_taps_of_a_transposed_convolution_are_reached(stride: int, kernel: int, pad: int) -> None:
+    weights = {"w": floats(1, 4, 8, kernel, kernel)}
+    made = node("ConvTranspose", "x w", "y", strides=[stride] * 2, pads=[pad] * 4)
+    size = 3 * stride + kernel - 2 * pad
+    package = compiled(model("turned", [made], [("x", (1, 4, 4, 4))], [("y", (1, 8, size, size))], weights))
+    counts = own(measured(package))["turned_kernels.c"]
+    assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"])
+
+
+@needs_gcov
+def test_rows_of_a_ring_are_never_left_out(tmp_path: Path) -> None:
+    """Windows that overlap, or touch each other."""
+    package = compiled(models.quantized(), Options(target="x86-64-v3"))
+    code = package.files["quantized_kernels.c"].decode()
+    assert "const ring = " in code and "next = top" not in code
 
 
 @needs_gcov

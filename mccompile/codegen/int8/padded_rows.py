@@ -127,6 +127,7 @@ class PaddedRows:
             "begin": "begin" if self.shared else "0",
             "end": self.end,
             "at_once": self.at_once,
+            "skips": self.shared or self.strides[0] * self.at_once > self.span,
             "rows": self.rows,
             "lines": self.lines,
             "deep": self.deep,
