@@ -24,7 +24,7 @@ from ..kernels.api import No
 from ..ops.quantize import DequantizeLinear, QuantizeLinear
 from ..ops.transpose import Transpose
 
-__all__ = ["Accelerator", "Built", "No", "Region", "Unit"]
+__all__ = ["Accelerator", "Built", "No", "Region", "Unit", "Without"]
 
 Order = tuple[int, ...]
 
@@ -102,6 +102,13 @@ class Built:
     # The order of axes in which the function gets an input or gives a result; those left out come as they are.
     orders: Mapping[Value, Order] = field(default_factory=dict)
     waits: float = 0.0  # of `cycles`, those in which it only waits for constants: estimates of the core have none
+
+
+@dataclass(frozen=True)
+class Without(No):
+    """These units of a region cannot be taken; the others may be asked for again."""
+
+    units: tuple[Unit, ...]
 
 
 class Accelerator:

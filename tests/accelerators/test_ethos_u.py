@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,6 +16,7 @@ from onnx import numpy_helper, parser
 from mccompile.accelerators.ethos_u import backend
 from mccompile.accelerators.registry import accelerator
 from mccompile.base.errors import WrongUse
+from mccompile.base.own_functions import own_function
 from mccompile.driver import Options, compile
 from mccompile.measure import correctness
 from mccompile.measure.building import build
@@ -98,6 +100,17 @@ def test_larger_cores_need_no_second_memory(model: Path, name: str) -> None:
     assert partition is not None and len(partition.taken) == 2
 
 
+HALVED = """
+static int halved(const mcc_external *call)
+{
+    const float *x = (const float *)call->operands[0].data;
+    float *y = (float *)call->results[0].data;
+    size_t count = 1;
+    for (int axis = 0; axis < call->operands[0].rank; ++axis) { count *= (size_t)call->operands[0].shape[axis]; }
+    for (size_t i = 0; i < count; ++i) { y[i] = x[i] * 0.5f; }
+    return 0;
+}
+"""
 BETWEEN = {
     "ConvTranspose": "ur = DequantizeLinear (u, s, z0) m = ConvTranspose <strides = [2, 2]> (ar, ur)",
     "GRU": "f = Reshape (ar, steps) h, last = GRU <hidden_size = 16> (f, gw, gr) m = Reshape (h, picture)",
@@ -119,9 +132,9 @@ def test_the_core_computes_between_two_regions(left: str, tmp_path: Path) -> Non
     assert correctness.check(path, asked).ok
 
 
-def between_regions(nodes: str) -> onnx.ModelProto:
+def between_regions(nodes: str, domain: str = "com.microsoft") -> onnx.ModelProto:
     made = parser.parse_model(f"""
-        <ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>
+        <ir_version: 10, opset_import: ["" : 20, "{domain}" : 1]>
         m (int8[1,8,16,16] x) => (int8[1,8,height,width] y) {{
         xr = DequantizeLinear (x, s, z)
         wr = DequantizeLinear <axis = 0> (w, ws, wz)
@@ -180,3 +193,62 @@ def test_average_pools_round_halves_away_from_zero_as_they_do_there(relu: str, t
     mean = x.reshape(1, 16, 16, 2, 16, 2).astype(np.float64).mean((3, 5))
     away = np.sign(mean) * np.floor(np.abs(mean) + 0.5)
     assert np.array_equal(y, np.maximum(away, -3) if relu else away)
+
+
+BETWEEN_CONVOLUTIONS = {
+    "BatchNormalization": "n = BatchNormalization (a, gain, shift, mean, wide) [relu] r = Relu (n)",
+    "factors and sums": "m1 = Mul (a, gain3) m2 = Add (m1, shift3) [relu] r = Clip (m2, zero, six)",
+}
+
+
+@needs_vela
+@pytest.mark.parametrize("behind", BETWEEN_CONVOLUTIONS)
+def test_what_is_done_to_channels_is_part_of_a_convolution(behind: str, tmp_path: Path) -> None:
+    made = between_regions("mq1 = Identity (aq) m = DequantizeLinear (mq1, s, z)")
+    text = BETWEEN_CONVOLUTIONS[behind]
+    nodes = parser.parse_graph(f"g (float[1,8,16,16] a) => (float[1,8,16,16] r) {{ {text} }}").node
+    (relu,) = (place for place, node in enumerate(made.graph.node) if node.op_type == "Relu")
+    rest = [*made.graph.node[:relu], *nodes, *made.graph.node[relu + 1 :]]
+    del made.graph.node[:]
+    made.graph.node.extend(rest)
+    each = np.linspace(-0.5, 1.5, 8, dtype=np.float32)
+    more = {"gain": each, "shift": each, "mean": each, "wide": np.abs(each) + 1, "zero": np.float32(0)}
+    more |= {"gain3": each.reshape(8, 1, 1), "shift3": each.reshape(8, 1, 1), "six": np.float32(6)}
+    used = {name for node in rest for name in node.input}
+    given = {name: np.asarray(array) for name, array in more.items() if name in used}
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in given.items())
+    path = save(made, tmp_path)
+    partition = compile(path, ASKED).plan.partition
+    assert partition is not None and not partition.left and len(partition.taken) == 1
+    assert correctness.check(path, ASKED).ok
+
+
+@needs_vela
+@pytest.mark.parametrize(("op", "function"), [("Sigmoid", lambda x: 1 / (1 + np.exp(-x))), ("Tanh", np.tanh)])
+def test_tables_of_vela_have_the_scale_of_the_result(op: str, function: Any, tmp_path: Path) -> None:
+    made = parser.parse_model(f"""
+        <ir_version: 10, opset_import: ["" : 20]> m (int8[1,8,16,16] x) => (int8[1,8,16,16] y)
+        <float s = {{0.03}}, int8 z = {{-3}}, float s2 = {{0.0045}}, int8 z2 = {{5}}> {{
+        xr = DequantizeLinear (x, s, z)
+        f = {op} (xr)
+        y = QuantizeLinear (f, s2, z2) }}""")
+    package = compile(save(made, tmp_path), replace(ASKED, blob="external"))
+    reals = (np.arange(-128, 128) + 3) * np.float64(np.float32(0.03))
+    table = np.clip(np.rint(function(reals) / np.float64(np.float32(0.0045)) + 5), -128, 127).astype(np.int8)
+    assert any(table.tobytes() in bytes(text) for text in package.files.values())
+
+
+@needs_vela
+def test_a_custom_operator_stands_between_two_regions(tmp_path: Path) -> None:
+    header = tmp_path / "halved.h"
+    header.write_text(HALVED, encoding="utf-8")
+    header.with_suffix(".py").write_text(
+        "def run(operands, attributes):\n    return [operands[0] / 2]\n", encoding="utf-8"
+    )
+    path = save(between_regions("m = theirs.Halve (ar)", "theirs"), tmp_path)
+    function = own_function(f"Halve=halved,result=f32:1x8x16x16,include={header},python={header.with_suffix('.py')}")
+    asked = replace(ASKED, functions=(function,))
+    partition = compile(path, asked).plan.partition
+    assert partition is not None
+    assert [region.provenance for region in partition.taken] == [("first", "relu"), ("second",)]
+    assert correctness.check(path, asked).ok

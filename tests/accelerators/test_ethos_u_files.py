@@ -48,12 +48,21 @@ RIGHT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], 
     "maximum": ("MaxPool", PICTURE, [], {**HALVES, **ASIDE}, KEPT),
     "softmax": ("Softmax", (1, 13), [], {"axis": 1}, SOFTMAX),
     "dense": ("Gemm", (3, 20), [weights(16, 20, scales=SCALES)], {"transB": 1}, {}),
+    "dense_as_it_lies": ("Gemm", (3, 20), [weights(20, 16, scales=SCALES, axis=1)], {}, {}),
+    "product": ("MatMul", (3, 20), [weights(20, 16)], {}, {}),
+    "product_of_three_axes": ("MatMul", (2, 3, 20), [weights(20, 16)], {}, {}),
+    "bias_of_another_scale": ("Conv", PICTURE, [weights(5, 8, 1, 1), bias(5, scales=0.001)], {}, {}),
+    "mean": ("GlobalAveragePool", PICTURE, [], {}, {"scale": 0.01}),
+    "tanh": ("Tanh", (3, 20), [], {}, {"scale": 1 / 128, "zero": 0}),
+    "hard_swish": ("HardSwish", PICTURE, [], {}, {}),
+    "hard_sigmoid": ("HardSigmoid", PICTURE, [], {"alpha": 1 / 6}, {"scale": 1 / 256, "zero": -128}),
+    "leaky": ("LeakyRelu", PICTURE, [], {"alpha": 0.1}, {}),
     "bias_of_a_row": ("Gemm", (1, 20), [weights(7, 20), bias(1, 7, scales=0.0003)], {"transB": 1}, {}),
 }
 LEFT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], dict[str, Any]]] = {
     "another axis": ("Conv", PICTURE, [weights(8, 8, 3, 3, scales=SCALES[:8], axis=1)], {}, {}),
-    "the scale of its bias": ("Conv", PICTURE, [weights(5, 8, 1, 1), bias(5, scales=0.001)], {}, {}),
-    "one number for each channel": ("Gemm", (3, 20), [weights(7, 20), bias(3, 1, scales=0.0003)], {"transB": 1}, {}),
+    "no whole number of products": ("Conv", PICTURE, [weights(5, 8, 1, 1), bias(5, scales=0.001)], {}, {"scale": 2e-3}),
+    "one constant for each channel": ("Gemm", (3, 20), [weights(7, 20), bias(3, 1, scales=0.0003)], {"transB": 1}, {}),
     "another scale or zero point": ("AveragePool", PICTURE, [], HALVES, {}),
     "has no word": ("AveragePool", PICTURE, [], {**HALVES, "pads": [1, 0, 1, 1]}, KEPT),
     "steps of 1/256": ("Softmax", (1, 13), [], {"axis": 1}, {}),
@@ -110,10 +119,12 @@ def test_a_file_computes_what_the_model_does(name: str, files: list[bytes], tmp_
     (want,) = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})
     net = litert.Interpreter(model_content=files[0])
     net.allocate_tensors()
-    net.set_tensor(net.get_input_details()[0]["index"], x.transpose(0, 2, 3, 1) if x.ndim == 4 else x)
+    given, made = net.get_input_details()[0], net.get_output_details()[0]
+    is_turned = tuple(given["shape"]) != x.shape or x.shape == (1, 1, 1, 1)
+    net.set_tensor(given["index"], x.transpose(0, 2, 3, 1) if is_turned else x)
     net.invoke()
-    got = net.get_tensor(net.get_output_details()[0]["index"])
-    got = got.transpose(0, 3, 1, 2) if x.ndim == 4 else got
+    got = net.get_tensor(made["index"])
+    got = got.transpose(0, 3, 1, 2) if is_turned else got
     assert np.abs(got.astype(int) - want).max() <= 1 and len(np.unique(want)) >= min(x.size, 2)
 
 

@@ -13,7 +13,7 @@ from ...base.errors import Problem, WrongUse
 from ...base.extras import install
 from ...graph.ir import Graph
 from ..api import Accelerator, Built, No, Region, Unit
-from .operators import Writing, orders_of, why_not
+from .operators import orders_of, why_not, written
 from .rounding import round_pools
 from .vela import compiled
 
@@ -33,8 +33,7 @@ class EthosU(Accelerator):
         return No(reason) if reason else None
 
     def build(self, region: Region) -> No | Built:
-        writing = Writing(region)
-        file = writing.file()
+        writing, file = written(region)
         if isinstance(file, No):
             return file
         stream = compiled(file, self.name)

@@ -43,17 +43,23 @@ class Network:
         )
         return len(self.tensors) - 1
 
-    def operator(self, name: str, inputs: Sequence[int], output: int, options: str, **fields: Any) -> None:
+    def ints(self, values: Any) -> int:
+        """A constant of sizes, axes and the like."""
+        data = np.array(values, np.int32)
+        return self.tensor(data.shape, 1, 0, data)
+
+    def operator(
+        self, name: str, inputs: Sequence[int], made: int | Sequence[int], options: str = "", **fields: Any
+    ) -> None:
         code = getattr(import_module(f"{_SCHEMA}.BuiltinOperator").BuiltinOperator, name)
         if code not in self.codes:
             self.codes.append(code)
-        known = {"Inputs": self._ints(inputs), "Outputs": self._ints([output])}
-        kind = getattr(import_module(f"{_SCHEMA}.BuiltinOptions").BuiltinOptions, options)
-        table = self._table(options, **fields)
-        number = self.codes.index(code)
-        self.operators.append(
-            self._table("Operator", OpcodeIndex=number, BuiltinOptionsType=kind, BuiltinOptions=table, **known)
-        )
+        outputs = [made] if isinstance(made, int) else made
+        known = {"Inputs": self._ints(inputs), "Outputs": self._ints(outputs)}
+        if options:
+            kind = getattr(import_module(f"{_SCHEMA}.BuiltinOptions").BuiltinOptions, options)
+            known |= {"BuiltinOptionsType": kind, "BuiltinOptions": self._table(options, **fields)}
+        self.operators.append(self._table("Operator", OpcodeIndex=self.codes.index(code), **known))
 
     def file(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         vectors = [self._vector(self.tensors), self._ints(inputs), self._ints(outputs), self._vector(self.operators)]

@@ -6,6 +6,7 @@ import csv
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -38,8 +39,7 @@ def compiled(file: bytes, config: str) -> Stream | No:
         )
         made = Path(scratch, "region_vela.npz")
         if done.returncode != 0 or not made.is_file() or "CPU operators = 0" not in done.stdout:
-            lines = [line for line in (done.stderr + done.stdout).splitlines() if "rror" in line or "arning" in line]
-            return No(f"Vela does not compile it: {lines[-1] if lines else 'some of it is left to the core'}")
+            return _refusal((done.stderr + done.stdout).splitlines())
         summary = next(Path(scratch).glob("region_summary_*.csv"))
         with summary.open(encoding="utf-8") as text:
             row = next(csv.DictReader(text))
@@ -50,6 +50,11 @@ def compiled(file: bytes, config: str) -> Stream | No:
             places = (*found["input_offset"].tolist(), *found["output_offset"].tolist())
             commands, weights = (_bytes(found[name]) for name in ("cmd_data", "weight_data"))
             return Stream(commands, weights, int(found["scratch_size"]), places, cycles, cycles - max(busy))
+
+
+def _refusal(lines: Sequence[str]) -> No:
+    named = next((line for line in reversed(lines) if "rror" in line), "")
+    return No(f"Vela does not compile it: {named or 'some of it is left to the core'}")
 
 
 def _bytes(text: np.ndarray) -> np.ndarray:

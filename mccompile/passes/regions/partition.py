@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...accelerators.api import Built, No, Region, Unit
+from ...accelerators.api import Built, No, Region, Unit, Without
 from ...base.dims import static
 from ...graph.ir import Graph, Value
 from ...ops.quantize import DequantizeLinear
@@ -17,17 +17,24 @@ from ...plan.partition import HostUnit, TakenRegion
 from ...targets.api import Target
 from ..api import Accelerated, StandIn
 from .convex import convex_regions
+from .keep_stored import keep_stored
 from .replace_region import graph_of, replace_region
 from .units import units_of
 
 
 def partition(graph: Graph, asked: Accelerated, target: Target) -> None:
+    keep_stored(graph)
     units = units_of(graph)
     refused = {unit: why for unit in units if (why := _why_not(unit, asked))}
     accepted = {unit for unit in units if unit not in refused}
-    for group in convex_regions(units, accepted):
-        why = _cut(graph, group, asked, target)
-        refused |= dict.fromkeys(group, why) if why else {}
+    waiting = convex_regions(units, accepted)
+    while waiting:
+        group = waiting.pop(0)
+        refusal = _cut(graph, group, asked, target)
+        if refusal is not None:
+            out = refusal.units if isinstance(refusal, Without) else group
+            refused |= dict.fromkeys(out, refusal.reason)
+            waiting += convex_regions(units, set(group).difference(out))
     left = [HostUnit(unit.provenance, str(unit), refused[unit]) for unit in units if unit in refused and not unit.moves]
     asked.partition.left[:] = left
     graph.sort()
@@ -43,21 +50,21 @@ def _why_not(unit: Unit, asked: Accelerated) -> str:
     return answer.reason if isinstance(answer, No) else ""
 
 
-def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Target) -> str:
+def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Target) -> No | None:
     """Gives a region away; or why not."""
     region = region_of(graph, group, f"{asked.prefix}_region{len(asked.partition.taken)}")
     if all(unit.moves for unit in group):
-        return "nothing is computed"
+        return No("nothing is computed")
     built = asked.accelerator.build(region)
     if isinstance(built, No):
-        return built.reason
+        return built if isinstance(built, Without) else _failing(graph, group, asked, built)
     stand_in = asked.stand_in(graph_of(region, built), region.name)
     moved = _moved(region, built) * target.machine.vector_element
     busy = built.cycles - built.waits
     core = stand_in.cycles
     if busy + moved >= core:
         there = f"{busy:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
-        return f"it does not pay: {there}, {core:.0f} on the core"
+        return No(f"it does not pay: {there}, {core:.0f} on the core")
     rounded = graph_of(region, built)
     if asked.accelerator.round_there(rounded):
         stand_in = asked.stand_in(rounded, region.name)
@@ -76,7 +83,22 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Targ
             constants,
         )
     )
-    return ""
+    return None
+
+
+def _failing(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, refusal: No) -> No:
+    """What is refused as a whole is built in halves, to find the units that are refused by themselves."""
+    if len(group) == 1:
+        return Without(refusal.reason, group)
+    half, found = len(group) // 2, list[Without]()
+    for part in (group[:half], group[half:]):
+        built = asked.accelerator.build(region_of(graph, part, f"{asked.prefix}_part"))
+        if isinstance(built, No):
+            inner = built if isinstance(built, Without) else _failing(graph, part, asked, built)
+            found += [inner] if isinstance(inner, Without) else []
+    if not found:
+        return refusal
+    return Without(found[0].reason, tuple(unit for each in found for unit in each.units))
 
 
 def region_of(graph: Graph, group: tuple[Unit, ...], name: str) -> Region:

@@ -23,6 +23,8 @@ class Taker(Accelerator):
         return No("it is the core's") if unit.provenance[0].startswith("core") else None
 
     def build(self, region):
+        if any(name.startswith("large") for name in region.provenance):
+            return No("it is too large")
         code = '''
 static int NAME(const mcc_external *call)
 {
@@ -70,6 +72,19 @@ def taken(made: onnx.ModelProto, options: Options) -> list[list[str]]:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_regions_are_the_largest_that_are_connected_and_convex(name: str, tmp_path: Path) -> None:
     assert taken(network(GRAPHS[name]), asked(tmp_path)) == REGIONS[name]
+
+
+def test_what_cannot_be_built_does_not_keep_others_from_the_accelerator(tmp_path: Path) -> None:
+    made = network(
+        "[a] h = Exp(x) [large1] i = Sin(h) [b] j = Exp(i) [large2] k = Cos(j) [c] l = Sin(k) [d] y = Exp(l)"
+    )
+    partition = compile_graph(load_proto(made), asked(tmp_path), "m").plan.partition
+    assert partition is not None
+    assert [list(region.provenance) for region in partition.taken] == [["a"], ["b"], ["c", "d"]]
+    assert [(unit.provenance, unit.why) for unit in partition.left] == [
+        (("large1",), "it is too large"),
+        (("large2",), "it is too large"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["diamond", "late"])

@@ -1,0 +1,91 @@
+"""Add, Sub, Mul, Max and Min of two tensors, one of which may be a constant or be repeated along axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....graph.ir import Node, Value
+from ...api import Order, Unit
+from .chain import Chain
+from .families import Form, form
+from .quantities import is_activation, parameters, real_of, result_parameters, sizes, source, stored
+from .writing import Writing
+
+_OPTIONS = {
+    "Add": "AddOptions",
+    "Sub": "SubOptions",
+    "Mul": "MulOptions",
+    "Max": "MaximumMinimumOptions",
+    "Min": "MaximumMinimumOptions",
+}
+_NAMES = {"Max": "MAXIMUM", "Min": "MINIMUM"}
+
+
+@form(*_OPTIONS)
+class Pair(Form):
+    @staticmethod
+    def takes(unit: Unit, chain: Chain) -> str:
+        node = chain.node
+        assert node is not None
+        if len(node.inputs) != 2 or node.inputs[0] is node.inputs[1] or not chain.is_plain:
+            return "only two tensors, and an activation behind them"
+        for real in node.inputs:
+            if not is_activation(real) and _constant(real) is None:
+                return "an operand is no int8 tensor"
+        if _gives_more(node):
+            return "both operands are repeated"
+        if node.op.name in _NAMES:
+            quantizers = [real.producer for real in node.present_inputs if real.producer is not None]
+            known = {tuple(float(each) for each in parameters(each)) for each in quantizers}
+            if known != {result_parameters(unit)} or chain.activation(unit) != 0:
+                return "operands and result have several scales or zero points"
+        return ""
+
+    @staticmethod
+    def write(writing: Writing, unit: Unit, chain: Chain) -> str:
+        node = chain.node
+        assert node is not None
+        rank = node.output.type.rank
+        values = [source(node, place) for place in (0, 1) if is_activation(node.inputs[place])]
+        whole = [value for value in values if value.type.rank == rank]
+        order = writing.orders[whole[0]] if whole else tuple(range(rank))
+        numbers = [_operand(writing, real, order) for real in node.present_inputs]
+        name, made = node.op.name, writing.made(unit.makes[0], order)
+        fields = {} if name in _NAMES else {"FusedActivationFunction": chain.activation(unit)}
+        writing.net.operator(_NAMES.get(name, name.upper()), numbers, made, _OPTIONS[name], **fields)
+        return ""
+
+
+def _constant(real: Value | None) -> tuple[np.ndarray, Any, Any] | None:
+    """A constant as int8, with one scale and zero point; a float has them if it is one number."""
+    found = stored(real)
+    if found is not None:
+        return found if found[0].dtype == np.int8 and found[1].size == 1 else None
+    number = real_of(real)
+    if number is None or number.size != 1 or number.item() == 0:
+        return None
+    return np.full(number.shape, np.sign(number) * 127, np.int8), np.abs(number) / 127, 0
+
+
+def _gives_more(node: Node) -> bool:
+    """Is the result larger than each operand?"""
+    count = np.prod(sizes(node.output), dtype=np.int64)
+    return all(np.prod(sizes(real), dtype=np.int64) != count for real in node.present_inputs)
+
+
+def _operand(writing: Writing, real: Value, order: Order) -> int:
+    missing, known = len(order) - real.type.rank, _constant(real)
+    if known is not None:
+        data, scale, zero = known
+        laid = data.reshape((1,) * missing + data.shape).transpose(order)
+        return writing.net.tensor(laid.shape, scale, zero, laid)
+    assert real.producer is not None and real.producer.inputs[0] is not None
+    value = real.producer.inputs[0]
+    if not missing:
+        return writing.ordered(value, order)
+    shape = [1] * missing + sizes(value)
+    given = writing.ordered(value, range(value.type.rank))
+    plain = writing.reshaped(given, shape, *writing.scales[value])
+    return writing.turned(plain, shape, tuple(range(len(order))), order, writing.scales[value])
