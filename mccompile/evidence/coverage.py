@@ -151,7 +151,7 @@ def broken_blobs(package: Package, blob: bytes) -> Iterator[bytes]:
                 continue
             seen.add(argument.low)
             size = dtype.bits // 8
-            for place in (argument.low, argument.high):
+            for place in (argument.low, argument.high - size):
                 for number in (0, -1, 1 << (dtype.bits - 1), (1 << (dtype.bits - 1)) - 1):
                     made = bytearray(blob)
                     at = begin + place

@@ -93,3 +93,21 @@ def test_what_cannot_be_measured_says_why(monkeypatch: pytest.MonkeyPatch) -> No
 def test_code_of_another_machine_is_not_measured() -> None:
     found = measured(compiled(small_models.conv(), Options(target="aarch64")), "aarch64")
     assert found["not_measured"] == "this machine does not run code for aarch64"
+
+
+def test_numbers_are_broken_at_both_ends_of_a_constant() -> None:
+    package = compiled(models.quantized())
+    blob = package.files["quantized.mcb"]
+    begin = int.from_bytes(blob[32:40], "little")
+    changed = [
+        [at - begin for at in range(begin, len(blob)) if other[at] != blob[at]]
+        for other in coverage.broken_blobs(package, blob)
+        if len(other) == len(blob) and other[:56] == blob[:56]
+    ]
+    arguments = [a for step in package.plan.steps() for a in step.arguments if a.address.base == "blob"]
+    integers = [a for a in arguments if a.type.dtype.is_integer]
+    for argument in integers:
+        assert any(argument.low in places for places in changed)
+        assert any(argument.high - 1 in places for places in changed)
+        inside = [places for places in changed if places and argument.low <= places[0] < argument.high]
+        assert all(places[-1] < argument.high for places in inside)
