@@ -11,6 +11,8 @@ from .layout import Block
 from .tokens import names_read
 
 _DECLARED = re.compile(r"const [\w *]*?(\w+) = ([^{=]|[=<>!]=)*;")  # one alone
+_SEVERAL = re.compile(r"(const (?:\w+ )+)(\w+ = [^{]*, \w+ = [^{]*);")
+_COMMA = re.compile(r", (?=\w+ = )")
 
 
 def without_dead_constants(block: Block) -> set[str]:
@@ -21,10 +23,26 @@ def without_dead_constants(block: Block) -> set[str]:
         if isinstance(item, Block):
             read |= without_dead_constants(item)
             read.update(names_read(item.head), names_read(item.tail))
-        elif (declared := _DECLARED.fullmatch(item)) and declared[1] not in read:
-            continue
-        else:
+        elif item := _without_dead(item, read):
             read.update(names_read(item))
+        else:
+            continue
         kept.append(item)
     block.inside = kept[::-1]
     return read
+
+
+def _without_dead(item: str, read: set[str]) -> str:
+    """A line without what it declares for nobody; empty if nothing is left."""
+    declared = _DECLARED.fullmatch(item)
+    if declared is not None:
+        return item if declared[1] in read else ""
+    several = _SEVERAL.fullmatch(item)
+    if several is None:
+        return item
+    read, kept = {*read}, list[str]()
+    for one in reversed(_COMMA.split(several[2])):
+        if one.split(" = ")[0] in read:
+            kept.insert(0, one)
+            read.update(names_read(one))
+    return f"{several[1]}{', '.join(kept)};" if kept else ""

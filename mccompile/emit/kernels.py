@@ -90,6 +90,7 @@ def _tidied(
     top = blocks(names_alone(text))
     simplify(top)
     without_known_conditions(top)
+    simplify(top)
     names = without_dead_constants(top)
     # Parameters that the function does not read, or may not: operands without elements or of which what is read turned
     # out not to matter, and sizes.

@@ -31,3 +31,10 @@ def test_what_another_block_reads_does_not_count() -> None:
 
 def test_what_stands_before_it_does_not_count() -> None:
     assert kept("y[0] = a;", A) == ["y[0] = a;"]
+
+
+def test_of_several_those_that_are_read_stay() -> None:
+    several = "const long a = n / 2, b = a % f(a, 3), c = 1;"
+    assert kept(several, "y[0] = b;") == ["const long a = n / 2, b = a % f(a, 3);", "y[0] = b;"]
+    assert kept(several, "y[0] = c;") == ["const long c = 1;", "y[0] = c;"]
+    assert kept(several, "y[0] = 1;") == ["y[0] = 1;"]
