@@ -142,7 +142,7 @@ def split(call: Call, kind: ConvTranspose, names: Names, joined: bool, in_place:
         beside = [found.beside(view) for view in (call.outs[0], *extras)]
         wide = tuple(view for view in beside if view is not None)
         union = _union([phase.window for phase in axes[-1]])
-        bare = any(not phase.taps for phase in axes[-1])
+        bare = any(not phase.taps for axis in axes for phase in axis)
         if bare or kind.group != 1 or len(axes[-1]) == 1 or union is None or len(wide) < len(beside):
             return []
         found = replace(found, extras=wide[1:])

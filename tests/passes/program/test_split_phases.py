@@ -106,6 +106,9 @@ def test_results_that_no_tap_reaches_are_what_the_epilogue_makes_of_nothing(last
     assert same(kind, (2, 2, 3, 3), (2, 5, 2, 2), False, last)
     assert same(replace(kind, epilogue=BIASED), (2, 2, 3, 3), (2, 5, 2, 2), False, last)
     assert not same(kind, (2, 2, 3, 3), (2, 5, 2, 2), True, last)
+    rows = ConvTranspose((3, 2), (1, 1), (0, 0), (7, 6), 1, f32)  # between rows lie none that a tap reaches
+    assert not same(rows, (2, 2, 3, 3), (2, 1, 1, 2), True, last)
+    assert same(rows, (2, 2, 3, 3), (2, 1, 1, 2), False, last)
 
 
 def test_no_product_is_made_twice_or_left_out() -> None:
