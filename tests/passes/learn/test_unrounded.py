@@ -11,7 +11,13 @@ import pytest
 from onnx import numpy_helper
 
 import mccompile
+from mccompile.check.training_comparison import GRADIENT
 from mccompile.cli import run
+from mccompile.driver import Options
+from mccompile.measure.learning import check_learning
+from mccompile.passes.learn.optimizers import optimizer
+from mccompile.passes.learn.phase_graphs import Learning
+from tests.passes.qdq_graphs import BLOCKS, Net, network
 
 # Integers saturate at 0 in place of a Relu; the pooled ones are reshaped as integers.
 MODEL = """<ir_version: 8, opset_import: ["" : 17]> net (int8[1, 3, 12, 12] q) => (int8[1, 4] p) {
@@ -39,6 +45,16 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "net.onnx"
     onnx.save(model, path)
     return path
+
+
+@pytest.mark.parametrize("blocks", [("conv", "pool", "conv"), ("conv", "add", "squash"), ("conv", "turn", "dense")])
+def test_what_random_quantized_networks_learn_is_right(tmp_path: Path, blocks: tuple[str, ...]) -> None:
+    model = network(7, [BLOCKS.index(getattr(Net, block)) for block in blocks])
+    onnx.save(model, tmp_path / "net.onnx")
+    asked = Learning(f"mse:{model.graph.output[0].name}", "all", optimizer("sgd,lr=0.01"))
+    found = check_learning(tmp_path / "net.onnx", asked, Options(target="generic"), batches=1)
+    assert found.ok
+    assert found.of(GRADIENT)
 
 
 @pytest.mark.parametrize("learn", ["last:1", "last:2", "all"])
