@@ -66,7 +66,7 @@ class Cells(TapPlaces):
         kind, y, rows = conv_of(call), call.outs[0], static(call.ins[1].shape[2])
         width = static(y.shape[3])
         each = 6 + 2 * _blocks(call) + 0.45 * rows * kind.strides[1] + (30 + rows) / width
-        return Cost(static(y.type.count) * each * 0.5 * target.machine.short_mac, code=700)
+        return Cost(static(y.type.count) * each * 0.9 * target.machine.short_mac, code=700)
 
     def laid_out(self, call: Call, weights: np.ndarray, begins: np.ndarray) -> np.ndarray:
         """Of each result what its sums begin with, and its weights, column by column."""

@@ -11,7 +11,7 @@ from mccompile.kernels.api import Call
 
 class Taps(TapPlaces):
     step = 2
-    product = 2.0
+    product, result = 2.8, 14.0
     saturated = "mcc_dsp_saturated_{type}({value}, {shift})"
 
     def order(self, blocks: np.ndarray) -> np.ndarray:

@@ -3,14 +3,22 @@ other (mccompile/codegen/int8/tap_places.py)."""
 
 from __future__ import annotations
 
-from mccompile.codegen.int8.tap_places import TapPlaces
-from mccompile.kernels.api import Call
+from mccompile.base.dims import static
+from mccompile.codegen.int8.tap_places import AT_ONCE, TapPlaces, channels
+from mccompile.kernels.api import Call, Cost, Target
+
+PLACED = 6.0  # for the place of a tap, over what a product takes where an instruction makes two
 
 
 class Taps(TapPlaces):
     product = 1.6
     saturated = "mcc_saturate_{type}(mcc_shr_i32({value}, {shift}))"
     raised_square = False
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        count = channels(call)
+        each = (self.product * (count + -count % AT_ONCE) + PLACED) / count
+        return Cost(static(call.macs) * each * target.machine.short_mac, code=self.code)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar_taps.h"})

@@ -10,7 +10,7 @@ from mccompile.codegen.int8.dsp_groups import DspGroups
 
 class Pairs(DspGroups):
     inputs = step = 2
-    product = 2.0
+    product, result = 2.0, 20.0
 
     def order(self, blocks: np.ndarray) -> np.ndarray:
         """Bytes 0 and 2 of a word are of one result, bytes 1 and 3 of the next."""

@@ -10,7 +10,7 @@ from mccompile.codegen.int8.dsp_groups import DspGroups
 
 class Fours(DspGroups):
     inputs = step = 4
-    product = 1.4
+    product, result = 1.4, 20.0
 
     def order(self, blocks: np.ndarray) -> np.ndarray:
         """A word has the weights of one result."""

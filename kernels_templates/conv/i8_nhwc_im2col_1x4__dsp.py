@@ -8,4 +8,3 @@ from mccompile.codegen.int8.dsp_im2col import DspIm2col
 
 class NarrowIm2col(DspIm2col):
     at_once = 1
-    slower = 1.4

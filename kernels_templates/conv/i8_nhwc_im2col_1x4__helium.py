@@ -8,4 +8,3 @@ from mccompile.codegen.int8.helium_im2col import HeliumIm2col
 
 class NarrowIm2col(HeliumIm2col):
     at_once = 1
-    slower = 0.5

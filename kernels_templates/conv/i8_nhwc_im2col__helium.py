@@ -7,4 +7,3 @@ from mccompile.codegen.int8.helium_im2col import HeliumIm2col
 
 class Im2col(HeliumIm2col):
     at_once = 2
-    slower = 0.3

@@ -19,13 +19,13 @@ from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.patch_conv import PatchConv, conv_of, is_flat, totals_case
 from mccompile.codegen.tiles import epilogue_alias
-from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target, viewed
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 from mccompile.kinds.conv import Conv
+
+PRODUCT = 1.8  # over what it takes where an instruction makes two: bytes of a window become words first
 
 
 class Im2col(PatchConv):
-    slower = 1.8  # bytes of a window become words first
-
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
         return [
@@ -50,6 +50,9 @@ class Im2col(PatchConv):
             scratch_align=4,
             blocks=(int(target.prefer == Prefer.FLASH),),
         )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(PRODUCT * static(call.macs) * target.machine.short_mac, code=self.code)
 
     def taken(self, call: Call) -> int:
         """Elements of a window."""

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from mccompile.base.dtypes import i8
-from mccompile.codegen.int8.dsp_im2col import FASTER_WIDE, DspIm2col
+from mccompile.codegen.int8.dsp_im2col import DspIm2col
 
 
 class WideIm2col(DspIm2col):
     at_once = 4
     wide = True
     stored = (i8,)
-    slower = FASTER_WIDE

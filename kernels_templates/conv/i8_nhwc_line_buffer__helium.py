@@ -9,7 +9,5 @@ from mccompile.kernels.api import Call
 
 
 class LineBuffer(HeliumLineBuffer):
-    slower = 0.27
-
     def per_buffer(self, call: Call) -> int:
         return static(call.outs[0].shape[3])

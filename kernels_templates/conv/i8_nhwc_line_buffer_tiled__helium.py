@@ -10,8 +10,6 @@ from mccompile.kernels.api import Call
 
 
 class TiledLineBuffer(HeliumLineBuffer):
-    slower = 0.28
-
     def per_buffer(self, call: Call) -> int:
         pairs = (static(call.ins[1].shape[3]) // conv_of(call).strides[1] + 1) // 2
         return 2 * max(pairs, 1)

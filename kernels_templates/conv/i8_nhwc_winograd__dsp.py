@@ -18,13 +18,13 @@ from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import numbers, rescaling_of
 from mccompile.codegen.int8.integer_winograd import ELEMENTS, MOST_CHANNELS, transformed_integers
 from mccompile.codegen.int8.patch_conv import PatchConv, between, conv_of, rescaled_case, residual_case
+from mccompile.codegen.int8.rates import INSTRUCTION
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, View, viewed
 from mccompile.kinds.conv import Conv
 
-PER_INSTRUCTION = 1.1  # of what a product takes
 FEW = 4  # groups of tiles that workers share by output channels
-PER_PRODUCT, PER_INPUT, PER_RESULT = 0.75, 3.5, 18  # instructions
+PER_PRODUCT, PER_INPUT, PER_RESULT = 0.64, 7.0, 33.0  # instructions
 
 
 class Winograd(PatchConv):
@@ -71,7 +71,7 @@ class Winograd(PatchConv):
         y, inputs, outs = call.outs[0], static(call.ins[1].shape[1]), static(call.ins[1].shape[0])
         tiles = static(y.shape[0]) * -(-_tiles(y) // 4) * 4
         each = ELEMENTS * inputs * outs * PER_PRODUCT + ELEMENTS * inputs * PER_INPUT + 4 * outs * PER_RESULT
-        cycles = tiles * each * PER_INSTRUCTION * target.machine.short_mac
+        cycles = tiles * each * INSTRUCTION * target.machine.short_mac
         return Cost(cycles, code=1000, blob=(2 * ELEMENTS - 9) * inputs * outs)
 
     def units(self, call: Call) -> Sequence[int]:

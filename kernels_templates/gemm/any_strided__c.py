@@ -105,7 +105,9 @@ class Strided(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(Gemm).fixed), symbols=True, rows=rows)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * target.machine.mac, code=500)
+        machine = target.machine
+        time = upper(call.macs) * machine.mac + upper(call.outs[0].type.count) * machine.result
+        return Cost(time, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not _is_packed(call):

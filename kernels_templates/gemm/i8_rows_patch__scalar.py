@@ -13,14 +13,13 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.rows_gemm import RowsGemm, totals_case
-from mccompile.kernels.api import Call, Case, Needs, No, Prefer, Target
+from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target
 
+PRODUCT = 1.8  # over what it takes where an instruction makes two: bytes of a row become words first
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 
 
 class Rows(RowsGemm):
-    slower = 1.8  # bytes of a row become words first
-
     def cases(self) -> Sequence[Case]:
         totals = (totals_case("row_of_totals", 1, 13, 6), totals_case("rows_of_totals", 3, 13, 6, u8))
         return [*super().cases(), *totals]
@@ -43,6 +42,9 @@ class Rows(RowsGemm):
             scratch_align=4,
             blocks=(lanes,),
         )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        return Cost(PRODUCT * static(call.macs) * target.machine.short_mac, code=self.code)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_in(call), static(call.outs[0].shape[-1])

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from mccompile.base.dtypes import i8
-from mccompile.codegen.int8.dsp_im2col import FASTER_WIDE
 from mccompile.codegen.int8.dsp_rows import DspRows
 
 
 class WideRows(DspRows):
     wide = True
     stored = (i8,)
-    slower = FASTER_WIDE

@@ -254,7 +254,9 @@ class DirectConvKernel(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(Conv).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * target.machine.mac, code=600)
+        machine = target.machine
+        time = upper(call.macs) * machine.mac + upper(call.outs[0].type.count) * machine.result
+        return Cost(time, code=600)
 
     def units(self, call: Call) -> Sequence[int]:
         return super().units(call) if call.rows is not None else (1,) * self.printer(call).shared()[1]

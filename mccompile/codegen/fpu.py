@@ -243,4 +243,5 @@ class FpuConvKernel(DirectConvKernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         time = self.printer(call).instructions / portable(call)
-        return Cost(static(call.macs) * target.machine.mac * time, code=ONE_POINT if call.blocks else CODE)
+        cycles = static(call.macs) * target.machine.mac * time + static(call.outs[0].type.count) * target.machine.result
+        return Cost(cycles, code=ONE_POINT if call.blocks else CODE)

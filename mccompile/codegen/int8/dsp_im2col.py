@@ -37,11 +37,15 @@ from .dot import (
     rescaling_of,
 )
 from .patch_conv import PatchConv, conv_of, in_nibbles, in_palette, is_flat, rescaled_case, residual_case
+from .rates import Rates
 
 MOST_NIBBLES = 60_000  # elements of a sum, in which 4-bit weights count 16 times
-FASTER_WIDE = 0.94  # what a product takes where weights are wide
 UNPACKED = 3072  # bytes of weights that are unpacked at once, if those of two channels are not more
 UNPACKING = 4  # what the weight of a palette takes, over what a product of two takes
+FOUR = Rates(0.84, 1.54, 5.0, run=15.5, loose=3.3)  # windows at once
+FOUR_WIDE = replace(FOUR, product=0.71)
+ONE_WINDOW = Rates(1.3, 1.54, 11.5, 11.6, window=30.0, run=15.5, loose=3.3)
+ONE = Rates(0.93, 2.3, 11.5, 11.6, window=60.0)  # row of a product
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,13 @@ class DspIm2col(PatchConv):
         if self.indexed(call) is not None:
             return cost_of_indices(found, count * (1 if call.rows is None else static(call.outs[0].shape[2])), target)
         return replace(found, blob=count) if self.wide else found
+
+    def rates(self, call: Call) -> Rates:
+        return ONE_WINDOW if self.lanes(call) == 1 else FOUR_WIDE if self.wide else FOUR
+
+    def computed(self, call: Call) -> int:
+        outs = super().computed(call)
+        return outs + (-outs % 4 if self.lanes(call) == 1 else 0)
 
     def units(self, call: Call) -> Sequence[int]:
         """Groups of positions in one picture; the last one has those that fill no group."""

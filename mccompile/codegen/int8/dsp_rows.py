@@ -18,7 +18,10 @@ from ...kernels.api import Call, Case, Cost, Needs, No, Target
 from ...targets.api import Prefer
 from .dot import DSP_SHIFTS, dsp_table, numbers, rescaling_of
 from .dsp_im2col import (
+    FOUR,
+    FOUR_WIDE,
     MOST_NIBBLES,
+    ONE,
     block_of,
     cost_of_indices,
     is_indexed,
@@ -28,6 +31,7 @@ from .dsp_im2col import (
     weights_of,
 )
 from .patch_conv import in_nibbles, in_palette
+from .rates import Rates
 from .rows_gemm import RowsGemm, gemm_of, product_case
 
 
@@ -79,6 +83,9 @@ class DspRows(RowsGemm):
         if self.indexed(call) is not None:
             return cost_of_indices(found, count, target)
         return replace(found, blob=count) if self.wide else found
+
+    def rates(self, call: Call) -> Rates:
+        return ONE if _lanes(call) == 1 else FOUR_WIDE if self.wide else FOUR
 
     def indexed(self, call: Call) -> frozenset[int] | None:
         if self.wide or _lanes(call) == 1 or not is_indexed(call):

@@ -27,6 +27,7 @@ from ..tiles import is_constant
 from ..windows import windows_name
 from .dot import PALETTE, RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
 from .partial_epilogue import Placed, scalar_rest
+from .rates import Work
 from .short_sums import Int8Sums
 
 
@@ -103,6 +104,26 @@ class PatchConv(Int8Sums):
 
     def depth(self, call: Call) -> int:
         raise NotImplementedError
+
+    def work(self, call: Call) -> Work:
+        w, count = call.ins[1], static(call.outs[0].type.count)
+        outs, runs, run = static(w.shape[0]), static(w.shape[2]), self.run(call)
+        if not self.joined(call):
+            runs *= static(w.shape[3])
+        windows = count // outs
+        return Work(
+            products=windows * self.computed(call) * self.depth(call),
+            copied=windows * runs * run,
+            results=windows * self.computed(call),
+            rest=count if left_over(call, self.raises) is not None else 0,
+            windows=windows,
+            runs=windows * runs,
+            loose=windows * runs * run if static(w.shape[1]) % 4 else 0,
+        )
+
+    def computed(self, call: Call) -> int:
+        """Results of a window, with those that nobody stores."""
+        return static(call.ins[1].shape[0])
 
     def label(self, call: Call) -> str:
         kind, (x, w) = conv_of(call), call.ins[:2]

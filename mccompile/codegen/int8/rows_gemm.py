@@ -21,6 +21,7 @@ from ...kinds.gemm import Gemm
 from ..loops import index_c
 from ..tiles import is_constant
 from .dot import RAISED_SHIFTS, channel_numbers, epilogue_of, left_over
+from .rates import Work
 from .short_sums import Int8Sums
 
 
@@ -69,6 +70,13 @@ class RowsGemm(Int8Sums):
         """Elements of a row, in blocks."""
         depth = static(call.ins[0].shape[-1])
         return depth + -depth % self.block
+
+    def work(self, call: Call) -> Work:
+        rows, outs = call.outs[0].type.static_shape[-2:]
+        each = self.at_once(call)
+        computed, depth = outs + -outs % each, self.depth(call)
+        rest = rows * outs if left_over(call, self.raises) is not None else 0
+        return Work(rows * computed * depth, rows * depth, rows * computed, rest, rows, rows)
 
     def columns(self, call: Call, constants: Mapping[int, Constant]) -> np.ndarray:
         """The weights of each column of the result: a row."""

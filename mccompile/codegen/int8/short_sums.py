@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...base.dims import static
 from ...base.dtypes import DType, i8, i32
 from ...kernels.api import Call, Cost, Kernel, Target, static_views, supports_types
 from .dot import IN_TABLE, TABLE, rescaling_in
+from .rates import Rates, Work
 
 
 class Int8Sums(Kernel):
@@ -16,11 +16,16 @@ class Int8Sums(Kernel):
     raises: ClassVar[bool] = False  # may sums be raised before they are rescaled?
     packs: ClassVar[bool] = False  # also by what their multipliers say?
     stored: ClassVar[tuple[DType, ...]] = (i8,)  # types of weights
-    slower: ClassVar[float] = 1.0  # what a product takes, over what it takes where an instruction makes two
     code: ClassVar[int]
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * self.slower * target.machine.short_mac, code=self.code)
+        return Cost(self.rates(call).cycles(self.work(call), target), code=self.code)
+
+    def rates(self, call: Call) -> Rates:
+        raise NotImplementedError
+
+    def work(self, call: Call) -> Work:
+        raise NotImplementedError
 
     def sums_refusal(self, call: Call, accumulator: DType, shifts: range, totals: bool) -> str:
         """Why these sums are not made, or nothing. Results may have these `shifts`; with `totals`, what is made of sums

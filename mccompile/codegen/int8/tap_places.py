@@ -41,10 +41,11 @@ from ..tiles import is_constant
 from ..windows import windows_name
 from .dot import IN_TABLE, TABLE, Rescaling, numbers, rescaling_in
 from .patch_conv import conv_of, rescaled_case, residual_case, totals_case
+from .rates import INSTRUCTION
 
 AT_ONCE = 4  # channels
 MOST_TAPS = 16_000  # whose sums fit 32 bits
-PLACING = 6.0  # instructions for the place of a tap
+PLACING, WINDOW = 3.0, 35.0  # instructions for the place of a tap, and around those of a window
 
 
 class TapPlaces(Kernel):
@@ -52,7 +53,8 @@ class TapPlaces(Kernel):
     branches = ""
     inputs: ClassVar[int] = 1  # channels of a group
     step: ClassVar[int] = 1  # products of a result that are added up at once
-    product: ClassVar[float]  # what one takes, over what it takes where an instruction makes two
+    product: ClassVar[float]  # instructions
+    result: ClassVar[float] = 0.0  # and those of a result
     saturated: ClassVar[str]  # C of a number of 32 bits shifted to the right, within 8 bits
     raised_square: ClassVar[bool] = True  # do other kernels take windows of 3x3 whose sums are raised first?
     code: ClassVar[int] = 500
@@ -136,10 +138,10 @@ class TapPlaces(Kernel):
         return square and (self.raised_square or not (found.is_raised or found.packed))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        count, machine = channels(call), target.machine
-        lanes = count + -count % AT_ONCE
-        instructions = (self.product * lanes + PLACING / self.inputs) / count
-        return Cost(static(call.macs) * instructions * machine.short_mac, code=self.code)
+        outs, count = static(call.ins[1].shape[0]), static(call.outs[0].type.count)
+        lanes = outs + -outs % AT_ONCE
+        each = lanes * (self.result + self.product * self.places(call) * self.inputs) + PLACING * _taps(call) + WINDOW
+        return Cost(count // outs * each * INSTRUCTION * target.machine.short_mac, code=self.code)
 
     def places(self, call: Call) -> int:
         """Taps of a window, and those that fill its last step."""

@@ -1,0 +1,46 @@
+"""What sums of 8-bit integers take: instructions, fitted to counts over grids of sizes (`python -m benchmarks.ranks`
+compares what comes of it with counts)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...targets.api import Target
+
+INSTRUCTION = 1 / 1.2  # of what a product takes by itself where an instruction makes two
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a call does, each so often. Sums are as long, and results as many, as blocks of the kernel make them."""
+
+    products: int
+    copied: int  # elements of windows or rows that are laid out
+    results: int
+    rest: int  # results that have more to their epilogue than to be rescaled
+    windows: int
+    runs: int  # of elements that lie side by side in windows
+    loose: int = 0  # elements of runs that are no whole words
+
+
+@dataclass(frozen=True)
+class Rates:
+    product: float
+    copied: float
+    result: float
+    rest: float = 9.0
+    window: float = 0.0
+    run: float = 0.0
+    loose: float = 0.0
+
+    def cycles(self, work: Work, target: Target) -> float:
+        instructions = (
+            self.product * work.products
+            + self.copied * work.copied
+            + self.result * work.results
+            + self.rest * work.rest
+            + self.window * work.windows
+            + self.run * work.runs
+            + self.loose * work.loose
+        )
+        return instructions * INSTRUCTION * target.machine.short_mac
