@@ -24,6 +24,7 @@ from ..measure.cost import Cost, cost
 from ..measure.speed import Speed, speed
 from ..plan.ir import Plan
 from .keywords import options_of
+from .spoken import FOLDER, spoken
 
 LONGEST = 60  # characters of a graph's name that a file is called by: file systems end at 255 bytes
 
@@ -72,6 +73,7 @@ class Compiled:
         return measured(self.path, self.options, cc, seed)
 
 
+@spoken
 def compile(  # noqa: A001 - mccompile.compile
     model: Any, options: Options | None = None, /, *, args: Any = (), dynamic: Dynamic | None = None, **keywords: Any
 ) -> Compiled:
@@ -99,8 +101,15 @@ def model_file(model: Any, args: Any = (), dynamic: Dynamic | None = None) -> tu
         raise WrongUse(Problem("args and dynamic go with objects", "", why, "leave them out"))
     if isinstance(model, str | PathLike):
         return Path(model), None
+    if hasattr(model, "read"):  # a file that is open
+        model = model.read()
+    if type(model).__name__ == "GraphProto":
+        fix = "give the ModelProto whose graph it is, or onnx.helper.make_model(graph)"
+        raise WrongUse(Problem("this is not a model", "model", "it is a graph, which says no opset", fix))
     if not isinstance(model, bytes | bytearray) and not hasattr(model, "SerializeToString"):
-        raise WrongUse(Problem("this is not a model", "", f"it is a {type(model).__name__}", registry.CAN_BE))
+        kind = type(model).__name__
+        why = "it is None" if model is None else f"it is {'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+        raise WrongUse(Problem("this is not a model", "model", why, registry.CAN_BE))
     content = bytes(model) if isinstance(model, bytes | bytearray) else model.SerializeToString()
     name = getattr(getattr(model, "graph", None), "name", "") or "model"
     return in_folder(content, "".join(c if c.isalnum() else "_" for c in name[:LONGEST]) + ".onnx")
@@ -108,7 +117,7 @@ def model_file(model: Any, args: Any = (), dynamic: Dynamic | None = None) -> tu
 
 def in_folder(content: bytes, name: str) -> tuple[Path, Any]:
     """A file in a folder that lasts as long as the second result."""
-    folder = tempfile.TemporaryDirectory(prefix="mccompile-")
+    folder = tempfile.TemporaryDirectory(prefix=FOLDER)
     path = Path(folder.name, name)
     path.write_bytes(content)
     return path, folder

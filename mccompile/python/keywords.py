@@ -20,6 +20,7 @@ from ..base.errors import Problem, WrongUse
 from ..base.near import meant
 from ..driver import Options
 from ..passes.io.io_forms import parse_input, parse_output
+from .spoken import unknown
 
 
 def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
@@ -30,15 +31,17 @@ def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
     known = {field.name: _PLAIN.get(str(field.type), lambda value: value) for field in fields(Options)}
     for name in keywords:
         if name not in known:
-            fix = meant(name, known) or f"there are {', '.join(known)}"
-            raise WrongUse(Problem(f"there is no option {name!r}", "", "", fix))
+            fix = unknown(name, known) or meant(name, known) or f"there are {', '.join(known)}"
+            why = "keywords are the fields of mccompile.Options"
+            raise WrongUse(Problem(f"there is no option {name!r}", f"{name}={_said(keywords[name])}", why, fix))
     found = {}
     for name, value in keywords.items():
         try:
             found[name] = _READERS.get(name, known[name])(value)
         except (ValueError, TypeError) as error:
             fix = f"such as {name}={_EXAMPLES[name]}" if name in _EXAMPLES else ""
-            raise WrongUse(Problem(f"option {name!r} cannot be {_said(value)}", "", str(error), fix)) from None
+            what = f"option {name!r} cannot be {_said(value)}"
+            raise WrongUse(Problem(what, f"{name}=...", str(error), fix)) from None
     return replace(base or Options(), **found)
 
 

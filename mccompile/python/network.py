@@ -27,9 +27,11 @@ from ..toolchain.session import Session
 from . import cache
 from .compiled import Dynamic, in_folder, model_file
 from .keywords import options_of
+from .spoken import spoken
 from .writer import OnText, Text, Writer
 
 _SHARED = "model.so"
+_CALLED = ("run", "predict", "infer", "forward", "invoke", "call", "inference")
 
 
 class Outputs(tuple[Any, ...]):
@@ -87,6 +89,13 @@ class Network:
         if report.interface is not None:
             return self._with_lists(report, report.interface, arrays)
         return self._as_listed([tensor.name for tensor in report.outputs], self._session.run(arrays))
+
+    def __getattr__(self, name: str) -> Any:
+        """What other runtimes call it: only names that are not here get to this."""
+        told = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _CALLED:
+            told += f": call it, as in net({', '.join(self.input_names)})"
+        raise AttributeError(told, name=name, obj=self)
 
     @property
     def is_warm(self) -> bool:
@@ -176,7 +185,8 @@ class Network:
         target = options.resolved_target()
         if target.run:
             fix = "leave out target, or use mccompile.compile(...).check()"
-            raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", "", fix))
+            why = "load builds and runs the model here; a target with an emulator is run by check and bench"
+            raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", why, fix))
         compiler = find_compiler(self._cc or target.compiler)
         try:
             in_files = self._path.is_dir()
@@ -196,6 +206,7 @@ class Network:
         return Session(folder / _SHARED, folder / "out")
 
 
+@spoken
 def load(
     model: Any,
     options: Options | None = None,

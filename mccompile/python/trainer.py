@@ -30,6 +30,7 @@ from ..toolchain.session import Session
 from .compiled import model_file
 from .keywords import options_of
 from .network import Outputs
+from .spoken import spoken
 
 
 class Trainer:
@@ -121,6 +122,7 @@ class Trainer:
         return Path(path)
 
 
+@spoken
 def train(
     model: Any,
     options: Options | None = None,

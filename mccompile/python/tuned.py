@@ -12,8 +12,10 @@ from ..measure.tuning.tune import Tuning
 from ..measure.tuning.tune import tune as tuned
 from .compiled import model_file
 from .keywords import options_of
+from .spoken import spoken
 
 
+@spoken
 def tune(
     model: Any,
     database: str | Path | None = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from itertools import permutations
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -203,7 +204,24 @@ def _converted(report: Report, tensor: Tensor, array: np.ndarray) -> np.ndarray:
 
 def _misfit(report: Report, tensor: Tensor, array: np.ndarray) -> WrongUse:
     shown = f"{array.dtype}[{','.join(map(str, array.shape))}]"
-    return WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, shown, f"give {tensor}"))
+    fix = f"give {tensor}{_how(tensor, array)}"
+    return WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, shown, fix))
+
+
+def _how(tensor: Tensor, array: np.ndarray) -> str:
+    """How to get there from what was given."""
+    wanted = tuple(tensor.static_shape) if tensor.is_static else ()
+    if array.dtype.kind != "O" and wanted and array.size:
+        for axes in permutations(range(1, array.ndim)) if array.ndim == len(wanted) else ():
+            if (*array.shape[:1], *(array.shape[axis] for axis in axes)) == wanted != array.shape:
+                return f": {tensor.name}.transpose({', '.join(map(str, (0, *axes)))})"
+        if array.shape[1:] == wanted[1:] and array.ndim == len(wanted) and wanted[0] < array.shape[0]:
+            return f": the model takes {wanted[0]} at a time, so call it once for each"
+        if array.shape != wanted and array.size == prod(wanted):
+            return f": {tensor.name}.reshape({', '.join(map(str, wanted))})"
+        if array.shape == wanted and array.dtype.kind in "fiub":
+            return f": {tensor.name}.astype('{np.dtype(tensor.dtype.numpy).name}') where no values are lost"
+    return ""
 
 
 def aligned_bytes(count: int) -> Bytes:
