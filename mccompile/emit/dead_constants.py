@@ -6,30 +6,54 @@ Invariant: a declaration goes only where no line behind it in its block reads th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
-from .layout import Block
+from .layout import ENDS, Block
 from .tokens import names_read
 
-_DECLARED = re.compile(r"const [\w *]*?(\w+) = ([^{=]|[=<>!]=)*;")  # one alone
+# One alone, and several without arrays or pointers.
+_DECLARED = re.compile(r"const [\w *]*?(\w+)(?:\[\w*\])* = (?:\{[^;]*\}|(?:[^{=]|[=<>!]=)*);")
 _SEVERAL = re.compile(r"(const (?:\w+ )+)(\w+ = [^{]*, \w+ = [^{]*);")
 _COMMA = re.compile(r", (?=\w+ = )")
+_COMMENT = re.compile(r"\s*/\*.*\*/$")
 
 
 def without_dead_constants(block: Block) -> set[str]:
     """Changes what is in a block; the names that it reads."""
     read: set[str] = set()
     kept: list[Block | str] = []
-    for item in reversed(block.inside):
+    for item in reversed(list(_statements(block.inside))):
         if isinstance(item, Block):
             read |= without_dead_constants(item)
             read.update(names_read(item.head), names_read(item.tail))
-        elif item := _without_dead(item, read):
-            read.update(names_read(item))
-        else:
+            kept.append(item)
             continue
-        kept.append(item)
+        whole = " ".join(item)
+        left = _without_dead(whole, read)
+        read.update(names_read(left))
+        kept += reversed(item if left == whole else [left] if left else [])
     block.inside = kept[::-1]
     return read
+
+
+def _statements(inside: Sequence[Block | str]) -> Iterator[Block | list[str]]:
+    """The lines of each, of a comment one by one."""
+    lines: list[str] = []
+    comment = False
+    for item in inside:
+        if isinstance(item, str) and not comment and not item.startswith(("/*", "#")):
+            lines.append(item)
+            if not _COMMENT.sub("", item).endswith(ENDS):
+                continue
+            yield lines
+        else:
+            if lines:
+                yield lines
+            yield item if isinstance(item, Block) else [item]
+            comment = isinstance(item, str) and (comment or item.startswith("/*")) and not item.endswith("*/")
+        lines = []
+    if lines:
+        yield lines
 
 
 def _without_dead(item: str, read: set[str]) -> str:

@@ -22,6 +22,7 @@ FOLDER = "mccompile-"  # how the folder of a model from memory begins
 _FLAGS = {option.flag: option for option in options() if option.has_flag}
 _COMMAND = re.compile(r"(`[^`]*`|\bmccompile [a-z].*)")
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-O0)(?:[ =]([^\s?;)]*[^\s?;:,.)]))?")
+_TWICE = re.compile(r" \(in Python: [^)]*\)")
 _IN_MEMORY = re.compile(rf"{re.escape(tempfile.gettempdir())}[/\\]{FOLDER}\w+[/\\]([\w.-]+)")
 
 
@@ -46,7 +47,7 @@ def _in_python(problem: Problem, model: object) -> Problem:
     for name, text in texts.items():
         if found is not None:
             text = text.replace(found[0], f"<{type(model).__name__}>").replace(found[1], f"<{type(model).__name__}>")
-        parts = _COMMAND.split(text)
+        parts = _COMMAND.split(_TWICE.sub("", text))
         parts[::2] = (_FLAG.sub(_keyword, part) for part in parts[::2])
         texts[name] = "".join(parts)
     return replace(problem, **texts)

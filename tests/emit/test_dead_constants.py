@@ -38,3 +38,10 @@ def test_of_several_those_that_are_read_stay() -> None:
     assert kept(several, "y[0] = b;") == ["const long a = n / 2, b = a % f(a, 3);", "y[0] = b;"]
     assert kept(several, "y[0] = c;") == ["const long c = 1;", "y[0] = c;"]
     assert kept(several, "y[0] = 1;") == ["y[0] = 1;"]
+
+
+def test_a_declaration_may_take_several_lines() -> None:
+    several = ["const struct pair p = {a * 2, /* two */", "b, (int)c};"]
+    assert kept(*several, "f(&p);") == [several[0], "    " + several[1], "f(&p);"]
+    assert kept("const long c = 1;", *several, "f(0);") == ["f(0);"]
+    assert kept("const float t[2] = {a, b};", "/* t", "is not read */", "f(0);") == ["/* t", " is not read */", "f(0);"]

@@ -99,7 +99,7 @@ def test_what_is_no_decoder_with_a_cache_is_refused_with_a_way_out(tmp_path: Pat
 
 def test_no_token_stands_behind_the_positions_that_the_model_has(tmp_path: Path) -> None:
     path = folder(tmp_path / "net", "genai", context=20)
-    with pytest.raises(WrongUse, match=r"use --dim past=0\.\.16,tokens=1\.\.4"):
+    with pytest.raises(WrongUse, match=r'use dims={"past": "0\.\.16", "tokens": "1\.\.4"}'):
         mccompile.compile(path, dims={"past": (0, 30), "tokens": (1, 4)})
 
 

@@ -85,7 +85,7 @@ def test_what_would_be_executed_is_refused_without_trust(importer: ToyImporter, 
         f"  where  {path}",
         "  why    it is a toy",
         "         it calls os.system",
-        "  fix    add --trust (in Python: trust=True) if you trust those who made the file",
+        "  fix    add trust=True if you trust those who made the file",
     ]
     assert importer.loaded == 0
     made = mccompile.compile(path, dims={"batch": 1}, trust=True)
@@ -138,7 +138,7 @@ def test_a_file_says_itself_what_its_inputs_are(tmp_path: Path) -> None:
 def test_an_object_that_no_importer_knows_is_refused(
     importer: ToyImporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(WrongUse, match="it is a object"):
+    with pytest.raises(WrongUse, match="it is an object"):
         mccompile.compile(object())
     monkeypatch.setattr(importer, "read", lambda source, reading: object())
     with pytest.raises(UnsupportedModel, match=r"a builtins\.object is no model that can be compiled"):
