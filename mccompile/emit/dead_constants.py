@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ..base.marked import COMMA
 from .layout import ENDS, Block
 from .tokens import names_read
 
 # One alone, and several without arrays or pointers.
 _DECLARED = re.compile(r"const [\w *]*?(\w+)(?:\[\w*\])* = (?:\{[^;]*\}|(?:[^{=]|[=<>!]=)*);")
-_SEVERAL = re.compile(r"(const (?:\w+ )+)(\w+ = [^{]*, \w+ = [^{]*);")
-_COMMA = re.compile(r", (?=\w+ = )")
+_SEVERAL = re.compile(rf"(const (?:\w+ )+)(\w+ = [^{{]*,{COMMA}? \w+ = [^{{]*);")
+_COMMA = re.compile(rf",{COMMA}? (?=\w+ = )")
 _COMMENT = re.compile(r"\s*/\*.*\*/$")
 
 
@@ -30,7 +31,7 @@ def without_dead_constants(block: Block) -> set[str]:
             continue
         whole = " ".join(item)
         left = _without_dead(whole, read)
-        read.update(names_read(left))
+        read = read - _declared(left) | names_read(left) - _declared(left)
         kept += reversed(item if left == whole else [left] if left else [])
     block.inside = kept[::-1]
     return read
@@ -56,6 +57,14 @@ def _statements(inside: Sequence[Block | str]) -> Iterator[Block | list[str]]:
         yield lines
 
 
+def _declared(statement: str) -> set[str]:
+    """Lines in front of it that read these names mean others."""
+    if one := _DECLARED.fullmatch(statement):
+        return {one[1]}
+    several = _SEVERAL.fullmatch(statement)
+    return {each.split(" = ")[0] for each in _COMMA.split(several[2])} if several else set()
+
+
 def _without_dead(item: str, read: set[str]) -> str:
     """A line without what it declares for nobody; empty if nothing is left."""
     declared = _DECLARED.fullmatch(item)
@@ -69,4 +78,5 @@ def _without_dead(item: str, read: set[str]) -> str:
         if one.split(" = ")[0] in read:
             kept.insert(0, one)
             read.update(names_read(one))
-    return f"{several[1]}{', '.join(kept)};" if kept else ""
+    between = f",{COMMA} " if COMMA in several[2] else ", "
+    return f"{several[1]}{between.join(kept)};" if kept else ""

@@ -29,6 +29,11 @@ def test_what_another_block_reads_does_not_count() -> None:
     assert kept("if (x) {", A, "} else {", "y[0] = a;", "}")[1] == "} else {"
 
 
+def test_what_another_block_declares_and_reads_is_its_own() -> None:
+    assert kept(A, "{", "const long a = 2;", "y[0] = a;", "}", "f();")[0] == "{"
+    assert kept(A, "{", "y[0] = a;", "const long a = 2;", "y[1] = a;", "}", "f();")[0] == A
+
+
 def test_what_stands_before_it_does_not_count() -> None:
     assert kept("y[0] = a;", A) == ["y[0] = a;"]
 

@@ -21,7 +21,7 @@ def warnings_of_short_axes(kernel: Kernel, target: Target, compiler: Sequence[st
     cases = [short for case in kernel.cases() for short in short_axes(case) if _serves(kernel, short, target)]
     if not cases:
         return ""
-    harness.write_sources(harness.trials(kernel, target, cases), folder, restrict=False)
+    harness.write_sources(harness.trials(kernel, target, cases), folder, restrict=False, unread=True)
     return warnings(compiler, folder)
 
 
