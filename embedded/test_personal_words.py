@@ -10,7 +10,7 @@ from mccompile.toolchain.tools import missing
 from tests.examples.test_more_examples import EXAMPLES, MCCOMPILE, copied, run
 
 TOLD = {
-    "bytes of RAM for inference, learning and what is learned": 11_716,
+    "bytes of RAM for inference, learning and what is learned": 10_692,
     "instructions per inference": 54_640,
     "instructions per learned sample": 81_280,
     "of these right": 181,

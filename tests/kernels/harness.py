@@ -107,6 +107,11 @@ def trials(kernel: Kernel, target: Target, cases: Sequence[Case] = ()) -> list[T
             needs = kernel.match(call, target)
         if isinstance(needs, No):
             raise AssertionError(f"{kernel.id} refuses its own case {case.name}: {needs.reason}")
+        if needs.dense & case.permute.keys():  # as select_kernels copies them
+            case = replace(case, permute={i: axes for i, axes in case.permute.items() if i not in needs.dense})
+            call, values = call_of(kernel, case)
+            needs = kernel.match(call, target)
+            assert isinstance(needs, Needs)
         call.blocks = needs.blocks
         contents = _contents(call)
         packed = kernel.pack(call, contents)
@@ -286,16 +291,11 @@ def _texts(contents: bytes, blocks: Sequence[bytes], shape: tuple[int, ...]) -> 
     return found.reshape(shape)
 
 
-def _has_halves(trial: Trial) -> bool:
-    """Floats of 16 bits are converted one vector after the other."""
-    call = trial.function.call
-    return any(view.buffer.dtype in (f16, bf16) for view in (*call.ins, *call.outs))
-
-
 def _faults(trial: Trial, text: str) -> list[tuple[str, int]]:
     """What a reviewer would mark. A loop that is left early may run once: no pass takes it away."""
-    shown = folded(text)
-    long = too_long(shown, LONGEST_OF_HALVES if _has_halves(trial) else LONGEST)
+    shown, call = folded(text), trial.function.call
+    halves = any(view.buffer.dtype in (f16, bf16) for view in (*call.ins, *call.outs))  # are converted one by one
+    long = too_long(shown, LONGEST_OF_HALVES if halves else LONGEST)
     return [*long.items(), *(fault for fault in faults(shown) if fault[0] != ONCE)]
 
 
