@@ -43,6 +43,11 @@ _FACTORS: dict[str, tuple[str, ...]] = {
     "attention.scale": ("granite",),
 }
 _FACTORS |= {"logit_scale": ("granite", "command-r", "cohere2")}
+_DEFAULTS: dict[str, dict[str, float]] = {  # of llama.cpp, where they are not those of config.json
+    "gemma2": {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
+    "granite": {"attention_multiplier": 0.0},
+    "command-r": {"logit_scale": 1.0},
+}
 _OTHER = ("expert_count", "attention.alibi_bias_max", "attention.clamp_kqv", "attention.temperature_scale")
 
 
@@ -75,7 +80,8 @@ def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Fam
             raise unsupported(f"{kind}.{name} is {str(said[f'{kind}.{name}'])[:20]}")
     if said.get(f"{kind}.attention.causal", True) is not True:
         raise unsupported("attention to what comes later")
-    values: dict[str, Any] = {"tie_word_embeddings": "output.weight" not in tensors}
+    values: dict[str, Any] = {"tie_word_embeddings": "output.weight" not in tensors, "rope_theta": 10000.0}
+    values |= _DEFAULTS.get(str(kind), {})
     for name, words in _WORDS.items():
         if f"{kind}.{name}" in said:
             values |= dict.fromkeys(words, said[f"{kind}.{name}"])
@@ -83,6 +89,9 @@ def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Fam
     if table is None:
         raise damaged("there is no tensor token_embd.weight")
     values["vocab_size"] = table.shape[0]
+    config = Config(values)
+    # A family may have its own where config.json does not say; llama.cpp has one for all.
+    values.setdefault("head_dim", max(1, config.count("hidden_size") // config.count("num_attention_heads")))
     _add_rotary(values, said, str(kind), tensors)
     _add_own(values, said, str(kind), tensors)
     config = Config(values)
@@ -99,14 +108,13 @@ def _check_turned(family: Family, config: Config, turned: object) -> None:
 
 
 def _add_rotary(values: dict[str, Any], said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) -> None:
-    config = Config(values)
-    turned = said.get(f"{kind}.rope.dimension_count")
-    if turned is not None:
-        head = config.count("head_dim", max(1, config.count("hidden_size") // config.count("num_attention_heads")))
-        share = Config({"rope.dimension_count": turned}).count("rope.dimension_count") / head
-        if share > 1:
-            raise unsupported(f"rotary embeddings of {turned} of {head} channels")
-        values["partial_rotary_factor"] = share
+    head = Config(values).count("head_dim")
+    turned = Config({"rope.dimension_count": said.get(f"{kind}.rope.dimension_count")}).count(
+        "rope.dimension_count", head
+    )  # fmt: skip
+    if turned > head:
+        raise unsupported(f"rotary embeddings of {turned} of {head} channels")
+    values["partial_rotary_factor"] = turned / head
     values["rope_scaling"] = _scaling(said, kind, tensors)
     if "rope_freqs.weight" in tensors:
         values["rope_factors"] = _floats(tensors["rope_freqs.weight"])
@@ -119,7 +127,8 @@ def _floats(weight: Weight) -> np.ndarray:
 def _scaling(said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) -> dict[str, Any]:
     """In the words of config.json."""
     told = {name.removeprefix(f"{kind}.{_ROPE}"): value for name, value in said.items() if f"{kind}.{_ROPE}" in name}
-    way, factor, length = told.pop("type", "none"), told.pop("factor", 0), told.pop("original_context_length", None)
+    way, factor, length = told.pop("type", "linear"), told.pop("factor", 0), told.pop("original_context_length", None)
+    factor = factor or said.get(f"{kind}.rope.scale_linear", 0)
     told.pop("finetuned", None)
     size, whole = (Config(told).real(name, 0.0) for name in ("attn_factor", "yarn_attn_factor"))
     told = {name: value for name, value in told.items() if name not in ("attn_factor", "yarn_attn_factor")}
@@ -128,6 +137,7 @@ def _scaling(said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) 
         made |= {"rope_type": "longrope", "short_factor": _floats(tensors[_SHORT]).reshape(-1).tolist()}
         return made | {"attention_factor": size or 1.0}
     if way == "yarn":
+        factor = factor or 1.0
         made |= {
             "factor": factor,
             "beta_fast": told.pop("yarn_beta_fast", None),
@@ -151,6 +161,10 @@ def _add_own(values: dict[str, Any], said: Mapping[str, Any], kind: str, tensors
     if kind in ("llama", "qwen2", "qwen3", "phi3", "gemma", "starcoder2"):
         values.pop("sliding_window", None)
     near = said.get(f"{kind}.attention.sliding_window_pattern")
+    if kind == "olmo2" and "sliding_window" in values and near is None:
+        near = [(number + 1) % 4 != 0 for number in range(min(layers, 4096))]
+    if kind == "gemma3" and "sliding_window" not in values:
+        near = [False] * min(layers, 4096)
     if isinstance(near, list):
         values["layer_types"] = ["sliding_attention" if each else "full_attention" for each in near]
     if kind == "smollm3":
@@ -167,10 +181,15 @@ def _add_own(values: dict[str, Any], said: Mapping[str, Any], kind: str, tensors
         values["query_pre_attn_scalar"] = wide if large else head
     if kind == "gemma3" or (kind == "olmo2" and "sliding_window" in values):
         scaling = values.pop("rope_scaling", None) or {"rope_type": "default"}
-        alone = 10000.0 if kind == "gemma3" else values.get("rope_theta", 10000.0)
+        alone = 10000.0 if kind == "gemma3" else values["rope_theta"]
         values["rope_parameters"] = {
-            "full_attention": {"rope_theta": values.get("rope_theta", 1e6), **scaling},
+            "full_attention": {"rope_theta": values["rope_theta"], **scaling},
             "sliding_attention": {"rope_theta": said.get(f"{kind}.rope.freq_base_swa", alone)},
         }
+        size = said.get(f"{kind}.{_ROPE}attn_factor")
+        if kind == "gemma3" and size and scaling.get("rope_type") == "yarn":  # of cosines in all layers
+            values["rope_parameters"]["sliding_attention"] |= {**scaling, "factor": 1.0, "attention_factor": size}
+    if kind == "stablelm":
+        values["use_parallel_residual"] = "blk.0.ffn_norm.weight" not in tensors
     if kind == "gptneox":
         values["hidden_act"] = "gelu"

@@ -17,7 +17,7 @@ from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
 from .config import Config, damaged, unsupported
 from .description import Decoder, Layer
 from .rotary import rotary
-from .weights import Weight
+from .weights import Weight, stacked
 
 LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
     "embed": "model.embed_tokens",
@@ -119,7 +119,8 @@ class RoleWeights:
     """Weights of a file by role."""
 
     def __init__(self, family: Family, decoder: Decoder, tensors: Mapping[str, Weight], gguf: bool) -> None:
-        self.family, self.tensors, self.gguf = family, tensors if gguf else _prefixed(family, tensors), gguf
+        self.family, self.gguf = family, gguf
+        self.tensors = tensors if gguf else _joined(_prefixed(family, tensors))
         self.decoder = decoder
         self.used = set[str]()
         if gguf:
@@ -213,6 +214,24 @@ def _prefixed(family: Family, tensors: Mapping[str, Weight]) -> Mapping[str, Wei
         weight if name.startswith(head) else replace(weight, name=f"{begin}.{name}") for name, weight in tensors.items()
     )
     return {weight.name: weight for weight in named}
+
+
+def _joined(tensors: Mapping[str, Weight]) -> Mapping[str, Weight]:
+    """With one tensor where each head has a norm of its own: q_layernorm.norms.0.weight."""
+    heads: dict[str, dict[int, Weight]] = {}
+    made = dict[str, Weight]()
+    for name, weight in tensors.items():
+        found = re.fullmatch(r"(.*)\.norms\.(0|[1-9]\d{0,3})\.weight", name)
+        if found:
+            heads.setdefault(found[1], {})[int(found[2])] = weight
+        else:
+            made[name] = weight
+    for name, each in heads.items():
+        parts = [each[number] for number in sorted(each)]
+        if sorted(each) != list(range(len(parts))) or len({part.shape for part in parts}) > 1:
+            raise damaged(f"{name}.norms are no norms of heads from 0 on")
+        made[f"{name}.weight"] = stacked(f"{name}.weight", parts)
+    return made
 
 
 def halves(rows: int, head: int, turned: int) -> np.ndarray:

@@ -5,7 +5,7 @@ Invariant: nothing is rounded. Blocks keep their levels, and scales are products
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -69,3 +69,8 @@ class Weight:
             found = found + np.float32(self.offset) if self.offset else found
             return found if self.chosen is None else found[self.chosen]
         return found if self.chosen is None else found.rows(self.chosen)
+
+
+def stacked(name: str, parts: Sequence[Weight]) -> Weight:
+    """Vectors as the rows of one tensor."""
+    return Weight(name, (len(parts), *parts[0].shape), lambda: np.stack([np.asarray(part.value) for part in parts]))

@@ -63,6 +63,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "phi": ("phi", {**_USUAL, "qk_layernorm": True}),
     "phi3 with longrope": ("phi3", {**_USUAL, "rope_parameters": _LONG, "original_max_position_embeddings": 16}),
     "seed_oss": ("seed_oss", {**_USUAL, "head_dim": 8}),
+    "stablelm with norms of heads": (
+        "stablelm",
+        {**_USUAL, "qk_layernorm": True, "use_parallel_residual": True}
+        | {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}},
+    ),
 }
 
 

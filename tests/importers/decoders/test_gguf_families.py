@@ -10,9 +10,11 @@ import pytest
 
 from mccompile.base.errors import UnsupportedModel
 from mccompile.frontend.load import read_proto
+from mccompile.importers.decoders.description import Decoder
 from mccompile.importers.decoders.families import FAMILIES
 from mccompile.importers.decoders.family import GGUF_NAMES, Family
-from mccompile.importers.gguf import _WORDS
+from mccompile.importers.decoders.weights import Weight
+from mccompile.importers.gguf import _WORDS, _config
 
 from .recorded import SHOWN, weights
 from .test_families import FAMILIES as RECORDED
@@ -109,3 +111,49 @@ def test_a_factor_of_cosines_stands_beside_that_of_yarn(tmp_path: Path) -> None:
 def test_what_is_not_known_is_refused(more: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedModel, match=words):
         read_proto(file("llama with yarn", tmp_path / "model.gguf", **more))
+
+
+def decoder(kind: str, **more: Any) -> Decoder:
+    """Of a file that says only what llama.cpp cannot do without."""
+    told: dict[str, float] = {"embedding_length": 24, "block_count": 5, "feed_forward_length": 40}
+    told |= {"context_length": 64, "attention.head_count": 4}
+    told |= {"attention.layer_norm_rms_epsilon": 1e-5, "attention.layer_norm_epsilon": 1e-4}
+    said = {f"{kind}.{name}": value for name, value in {**told, **more}.items()}
+    table = Weight("token_embd.weight", (9, 24), lambda: np.zeros((9, 24), np.float32))
+    family, config = _config({"general.architecture": kind, **said}, {table.name: table})
+    return family.describe(config)
+
+
+@pytest.mark.parametrize("kind", ["command-r", "ernie4_5", "seed_oss", "glm4", "gptneox", "phi2", "gemma3", "llama"])
+def test_rotary_embeddings_are_those_of_llama_cpp_where_a_file_says_nothing(kind: str) -> None:
+    """Channels of a head by the number of heads, all of them turned, from a base of 10,000."""
+    made = decoder(kind, use_parallel_residual=True)
+    turned = made.layers[-1].rotary
+    assert made.head == 6 and turned is not None
+    np.testing.assert_allclose(turned.frequencies, 10000.0 ** -(np.arange(3) / 3), rtol=1e-6)
+
+
+def test_factors_and_caps_are_those_of_llama_cpp_where_a_file_says_nothing() -> None:
+    assert (decoder("gemma2").score_cap, decoder("gemma2").logit_cap) == (50, 30)
+    assert decoder("granite").score_factor == 0 and decoder("command-r").logit_factor == 1
+    assert decoder("olmo").epsilon == 1e-4 and decoder("stablelm").parallel
+
+
+def test_windows_are_those_of_llama_cpp_where_a_file_says_nothing() -> None:
+    assert not any(layer.window for layer in decoder("gemma3").layers)
+    found = decoder("olmo2", **{"attention.sliding_window": 7}).layers
+    assert [layer.window for layer in found] == [7, 7, 7, 0, 7]
+
+
+@pytest.mark.parametrize("name", ["rope.scaling.factor", "rope.scale_linear"])
+def test_a_factor_without_a_way_divides_frequencies(name: str) -> None:
+    plain, scaled = (decoder("llama", **more).layers[0].rotary for more in ({}, {name: 4.0}))
+    assert plain and scaled
+    np.testing.assert_array_equal(scaled.frequencies * 4, plain.frequencies)
+
+
+def test_cosines_have_a_factor_where_yarn_scales_nothing() -> None:
+    """And in Gemma 3 where attention has a window, too."""
+    more = {"rope.scaling.type": "yarn", "rope.scaling.attn_factor": 1.2, "attention.sliding_window": 7}
+    for kind in ("llama", "gemma3"):
+        assert [layer.rotary and layer.rotary.factor for layer in decoder(kind, **more).layers] == [1.2] * 5

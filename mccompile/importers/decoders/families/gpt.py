@@ -60,7 +60,8 @@ def _gpt2(config: Config) -> Decoder:
 
 
 def _bigcode(config: Config) -> Decoder:
-    made = _gpt2(config.filled(activation_function="gelu_pytorch_tanh"))
+    own = {**config.values, "scale_attn_by_inverse_layer_idx": False}  # which this family does not do
+    made = _gpt2(Config(own).filled(activation_function="gelu_pytorch_tanh"))
     return replace(made, groups=1 if config.flag("multi_query", True) else made.heads)
 
 

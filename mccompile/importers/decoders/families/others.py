@@ -19,6 +19,11 @@ _HUNYUAN = {
     "q_norm": "model.layers.{}.self_attn.query_layernorm",
     "k_norm": "model.layers.{}.self_attn.key_layernorm",
 }
+_STABLELM = {
+    **LLAMA_NAMES,
+    "q_norm": "model.layers.{}.self_attn.q_layernorm",
+    "k_norm": "model.layers.{}.self_attn.k_layernorm",
+}
 _STARCODER2 = {
     **{role: name for role, name in LLAMA_NAMES.items() if role != "gate"},
     "up": "model.layers.{}.mlp.c_fc",
@@ -76,7 +81,8 @@ def _hunyuan(config: Config) -> Decoder:
 def _olmo(config: Config) -> Decoder:
     if config.has("clip_qkv"):
         raise unsupported("queries, keys and values are clipped (clip_qkv)")
-    return replace(llama_like(config), rms=False, epsilon=1e-5, plain_norms=True)
+    epsilon = config.real("layer_norm_eps", 1e-5)  # which only GGUF says
+    return replace(llama_like(config), rms=False, epsilon=epsilon, plain_norms=True)
 
 
 def _olmo3(config: Config) -> Decoder:
@@ -118,7 +124,7 @@ def _starcoder2(config: Config) -> Decoder:
 def _stablelm(config: Config) -> Decoder:
     parallel = config.flag("use_parallel_residual")
     made = replace(llama_like(config), rms=False, parallel=parallel, epsilon=config.real("layer_norm_eps", 1e-5))
-    return partly_turned(config, made, 0.25)
+    return partly_turned(config, replace(made, norms_by_head=True), 0.25)
 
 
 _ARCEE = {role: name for role, name in LLAMA_NAMES.items() if role != "gate"}
@@ -138,5 +144,5 @@ FAMILIES = (
     Family(("seed_oss",), _wide_heads, architectures=("seed_oss",), gguf_names=_SEED_OSS),
     Family(("smollm3",), _smollm3, architectures=("smollm3",), pairs=True),
     Family(("starcoder2",), _starcoder2, _STARCODER2, architectures=("starcoder2",)),
-    Family(("stablelm",), _stablelm, architectures=("stablelm",)),
+    Family(("stablelm",), _stablelm, _STABLELM, architectures=("stablelm",)),
 )
