@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+
 from . import __version__
 from .base.dataclass_json import from_json
 from .base.errors import BadFile, CheckFailed, MccError, Problem, WrongUse, raise_all
@@ -20,11 +22,15 @@ from .base.names import c_identifier
 from .base.near import near
 from .base.provenance import show
 from .driver import Options, compile, read
+from .driver.training import Earlier, train
 from .emit.folder import LIST, MARK
 from .emit.interface import lasting
 from .emit.model import identity_c
 from .emit.package import Package
+from .frontend.learned import write_learned
+from .frontend.saved_weights import saved_weights
 from .graph.ir import Graph, all_nodes
+from .passes.learn.phase_graphs import Learning
 
 MOST_NAMED = 10  # differences in one error
 
@@ -41,20 +47,40 @@ class Code:
     options: Options
     paths: Mapping[str, str]  # of the files in the folder, by their own names
     report: Mapping[str, Any]
+    learning: Learning | None  # how it learns
+
+    def made_of(self, model: Path, facts: frozenset[str] | None, learned: Mapping[str, np.ndarray]) -> Package:
+        """A model compiled as this code was. `learned`: weights in place of the model's."""
+        if self.learning is None:
+            return compile(model, self.options, facts)
+        return train(model, self.learning, self.options, Earlier(facts, learned))
 
 
 def new_blob(
-    model: Path, folder: Path, name: str = "", trust: bool = False
+    model: Path, folder: Path, name: str = "", trust: bool = False, saved: Path | None = None
 ) -> tuple[Mapping[str, bytes], Sequence[str]]:
     """The files with weights of the code in `folder`, by their paths there, for a model that was trained anew; and what
-    the program has to be told of it. `name`: which of several models that is; `trust`: as in `Options`."""
+    the program has to be told of it. `name`: which of several models that is; `trust`: as in `Options`; `saved`: what a
+    device has saved, in place of weights of the model."""
     code = read_code(folder, name)
     code = replace(code, options=replace(code.options, trust=trust))
-    made = compile(model, code.options, frozenset(code.facts))
+    learned = saved_weights(saved, code.report) if saved else {}
+    made = code.made_of(model, frozenset(code.facts), learned)
     if made.identity.hex() != code.identity:
         raise_all(CheckFailed, _against(model, code, made))
     files = {path: made.files[own] for own, path in _places(code, made)}
     return files, [*_other_schemes(code.report, json.loads(made.files[MARK]))]
+
+
+def learned_model(model: Path, folder: Path, name: str, trust: bool, saved: Path, to: Path) -> Sequence[str]:
+    """Writes the model that the code in `folder` was made of with the weights that a device has saved, and gives their
+    names."""
+    new_blob(model, folder, name, trust, saved)  # which refuses another model
+    report = read_code(folder, name).report
+    found = saved_weights(saved, report)
+    weights = {name: found[name] for name in report["initial"]}
+    write_learned(model, weights, to)
+    return [*weights]
 
 
 def _other_schemes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
@@ -99,6 +125,7 @@ def _code(folder: Path, report: Mapping[str, Any], files: Mapping[str, str]) -> 
     again = "compile it again with this version"
     try:
         options = replace(from_json(Options, report["options"]), name=str(report["model"]))
+        learning = Learning.from_json(report["learning"]) if "learning" in report else None
         facts = tuple(map(str, report["facts_used"]))
         prefix, identity = str(report["prefix"]), str(report["identity"])
         lasting(report)
@@ -108,7 +135,7 @@ def _code(folder: Path, report: Mapping[str, Any], files: Mapping[str, str]) -> 
     if f"{prefix}.mcb" not in files:
         why = "the weights are those of another model, which is equal to it"
         raise WrongUse(Problem(f"{prefix} has no blob of its own", str(folder), why, "give --name of that one"))
-    return Code(folder, options.name, prefix, identity, facts, options, files, report)
+    return Code(folder, options.name, prefix, identity, facts, options, files, report, learning)
 
 
 def _places(code: Code, made: Package) -> Iterator[tuple[str, str]]:
@@ -166,7 +193,7 @@ def _missing_facts(model: Path, code: Code, made: Package, graph: Graph) -> Iter
     if not missing:
         return
     try:
-        free = set(compile(model, code.options).plan.assumptions).difference(code.facts)
+        free = set(code.made_of(model, None, {}).plan.assumptions).difference(code.facts)
     except MccError:
         free = set()
     advice = "compile the model to code of its own, and flash that once"

@@ -23,6 +23,7 @@ import click
 from ..base.errors import DEBUG, Exit, MccError, MccWarning, Problem
 from . import (  # they add commands
     bench,
+    blob,
     boards,
     deploy,
     doctor,
@@ -47,6 +48,7 @@ from .usage import Line, problems_of
 
 __all__ = [
     "bench",
+    "blob",
     "boards",
     "deploy",
     "doctor",

@@ -26,7 +26,6 @@ from .options import (
     model_options,
     output_option,
     samples_option,
-    trust_flag,
 )
 from .pages import page_of, refuse_names_of_files, refuse_to_overwrite
 from .told import tell
@@ -185,86 +184,6 @@ def _with_pages(files: Mapping[str, bytes], packages: Sequence[Package]) -> Mapp
         name = f"report_{plan.prefix}_{plan.target}.html" if len(packages) > 1 else "report.html"
         pages[name] = page_of(package, analysis_of(package)).encode()
     return with_report({**files, **pages}, json.loads(files[MARK]))
-
-
-@commands.command()
-@model_argument
-@click.option(
-    "--for",
-    "folder",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="A folder that mccompile has written.",
-)
-@click.option("--name", default="", help="Which model it is, where the folder has several.")
-@click.option("--force", is_flag=True, help="Also replace files that were edited.")
-@click.option(
-    "--update",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write an update for slots (`mccompile slots`) instead of replacing weights in DIR.",
-)
-@click.option("--version", type=int, default=0, metavar="N", help="Of the update: what the program says that it runs.")
-@click.option(
-    "--counter", type=int, default=0, metavar="N", help="Of the update: programs refuse one that is lower than before."
-)
-@click.option("--serial", metavar="PORT", help="Send the weights to the board there, which then uses them.")
-@click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial.")
-@trust_flag
-def blob(
-    model: Path,
-    folder: Path,
-    name: str,
-    force: bool,
-    update: Path | None,
-    version: int,
-    counter: int,
-    serial: str | None,
-    baud: int,
-    trust: bool,
-) -> None:
-    """Write a retrained model's weights for compiled code.
-
-    Replaces nothing but the weights in DIR, by those that its code accepts; options are those of DIR/report.json. Where
-    the code relies on something that does not hold for the model, it says so and writes nothing.
-    """
-    from ..emit.folder import replace_files
-    from ..update import new_blob
-
-    if update is None and (version or counter):
-        raise WrongUse(Problem("there is no update to number", "--version", "", "write --update FILE as well"))
-    if update is not None and serial:
-        fix = "write the update, and bring it to the board as its program takes it; or leave out --update"
-        raise WrongUse(Problem("an update is not what a server takes", "--serial", "it takes the weights in DIR", fix))
-    files, notes = new_blob(model, folder, name, trust)
-    if update is None:
-        replace_files(folder, files, force)
-        written = {folder / path: contents for path, contents in files.items()}
-    else:
-        written = {update: _update_of(files, update, version, counter)}
-    for path, contents in written.items():
-        click.echo(f"{path}: {len(contents)} bytes")
-    for note in notes:
-        click.echo(f"note     {note}; the header's macros are of the weights that it was compiled with")
-    if serial:
-        from ..measure.building import sent
-        from ..toolchain.serial_line import Port
-
-        click.echo(f"sent     {sent(folder, Port(serial, baud))} bytes to the board at {serial}")
-
-
-def _update_of(files: Mapping[str, bytes], to: Path, version: int, counter: int) -> bytes:
-    """The blob among these, as an update that is written."""
-    from ..emit.updates import update_image
-
-    blob = next(contents for path, contents in files.items() if path.endswith(".mcb"))
-    image = update_image(blob, version, counter)
-    try:
-        to.write_bytes(image)
-    except OSError as error:
-        raise cannot_write("the update", to, error) from None
-    return image
 
 
 def _native_hint(plan: Plan, options: Options) -> str:

@@ -260,8 +260,9 @@ def packaged(
     manager: PassManager,
     left_out: tuple[SkippedPass, ...],
     outside: GraphInterface | None = None,
+    learning: Mapping[str, Any] | None = None,
 ) -> Package:
-    """The plan of a program, and its files. `graph`: that it was made of."""
+    """The plan of a program, and its files. `graph`: that it was made of. `learning`: how it learns, for the report."""
     context, outside = manager.context, outside or GraphInterface()
     interface = outside.interface
     program.name = name
@@ -309,6 +310,7 @@ def packaged(
             options.wrappers,
             context.explanations if options.tuned is not None else None,
             left_out,
+            learning,
         )
     explained, estimated = tuple(context.explanations), estimate(program, plan, context)
     made = replace(made, explanations=explained, estimate=estimated, cuts=context.cuts, strips=context.strips)

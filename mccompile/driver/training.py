@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from dataclasses import field as dataclass_field
 from pathlib import Path
+
+import numpy as np
 
 from ..base.errors import Problem, WrongUse, warn
 from ..base.names import readable
@@ -15,7 +18,7 @@ from ..frontend.lost_parameters import lost_parameters
 from ..graph.ir import Graph
 from ..passes.api import PROGRAM, Context, Memory, SkippedPass
 from ..passes.learn.join_phases import join_phases
-from ..passes.learn.phase_graphs import LEARNED, RATE, Learning, keep_weights, learning_graph, step_graph
+from ..passes.learn.phase_graphs import LEARNED, RATE, Learning, begin_with, keep_weights, learning_graph, step_graph
 from ..pipeline import chosen
 from ..plan.learning import LEARN, STEP
 from ..program.ir import Program
@@ -50,10 +53,21 @@ _REFUSED = {
 }
 
 
-def train(model: Path, asked: Learning, options: Options = PLAIN) -> Package:
+@dataclass(frozen=True)
+class Earlier:
+    """What is known of code that was made before, where a blob for it is made."""
+
+    facts: frozenset[str] | None = None  # those that it relies on
+    learned: Mapping[str, np.ndarray] = dataclass_field(default_factory=dict)  # what weights begin with
+
+
+NOTHING = Earlier()
+
+
+def train(model: Path, asked: Learning, options: Options = PLAIN, earlier: Earlier = NOTHING) -> Package:
     """Compiles an ONNX file into a program that runs it and learns: the fastest one within the budget."""
     _check(asked, options)
-    attempt = _attempt(model, asked, options)
+    attempt = _attempt(model, asked, options, earlier)
     point, fits = fitting(attempt, options.prefer, options.budget)
     if not fits:
         lighter = [*frugal(options, point.changes, but="recompute"), *smaller_training(model, asked, options)]
@@ -64,7 +78,7 @@ def train(model: Path, asked: Learning, options: Options = PLAIN) -> Package:
 def best_plans(model: Path, asked: Learning, options: Options = PLAIN) -> list[tuple[str, Point]]:
     """The Pareto-optimal plans of what is asked, and the smallest one of each that learns less; in words."""
     _check(asked, options)
-    attempt = _attempt(model, asked, options)
+    attempt = _attempt(model, asked, options, NOTHING)
     found = [(told(point.changes), point) for point in frontier(attempt)]
     for words, less in smaller_training(model, asked, options):
         changes = {**less, **SMALLEST}
@@ -72,7 +86,7 @@ def best_plans(model: Path, asked: Learning, options: Options = PLAIN) -> list[t
     return found
 
 
-def _attempt(model: Path, asked: Learning, options: Options) -> Attempt:
+def _attempt(model: Path, asked: Learning, options: Options, earlier: Earlier) -> Attempt:
     """Changes are of options, and of what is asked."""
     of_training = {each.name for each in fields(Learning)}
 
@@ -82,20 +96,22 @@ def _attempt(model: Path, asked: Learning, options: Options) -> Attempt:
         most = replace(options, **other).recompute
 
         def once(strips: Changes) -> Package:
-            return _recovered(model, replace(asked, **less), replace(options, **{**other, **strips}), most)
+            options_now = replace(options, **{**other, **strips})
+            return _recovered(model, replace(asked, **less), options_now, most, earlier)
 
         return in_strips(once, most)({}) if most > 1 else once({})
 
     return attempt
 
 
-def _recovered(model: Path, asked: Learning, options: Options, most: float) -> Package:
+def _recovered(model: Path, asked: Learning, options: Options, most: float, earlier: Earlier) -> Package:
     """`most`: so many times the multiply-accumulates may be computed for less memory."""
     name = options.name or name_of(model)
 
     def attempt(left_out: tuple[SkippedPass, ...]) -> Package:
         without = replace(options, without=options.without | {each.name for each in left_out})
-        return replace(_trained(model, asked, without, readable(name), left_out, most), left_out=left_out)
+        made = _trained(model, asked, without, readable(name), left_out, most, earlier)
+        return replace(made, left_out=left_out)
 
     steps = [step for passes in chosen(options.optimize, options.without) for step in passes]
     return recovering(attempt, [step.name for step in steps if step.optional])
@@ -122,9 +138,15 @@ def _check(asked: Learning, options: Options) -> None:
 
 
 def _trained(
-    model: Path, asked: Learning, options: Options, name: str, left_out: tuple[SkippedPass, ...], most: float
+    model: Path,
+    asked: Learning,
+    options: Options,
+    name: str,
+    left_out: tuple[SkippedPass, ...],
+    most: float,
+    earlier: Earlier,
 ) -> Package:
-    manager = pass_manager(options)
+    manager = pass_manager(options, earlier.facts)
 
     def program_of(phase: Phase, graph: Graph, context: Context) -> Program:
         manager.context = replace(context, memory=_memory(context.memory, phase, graph, graphs, options, most))
@@ -146,10 +168,13 @@ def _trained(
     last, moves = parts[-1]
     parts[-1] = replace(last, arguments=(RATE,), stored=asked.stored(kept.weights)), moves
     graphs, context = [graph for _, graph in parts], manager.context
+    for graph in graphs:
+        graph.facts_known = earlier.facts
+        begin_with(graph, earlier.learned)
     made = [(phase, program_of(phase, graph, context)) for phase, graph in parts]
     program = join_phases(name, made)
     manager.finished(PROGRAM, program, "join_phases")
-    return packaged(program, run, options, name, manager, left_out)
+    return packaged(program, run, options, name, manager, left_out, learning=asked.to_json())
 
 
 def _memory(

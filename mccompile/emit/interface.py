@@ -32,6 +32,7 @@ def seen(plan: Plan, interface: Interface | None) -> dict[str, Any]:
         **({"advances": True} if plan.advances else {}),
         **({"slices": slices_of(plan)} if plan.sliced else {}),
         **({"initial": initial} if (initial := [s.tensor.name for s in plan.states if s.initial]) else {}),
+        **({"stored": stored} if (stored := [s.tensor.name for s in plan.states if s.stored]) else {}),
         **({"phases": [_phase(phase) for phase in plan.phases]} if plan.phases else {}),
     }
 

@@ -108,11 +108,12 @@ def package(
     wrappers: Sequence[str] = (),
     tuned: Sequence[Explanation] | None = None,
     left_out: Sequence[SkippedPass] = (),
+    learning: Mapping[str, object] | None = None,
 ) -> Package:
     """`left_in_float`: nodes between quantized tensors that are computed in floats, and why.
     `interface`: where inputs or outputs are not only tensors. `options`: what was asked for, for the report. `assumed`:
     what the model does not say. `wrappers`: other languages that it is for. `tuned`: how kernels were
-    chosen, where measurements were given. `left_out`: passes that failed."""
+    chosen, where measurements were given. `left_out`: passes that failed. `learning`: how it learns, for the report."""
     carrier, section = delivery.carrier, delivery.section
     alignment = _weights_align(plan)
     kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
@@ -144,6 +145,8 @@ def package(
         words = partial(blob_format.weights_source, plan.prefix, contents, weights_bytes, alignment, section)
         files |= Files({f"{plan.prefix}_weights.c": words})
     about_code: dict[str, object] = {"identity": identity.hex(), "options": options or {}}
+    if learning:
+        about_code["learning"] = learning
     if assumed:
         about_code["assumed"] = [*assumed]
     if left_out:

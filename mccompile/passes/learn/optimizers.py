@@ -58,6 +58,12 @@ class Optimizer:
     lr: float = 0.01
     weight_decay: float = 0.0
 
+    @property
+    def text(self) -> str:
+        """What `optimizer` makes it of."""
+        given = [(field.name, getattr(self, field.name), field.default) for field in fields(self)]
+        return ",".join([self.name, *(f"{name}={value!r}" for name, value, plain in given if value != plain)])
+
     def kept_after(self, weight: Expr, gradient: Expr, kept: Kept) -> dict[str, Expr]:
         return {}
 

@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.dataclass_json import from_json, to_json
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.tensor import TensorType
@@ -23,7 +28,7 @@ from ...plan.learning import LOSS
 from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics, unlearned
 from .gradients import gradients
 from .losses import add_loss, loss_output
-from .optimizers import Optimizer, Sgd, add, div, mul, place, root
+from .optimizers import Optimizer, Sgd, add, div, mul, optimizer, place, root
 from .unrounded import leave_integers
 from .weights import learning, left_out, merged
 
@@ -51,6 +56,14 @@ class Learning:
     accumulate: int = 1  # calls that learn between two steps
     batch_norm: BatchNorm = BatchNorm.FROZEN
     save: Saved = Saved.WEIGHTS
+
+    def to_json(self) -> dict[str, Any]:
+        return {**to_json(self, {"optimizer"}), "optimizer": self.optimizer.text}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Learning:
+        rest = {name: value for name, value in found.items() if name != "optimizer"}
+        return replace(from_json(cls, rest), optimizer=optimizer(str(found["optimizer"])))
 
     def stored(self, weights: Sequence[Value]) -> tuple[str, ...]:
         """The states that are saved besides weights and running averages."""
@@ -101,6 +114,14 @@ def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:
         found.append(weight)
     _forget_elements(graph, set(found))
     return found
+
+
+def begin_with(graph: Graph, weights: Mapping[str, np.ndarray]) -> None:
+    """Lets these inputs that are kept begin with other elements than those of the file."""
+    for name in weights.keys() & graph.initial.keys():
+        before = graph.initial[name]
+        if before is not None:
+            graph.initial[name] = Value.of_constant(before.name, Constant.of(weights[name]))
 
 
 def _forget_elements(graph: Graph, changing: set[Value]) -> None:

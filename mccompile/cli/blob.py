@@ -1,0 +1,126 @@
+"""`mccompile blob`: other weights for code that was compiled before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from ..base.errors import Problem, WrongUse
+from ..base.writing import cannot_write
+from .commands import commands
+from .options import model_argument, trust_flag
+
+
+@commands.command()
+@model_argument
+@click.option(
+    "--for",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="A folder that mccompile has written.",
+)
+@click.option("--name", default="", help="Which model it is, where the folder has several.")
+@click.option("--force", is_flag=True, help="Also replace files that were edited.")
+@click.option(
+    "--update",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write an update for slots (`mccompile slots`) instead of replacing weights in DIR.",
+)
+@click.option(
+    "--from",
+    "saved",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the weights that <model>_save stored on a device, or those of another ONNX file, in place of MODEL's.",
+)
+@click.option(
+    "-o",
+    "learned",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write MODEL with the weights of --from as an ONNX file instead of replacing weights in DIR.",
+)
+@click.option("--version", type=int, default=0, metavar="N", help="Of the update: what the program says that it runs.")
+@click.option(
+    "--counter", type=int, default=0, metavar="N", help="Of the update: programs refuse one that is lower than before."
+)
+@click.option("--serial", metavar="PORT", help="Send the weights to the board there, which then uses them.")
+@click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial.")
+@trust_flag
+def blob(
+    model: Path,
+    folder: Path,
+    name: str,
+    force: bool,
+    update: Path | None,
+    version: int,
+    counter: int,
+    serial: str | None,
+    baud: int,
+    trust: bool,
+    saved: Path | None,
+    learned: Path | None,
+) -> None:
+    """Write a retrained model's weights for compiled code.
+
+    Replaces nothing but the weights in DIR, by those that its code accepts; options are those of DIR/report.json. Where
+    the code relies on something that does not hold for the model, it says so and writes nothing.
+    """
+    from ..emit.folder import replace_files
+    from ..update import new_blob
+
+    if update is None and (version or counter):
+        raise WrongUse(Problem("there is no update to number", "--version", "", "write --update FILE as well"))
+    if update is not None and serial:
+        fix = "write the update, and bring it to the board as its program takes it; or leave out --update"
+        raise WrongUse(Problem("an update is not what a server takes", "--serial", "it takes the weights in DIR", fix))
+    if learned is not None:
+        _write_learned(model, folder, name, trust, saved, learned, update is not None or bool(serial))
+        return
+    files, notes = new_blob(model, folder, name, trust, saved)
+    if update is None:
+        replace_files(folder, files, force)
+        written = {folder / path: contents for path, contents in files.items()}
+    else:
+        written = {update: _update_of(files, update, version, counter)}
+    for path, contents in written.items():
+        click.echo(f"{path}: {len(contents)} bytes")
+    for note in notes:
+        click.echo(f"note     {note}; the header's macros are of the weights that it was compiled with")
+    if serial:
+        from ..measure.building import sent
+        from ..toolchain.serial_line import Port
+
+        click.echo(f"sent     {sent(folder, Port(serial, baud))} bytes to the board at {serial}")
+
+
+def _write_learned(model: Path, folder: Path, name: str, trust: bool, saved: Path | None, to: Path, also: bool) -> None:
+    """`also`: weights are asked for as something else, too."""
+    from ..update import learned_model
+
+    if saved is None:
+        fix = "add --from FILE; without -o, the weights in DIR are replaced"
+        raise WrongUse(Problem("an ONNX file is written of what a device saved", "-o", "there is no --from", fix))
+    if also:
+        fix = "run the command twice, once with -o"
+        raise WrongUse(Problem("-o writes an ONNX file alone", "-o", "an update or a board takes the weights", fix))
+    names = learned_model(model, folder, name, trust, saved, to)
+    click.echo(f"{to}: {model.name} with {', '.join(names)} of {saved.name}")
+
+
+def _update_of(files: Mapping[str, bytes], to: Path, version: int, counter: int) -> bytes:
+    """The blob among these, as an update that is written."""
+    from ..emit.updates import update_image
+
+    blob = next(contents for path, contents in files.items() if path.endswith(".mcb"))
+    image = update_image(blob, version, counter)
+    try:
+        to.write_bytes(image)
+    except OSError as error:
+        raise cannot_write("the update", to, error) from None
+    return image

@@ -1,0 +1,193 @@
+"""`mccompile blob --from`: what a device saved becomes an ONNX file or a blob; anything else is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from mccompile.base.errors import Exit
+from mccompile.cli import run
+from tests.cli.test_train import built_and_run
+from tests.passes.learn.test_unrounded import net as quantized  # noqa: F401 - a fixture
+from tests.python.test_trainer import network
+
+# Saves 1, 2, ... SAVES, and writes both slots, with what erased memory follows them.
+PROGRAM = """
+#include <stdio.h>
+#include "net.h"
+static MCC_ALIGNED(NET_ARENA_ALIGN) uint8_t arena[NET_ARENA_BYTES];
+static uint8_t flash[2][NET_SLOT_BYTES + 100];
+static int read_slot(void *user, uint32_t slot, uint32_t at, void *to, size_t bytes)
+{
+    (void)user;
+    memcpy(to, &flash[slot][at], bytes);
+    return 0;
+}
+static int erase(void *user, uint32_t slot)
+{
+    (void)user;
+    memset(flash[slot], 0xFF, NET_SLOT_BYTES);
+    return 0;
+}
+static int write(void *user, uint32_t slot, uint32_t at, const void *from, size_t bytes)
+{
+    (void)user;
+    memcpy(&flash[slot][at], from, bytes);
+    return 0;
+}
+int main(void)
+{
+    const mcc_store store = {read_slot, erase, write, NULL};
+    net_model m;
+    memset(flash, 0xFF, sizeof flash);
+    if (net_init(&m, arena, sizeof arena, net_weights, net_weights_bytes) != MCC_OK) return 1;
+    for (int save = 1; save <= SAVES; ++save) {
+        net_state_w2(&m)[5] = (float)save;
+        net_state_b1(&m)[2] = 10.0f + (float)save;
+        if (net_save(&m, &store) != MCC_OK) return 2;
+    }
+    FILE *file = fopen("SLOTS", "wb");
+    return file != NULL && fwrite(flash, 1, sizeof flash, file) == sizeof flash && fclose(file) == 0 ? 0 : 3;
+}
+"""
+
+
+def trained(folder: Path, name: str = "out", *more: str, seed: int = 0) -> Path:
+    model = network()
+    draw = np.random.default_rng(seed)
+    for tensor in model.graph.initializer:
+        moved = numpy_helper.to_array(tensor) + np.float32(seed * draw.random())
+        tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
+    onnx.save(model, folder / f"net{seed or ''}.onnx")
+    words = ["train", str(folder / f"net{seed or ''}.onnx"), "-o", str(folder / name), "--loss", "cross_entropy:p"]
+    assert run([*words, "--name", "net", *(more or ["--learn", "all"])]) == 0
+    return folder / name
+
+
+def slot(out: Path, weights: dict[str, np.ndarray], sequence: int = 1) -> bytes:
+    """As <model>_save writes it."""
+    report = json.loads((out / "report.json").read_text())
+    contents = b"".join(np.asarray(weights[name], np.float32).tobytes() for name in report["stored"])
+    identity = bytes.fromhex(report["identity"])
+    head = struct.pack("<4sIII16s", b"MCCL", sequence, len(contents), zlib.crc32(contents), identity)
+    return (head + struct.pack("<I", zlib.crc32(head))).ljust(64, b"\xff") + contents
+
+
+def initializers(model: Path) -> dict[str, np.ndarray]:
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(model).graph.initializer}
+
+
+def blob(model: Path, out: Path, *more: object) -> int:
+    return run(["blob", str(model), "--for", str(out), *map(str, more)])
+
+
+@pytest.mark.parametrize(("saves", "optimizer"), [(1, "sgd"), (2, "adam"), (5, "sgd")])
+def test_what_a_device_saved_last_becomes_a_model(tmp_path: Path, saves: int, optimizer: str) -> None:
+    out = trained(tmp_path, "out", "--learn", "all", "--optimizer", optimizer, "--save", "optimizer")
+    program = PROGRAM.replace("SAVES", str(saves)).replace("SLOTS", (tmp_path / "saved.bin").as_posix())
+    assert built_and_run(Path(shutil.copytree(out, tmp_path / "built")), program) == 0
+    assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "learned.onnx") == 0
+    before, after = initializers(tmp_path / "net.onnx"), initializers(tmp_path / "learned.onnx")
+    before["w2"] = before["w2"].copy()
+    before["b1"] = before["b1"].copy()
+    before["w2"].flat[5], before["b1"][2] = saves, 10 + saves
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin") == 0
+    begin = (out / "net.mcb").read_bytes()
+    assert before["w2"].tobytes() in begin
+    assert before["b1"].tobytes() in begin
+    assert blob(tmp_path / "net.onnx", out) == 0
+    assert (out / "net.mcb").read_bytes() != begin
+    assert blob(tmp_path / "learned.onnx", out) == 0  # the server's file is for the code of all devices
+    assert (out / "net.mcb").read_bytes() == begin
+
+
+def test_saves_are_ordered_where_their_number_begins_anew(tmp_path: Path) -> None:
+    out = trained(tmp_path)
+    weights = initializers(tmp_path / "net.onnx")
+    slots = [slot(out, {**weights, "b2": np.full(3, n)}, n % 2**32) for n in (2**32 - 1, 2**32)]
+    for order in (slots, slots[::-1]):
+        (tmp_path / "saved.bin").write_bytes(b"\0" * 7 + (b"\xff" * 13).join(order))
+        assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == 0
+        assert initializers(tmp_path / "new.onnx")["b2"].tolist() == [2.0**32] * 3
+
+
+@pytest.mark.parametrize("at", [0, 5, 12, 40, -1])
+def test_a_damaged_save_is_never_taken(tmp_path: Path, at: int, capsys: pytest.CaptureFixture[str]) -> None:
+    out = trained(tmp_path)
+    weights = initializers(tmp_path / "net.onnx")
+    newest = bytearray(slot(out, {**weights, "b2": np.ones(3)}, 2))
+    if at != 40:  # which nothing reads
+        newest[at] ^= 1
+    (tmp_path / "saved.bin").write_bytes(newest[: len(newest) - (at == 40)])
+    assert (
+        blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == Exit.BAD_FILE
+    )
+    assert "saved.bin" in capsys.readouterr().err
+    assert not (tmp_path / "new.onnx").exists()
+    (tmp_path / "saved.bin").write_bytes(slot(out, {**weights, "b2": np.zeros(3)}, 1) + bytes(newest))
+    assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == 0
+
+
+def test_other_files_and_codes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, other = trained(tmp_path), trained(tmp_path, "other", "--learn", "all", "--optimizer", "momentum")
+    model, saved = tmp_path / "net.onnx", tmp_path / "saved.bin"
+    saved.write_bytes(slot(other, initializers(model)))
+    said = [blob(model, out, "--from", saved)]
+    assert "saved by other code" in capsys.readouterr().err
+    (tmp_path / "noise.bin").write_bytes(model.read_bytes())
+    said.append(blob(model, out, "--from", tmp_path / "noise.bin"))
+    assert "no header of a slot" in capsys.readouterr().err
+    said.append(blob(model, out, "--from", tmp_path / "none.bin"))
+    assert "No such file" in capsys.readouterr().err
+    assert run([str(model), "-o", str(tmp_path / "infers")]) == 0
+    said.append(blob(model, tmp_path / "infers", "--from", saved))
+    assert "saves nothing" in capsys.readouterr().err
+    said.append(blob(model, out, "-o", tmp_path / "new.onnx"))
+    assert "there is no --from" in capsys.readouterr().err
+    said.append(blob(model, out, "--from", saved, "-o", tmp_path / "new.onnx", "--update", tmp_path / "new.mcu"))
+    assert "alone" in capsys.readouterr().err
+    assert said == [Exit.BAD_FILE] * 3 + [Exit.WRONG_USE] * 3
+
+
+def test_a_blob_for_code_that_learns_is_that_of_the_model_alone(tmp_path: Path) -> None:
+    flags = ["--learn", "all", "--optimizer", "adamw,lr=0.002", "--clip", "1", "--accumulate", "2"]
+    out, alone = trained(tmp_path, "out", *flags), trained(tmp_path, "alone", *flags, seed=3)
+    assert (out / "net.mcb").read_bytes() != (alone / "net.mcb").read_bytes()
+    assert blob(tmp_path / "net3.onnx", out) == 0
+    assert (out / "net.mcb").read_bytes() == (alone / "net.mcb").read_bytes()
+
+
+@pytest.mark.parametrize("learn", ["last:1", "all"])
+def test_weights_of_a_quantized_network_come_back(
+    quantized: Path,  # noqa: F811
+    tmp_path: Path,
+    learn: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    assert run(["train", str(quantized), "-o", str(out), "--loss", "cross_entropy:p", "--learn", learn]) == 0
+    states = {state["name"]: state for state in json.loads((out / "report.json").read_text())["states"]}
+    stored = json.loads((out / "report.json").read_text())["stored"]
+    learned = {name: np.full(states[name]["shape"], 0.25 + n, np.float32) for n, name in enumerate(stored)}
+    (tmp_path / "saved.bin").write_bytes(slot(out, learned))
+    assert blob(quantized, out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "learned.onnx") == 0
+    found = initializers(tmp_path / "learned.onnx")
+    assert all(np.array_equal(found[name], learned[name]) for name in learned)
+    assert blob(quantized, out, "--from", tmp_path / "saved.bin") == 0
+    assert all(array.tobytes() in (out / "net.mcb").read_bytes() for array in learned.values())
+    of_device = (out / "net.mcb").read_bytes()
+    assert blob(quantized, out) == 0
+    assert (out / "net.mcb").read_bytes() != of_device
+    assert blob(quantized, out, "--from", tmp_path / "learned.onnx") == 0  # alone it is another network: of floats
+    assert (out / "net.mcb").read_bytes() == of_device
+    assert blob(quantized, out, "--from", quantized) == Exit.BAD_FILE
+    assert "lacks a weight" in capsys.readouterr().err
