@@ -6,8 +6,9 @@ Invariant: what cannot be read is a ValueError that says what it should have bee
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from .base.meanings import ours
 from .base.near import near
@@ -18,6 +19,8 @@ from .importers.joining import Prepended
 from .passes.api import ALL
 from .passes.io.io_forms import InputForm, OutputForm, parse_input, parse_output
 from .targets.api import LEAST, POOL_NAME, Pool, fastest_first
+
+V = TypeVar("V")
 
 
 def _dim(text: str, whole: str) -> tuple[str, tuple[int, int]]:
@@ -50,9 +53,24 @@ def _likely_dim(text: str) -> str:
     return f"{parts[1] or 'batch'}={'..'.join(numbers) if is_range else numbers[0] if numbers else '1'}"
 
 
+def _once(read: Callable[[str], tuple[str, V]], texts: Iterable[str], flag: str) -> dict[str, V]:
+    """What each name stands for. One that stands there again with another value is a mistake: only one would hold."""
+    found: dict[str, V] = {}
+    said: dict[str, str] = {}
+    for text in texts:
+        name, value = read(text)
+        if name in found and found[name] != value:
+            both = f"{said[name]},{text.partition('=')[2]}" if flag in ("--input", "--output") else said[name]
+            why = f"{text!r} says something else of {name!r} than {said[name]!r}"
+            raise ValueError(f"{why}; did you mean {flag} {both}?")
+        found[name], said[name] = value, text
+    return found
+
+
 def dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """Each may hold several, with commas between."""
-    return dict(_dim(part, text) for text in texts for part in text.split(","))
+    whole = [(part, text) for text in texts for part in text.split(",")]
+    return _once(lambda part: _dim(part, next(text for one, text in whole if one == part)), dict(whole), "--dim")
 
 
 def _bound(text: str) -> tuple[str, tuple[int, ...]]:
@@ -66,7 +84,7 @@ def _bound(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def bounds(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    return dict(_bound(part) for text in texts for part in text.split(","))
+    return _once(_bound, (part for text in texts for part in text.split(",")), "--bound")
 
 
 def states(texts: tuple[str, ...]) -> dict[str, str]:
@@ -134,11 +152,11 @@ def functions(texts: Iterable[str]) -> tuple[OwnFunction, ...]:
 
 
 def input_forms(texts: tuple[str, ...]) -> dict[str, InputForm]:
-    return dict(map(parse_input, texts))
+    return _once(parse_input, texts, "--input")
 
 
 def output_forms(texts: tuple[str, ...]) -> dict[str, OutputForm]:
-    return dict(map(parse_output, texts))
+    return _once(parse_output, texts, "--output")
 
 
 def names(texts: tuple[str, ...]) -> frozenset[str]:
@@ -163,13 +181,14 @@ BUDGETS = ("ram", "fast", "weights", "flash", "stack", "instructions")
 
 def budget(texts: tuple[str, ...]) -> dict[str, int]:
     """What may be used at most; each text may hold several, with commas between."""
-    found = {}
-    for part in (part for text in texts for part in text.split(",")):
-        what, _, size = part.partition("=")
-        if what not in BUDGETS:
-            raise ValueError(f"{part!r} is none of the budgets {', '.join(BUDGETS)}; {_instead_of_budget(part)}")
-        found[what] = budget_of(what, size)
-    return found
+    return dict(_budget(part) for text in texts for part in text.split(","))
+
+
+def _budget(text: str) -> tuple[str, int]:
+    what, _, size = text.partition("=")
+    if what not in BUDGETS:
+        raise ValueError(f"{text!r} is none of the budgets {', '.join(BUDGETS)}; {_instead_of_budget(text)}")
+    return what, budget_of(what, size)
 
 
 def _instead_of_budget(part: str) -> str:
@@ -258,7 +277,10 @@ def _likely_pools(text: str) -> str:
         elif equals or word[:1].isdigit():
             plain = re.sub(r"^[^a-z]+|[^a-z0-9]", "", name) if equals else ""
             known = re.match(r"0*[1-9]\d*[km]?", size if equals else word)
-            found.append(f"--mem {plain or 'sram'}={known[0] if known else '64k'}")
+            if known and (size if equals else word)[known.end() :].startswith(("g", "t")):  # more than a core addresses
+                found.append(f"--mem {plain or 'sram'}")
+            else:
+                found.append(f"--mem {plain or 'sram'}={known[0] if known else '64k'}")
     return " ".join(found) or "--mem sram=64K"
 
 
@@ -311,4 +333,4 @@ def shape(text: str) -> tuple[str, tuple[int | str | tuple[int, ...], ...]]:
 
 
 def shapes(texts: tuple[str, ...]) -> dict[str, tuple[int | str | tuple[int, ...], ...]]:
-    return dict(map(shape, texts))
+    return _once(shape, texts, "--shape")

@@ -28,8 +28,10 @@ def meant(name: str, known: Iterable[str], flag: str = "", most: int = 1) -> str
 
 
 def near_file(path: Path, *patterns: str) -> str:
-    """The same for a file that is not there, among those beside it; how all of them end is no likeness."""
-    there = {other.name: other.stem for pattern in patterns for other in path.parent.glob(pattern)}
+    """The same for a file that is not there, among those beside it (a link that leads nowhere
+    is none); how all of them end is no likeness."""
+    beside = (other for pattern in patterns for other in path.parent.glob(pattern) if other.exists())
+    there = {other.name: other.stem for other in beside}
     stem = near(path.stem, there.values())
     close = [name for name, own in there.items() if stem and own == stem]
     close.sort(key=lambda name: Path(name).suffix != path.suffix)

@@ -22,6 +22,7 @@ qemu emulator fvp renode = programs for a --target with an emulator run under it
 freq frequency cpu-freq clock clock-speed mhz = instructions are counted, and they do not depend on the clock
 unit units = times are in ms, sizes in bytes
 bench : ms us = times are in ms, sizes in bytes
+ops : boards : targets : list all = without a name, it lists all
 serve : p port host listen address baud baudrate baud-rate = the board's program brings its own serial line
 bench : iterations iters iter repeat repeats reps loops n-runs num-runs runs count times warmup warm-up trials = \
 it runs as often as the figures need, and instructions of a run are counted exactly

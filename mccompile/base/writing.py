@@ -16,7 +16,7 @@ def cannot_write(what: str, path: Path, error: OSError, option: str = "-o") -> W
     """`option`: the flag that names the file."""
     fix = f"give a file in a folder that can be written to {option}"
     if path.is_dir():
-        fix = f"did you mean {option} {path / ('report.html' if option == '--html' else 'result.onnx')}?"
+        fix = f"did you mean {option} {path / 'result.onnx'}?"
     elif not path.parent.exists():
         fix = f"mkdir -p {shlex.quote(str(path.parent))}"
     return WrongUse(Problem(f"cannot write {what}", str(path), error.strerror or str(error), fix_of(error, path, fix)))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import platform
 from importlib import metadata
+from pathlib import Path
 
 import click
 
 from .. import __version__
+from ..base.errors import Problem, WrongUse
 from .commands import commands
 from .options import json_flag
 from .told import tell
@@ -25,6 +27,9 @@ def doctor(targets: tuple[str, ...], as_json: bool) -> None:
     from ..toolchain.doctor import extras, tools_of
     from ..toolchain.tools import install
 
+    if model := next((name for name in targets if Path(name).suffix == ".onnx"), ""):
+        why = "what is installed is shown for targets, whatever the model"
+        raise WrongUse(Problem("a model is no target", model, why, f"leave out {model}"))
     found = [tools_of(api.load(name)) for name in targets or api.names()]
     wanted = extras()
     apt = install(dict.fromkeys(program for tools in found for program in tools.absent))

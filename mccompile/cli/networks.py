@@ -18,7 +18,7 @@ from .options import (
     reading_options,
     samples_option,
 )
-from .pages import refuse_other_formats, refuse_to_overwrite, write_page
+from .pages import page_file, refuse_other_formats, refuse_to_overwrite, write_page
 from .told import tell
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 @click.option("--symmetric", is_flag=True, help="Quantize activations without zero points.")
 @click.option(
     "--html",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
+    callback=page_file("report.html"),
     metavar="FILE",
     help="Write the page of `studio` for the compiled result, with the noise of each tensor.",
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
@@ -28,8 +31,21 @@ def page_of(package: Package, analysis: Mapping[str, Any]) -> str:
     return studio_page([view(analysis, [*lines_of(package)])])
 
 
+def page_file(name: str) -> Callable[[click.Context, click.Parameter, str | None], Path | None]:
+    """Reads where a page goes: a file, or one called `name` in a folder that is there or that a slash says is meant."""
+
+    def read(_ctx: click.Context, _param: click.Parameter, given: str | None) -> Path | None:
+        if given is None:
+            return None
+        is_folder = given.endswith(("/", os.sep)) or Path(given).is_dir()
+        return Path(given, name) if is_folder else Path(given)
+
+    return read
+
+
 def write_text(path: Path, text: str, option: str = "--html") -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise cannot_write("the page", path, error, option) from None

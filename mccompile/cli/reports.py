@@ -14,7 +14,7 @@ from .bench import figures_of
 from .commands import commands
 from .jobs import held_of, jobs_of, refuse_several, show_each
 from .options import board_options, json_flag, model_argument, model_options, samples_option
-from .pages import refuse_to_overwrite, write_page
+from .pages import page_file, refuse_to_overwrite, write_page
 from .told import tell
 
 if TYPE_CHECKING:
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     help="Show the Pareto-optimal plans instead, or on the page as well: RAM, flash (weights and estimated code), time "
     "(estimated, relative to the fastest); of two memories also the fast one, and what is copied.",
 )
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of `studio`.")
+@click.option(
+    "--html",
+    type=click.Path(),
+    callback=page_file("report.html"),
+    metavar="FILE",
+    help="Write the page of `studio`; in a folder it is called report.html.",
+)
 @click.option("--measure", is_flag=True, help="Add what `bench` measures, and what each step takes.")
 @board_options
 @json_flag

@@ -11,7 +11,7 @@ from ..base.errors import Problem, WrongUse
 from .commands import commands
 from .jobs import jobs_of
 from .options import model_options, samples_option
-from .pages import lines_of, refuse_to_overwrite, write_text
+from .pages import lines_of, page_file, refuse_to_overwrite, write_text
 
 if TYPE_CHECKING:
     from ..driver import Options
@@ -26,11 +26,12 @@ _MOST = 8  # builds that the page has colours for
     "-o",
     "--html",
     "page",
-    type=click.Path(path_type=Path),
-    default=Path("studio.html"),
+    type=click.Path(),
+    callback=page_file("studio.html"),
+    default="studio.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write the page.",
+    help="Where to write the page; in a folder it is called studio.html.",
 )
 @click.option("--measure/--no-measure", default=True, help="Build and run each model; default: where a compiler is.")
 @click.option("--plans", is_flag=True, help="Compile and measure the best plans of the first model as well.")

@@ -177,6 +177,9 @@ def _option_fix(given: str, line: Line) -> str:
     if given == "-O":
         spoken, word = ["--prefer"] if "--prefer" in options else [], value
     alone = _without(given, line)
+    takes_several = any(isinstance(param, click.Argument) and param.nargs < 0 for param in line.command.params)
+    if takes_several and value.endswith(".onnx") and Path(value).is_file() and line.has_argument_beside(value):
+        return f"leave out {given} alone: {value} stands beside the other model"
     if spoken and spoken[0] in line.arguments and not options[spoken[0]].multiple:
         return f"leave out {alone}: {spoken[0]} says it"
     if spoken:
@@ -268,6 +271,10 @@ def _missing(param: click.Parameter, line: Line) -> Problem:
     if is_option and name in _USUAL:
         wanted = f"{name} {_USUAL[name]}"
     fix = _with_names(f"add {wanted} (`{path} --help` shows how)", line)
+    if name == "AFTER" and line.model is not None:  # models are not compared, but what became of them
+        stem = line.model.stem
+        made = shlex.join(["mccompile", str(line.model), "-o", f"out-{stem}"])
+        fix = f"compile both, and name their folders: {made} && mccompile diff BEFORE out-{stem}"
     if name == "-o":
         folder = line.behind("--output")
         extra = [word for word in line.arguments[1:] if "." not in word and not word.startswith("-")]

@@ -89,6 +89,15 @@ _SUFFIXES = {
     ".xml": Foreign("called a model of OpenVINO", "name the .onnx file that it was made from"),
     ".rknn": Foreign("called a model built for one chip", "name the .onnx file that it was made from"),
 }
+_PLAIN_TEXT = Foreign("text, not a network", "name the ONNX model in its place")
+_TEXTS = {
+    ".py": Foreign(
+        "a program in Python, not a network",
+        "# at its end, then run it:\n"
+        f"torch.onnx.export(model.eval(), (torch.zeros(1, 3, 224, 224),), 'MODEL.onnx'){_OWN_SHAPE}",
+    ),
+    **dict.fromkeys((".csv", ".tsv"), Foreign("a table of text, not a network", _OF_SAMPLES)),
+}
 _LEGACY_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a pickle of a magic number, then more pickles
 _FILE_PAGE = re.compile(rb"https://(github\.com|huggingface\.co)/[\w./-]+?/blob/([\w.%/-]+\.onnx)")
 
@@ -96,8 +105,20 @@ _FILE_PAGE = re.compile(rb"https://(github\.com|huggingface\.co)/[\w./-]+?/blob/
 def recognised(path: Path, data: bytes) -> Foreign | None:
     """What a file or folder is that is not ONNX; None where nothing says it."""
     found = _of_folder(path) if path.is_dir() else _of_content(data) or _of_name(path)
-    if found is None:
+    return None if found is None else _filled_in(found, path)
+
+
+def plain_text(path: Path, data: bytes) -> Foreign | None:
+    """What nothing has recognised, where it is text: a program that builds a network, a table of samples, notes."""
+    try:
+        printable = re.sub(r"[\n\r\t]", "", data[:_HEAD].decode("utf-8")).isprintable()
+    except UnicodeDecodeError:
         return None
+    return _filled_in(_TEXTS.get(path.suffix.lower(), _PLAIN_TEXT), path) if data and printable else None
+
+
+def _filled_in(found: Foreign, path: Path) -> Foreign:
+    """With the names of files in its fix."""
     named = path if path.name else Path("model")  # `.` and `/` have no name
     made = named.with_suffix(".onnx") if path.suffix != ".onnx" else path.with_name(f"{path.stem}.new.onnx")
     quote = _in_python if "'FILE'" in found.fix else shlex.quote
@@ -136,6 +157,7 @@ def _of_name(path: Path) -> Foreign | None:
     if importer:
         return Foreign(f"called {importer.what}, but does not begin as one", "export or copy it again")
     return _SUFFIXES.get(suffix)
+
 
 
 def _of_content(data: bytes) -> Foreign | None:

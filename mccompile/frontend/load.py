@@ -30,7 +30,7 @@ from .bounds import Bounds, Limits
 from .contradictions import said_types
 from .declarations import declared_shapes
 from .findings import Findings
-from .foreign import recognised
+from .foreign import plain_text, recognised
 from .graphs import names_made, normal_domain
 from .implied import Assumption, assumptions, has_declared_shapes
 from .inputs import DimRanges, Inputs, InputShapes, kind_name
@@ -102,6 +102,8 @@ def contents(path: Path) -> bytes:
         return b"" if path.is_dir() else _standard_input() if path == STANDARD_INPUT else path.read_bytes()
     except OSError as problem:
         why = problem.strerror or str(problem)
+        if path.is_symlink() and not path.exists():
+            why = f"it is a link to {path.readlink()}, which does not exist"
         scheme = path.parts[0] if path.parts else ""
         if scheme in _DISTANT:
             why, fix = "files are read from this machine", _DISTANT[scheme].format("/".join(path.parts[1:]), path.name)
@@ -305,7 +307,7 @@ def _without_repeats(model: ModelProto) -> ModelProto:
 
 
 def _not_onnx(path: Path, data: bytes) -> BadFile:
-    known = recognised(path, data)
+    known = recognised(path, data) or plain_text(path, data)
     if known is not None:
         why, fix = f"it is {known.what}", known.fix
     elif not data:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base.errors import BadFile, Problem, WrongUse
+from ..base.errors import BadFile, Problem, WrongUse, warn
 from ..base.stages import stage
 from ..base.tensor import TensorType
 from ..check.inputs import DataSet, random_sets, stored_sets
@@ -26,6 +26,8 @@ from ..toolchain.served import Served
 from .flashing import flashed
 from .serving import refuse_unserved, server_files
 
+RUNS = 3  # sets of inputs, unless another number is asked for
+
 
 def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[DataSet]:
     """What to run a model with. Before the graph is compiled, which changes it."""
@@ -36,6 +38,14 @@ def input_sets(graph: Graph, data: Path | None, seed: int, runs: int) -> list[Da
         refuse_pictures(data, graph)
         return stored_sets(data, [value.name for value in graph.inputs], graph)
     return list(random_sets(graph, seed, runs))
+
+
+def sets_asked_for(graph: Graph, data: Path, seed: int, runs: int) -> list[DataSet]:
+    """Those of `data`; where there are fewer than were asked for, that is said."""
+    sets = input_sets(graph, data, seed, runs)
+    if len(sets) < runs != RUNS:
+        warn(f"{data} has {len(sets)} samples: {len(sets)} of the {runs} runs that were asked for are made")
+    return sets
 
 
 def _telling(data: Path, sets: list[DataSet]) -> list[DataSet]:

@@ -40,7 +40,7 @@ from ..toolchain.lists import as_lists
 from ..toolchain.run import Model
 from ..toolchain.serial_line import Port
 from ..toolchain.served import Served
-from .building import build, input_sets, on_board
+from .building import RUNS, build, input_sets, on_board, sets_asked_for
 from .fewer_bits import effects_of_fewer_bits, rounds_activations
 from .first_difference import first_difference
 from .growing import STEPS, Growing
@@ -61,12 +61,14 @@ def check(
     options: Options,
     data: Path | None = None,
     seed: int = 0,
-    runs: int = 3,
+    runs: int = RUNS,
     tolerance: Tolerance = DEFAULT,
     cc: str | None = None,
     port: Port | None = None,
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
+    if runs < 1:
+        raise WrongUse(Problem(f"{runs} runs check nothing", "--runs", "one is the least", "did you mean --runs 1?"))
     if path == STANDARD_INPUT:
         fix = "save the model as a file, and check that"
         raise WrongUse(Problem("the reference reads the model from a file", "-", "standard input is none", fix))
@@ -148,7 +150,7 @@ class _Check:
         kept: list[ResultPair] = []
         tried: list[DataSet] = []
         refused: list[CheckFailed] = []
-        for data_set in sets if data is None else input_sets(self._load(), data, seed, runs):
+        for data_set in sets if data is None else sets_asked_for(self._load(), data, seed, runs):
             if state:
                 data_set = self._continued(data_set, kept)
             data_set, given = handed_over(data_set, self.forms)

@@ -90,7 +90,6 @@ TABLE = """
 2 | check conv.onnx --seed abc | not a valid integer | --seed 0
 2 | convert conv.onnx -o models | cannot write | -o models/result.onnx
 2 | convert conv.onnx -o new/a.onnx | cannot write | mkdir -p new
-2 | analyze conv.onnx --html models | cannot write | --html models/report.html
 2 | frontend -o f.onnx --sample-rate 16000 | --sample-rate | --rate 16000
 2 | frontend -o f.onnx --n-mels 32 | --n-mels | --mels 32
 2 | conv.onnx -o out --board cortex-m4 | an Armv7E-M core | --target cortex-m4

@@ -67,6 +67,10 @@ TABLE = """
 2 | conv.onnx -o out --calibrate min-max | cannot be 'min-max' | did you mean --calibrate minmax?
 2 | conv.onnx -o out --blob arry | cannot be 'arry' | did you mean --blob array?
 2 | conv.onnx -o out --mem dtcm=64KB:0,sram | small letters | did you mean --mem dtcm=64k?
+2 | conv.onnx -o out --mem sram=10G | small letters | did you mean --mem sram?
+2 | conv.onnx -o out --input x=u8 --input x=nhwc | something else of 'x' | did you mean --input x=u8,nhwc?
+2 | free.onnx -o out --dim batch=1 --dim batch=2 | something else of 'batch' | --dim batch=1?
+2 | studio conv.onnx --no-measure --compare odd.onnx | no option --compare | leave out --compare alone
 2 | conv.onnx -o out --input x:nhwc | has no = | did you mean --input x=nhwc?
 2 | conv.onnx -o out --input xx=nhwc | the model has 'x' | did you mean x?
 2 | conv.onnx -o out --input xx=u8 | where  --input xx=... | did you mean x?
@@ -210,6 +214,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         archive.write(conv, "net.onnx")
     (folder / "packed.onnx").write_bytes(gzip.compress(conv.read_bytes()))
     np.savez(folder / "s.npz", x=np.random.default_rng(0).random((8, 2, 6, 6), np.float32))
+    (folder / "gone.onnx").symlink_to("nowhere.onnx")
+    (folder / "net.py").write_text("import torch\n")
+    (folder / "table.csv").write_text("a,b\n1,2\n")
     (folder / "cut.npz").write_bytes((folder / "s.npz").read_bytes()[:900])
     (folder / "cut.gguf").write_bytes(b"GGUF\x03")
     np.savez(folder / "turned.npz", x=np.zeros((8, 6, 6, 2), np.float32))
@@ -282,6 +289,12 @@ def test_there_are_forty() -> None:
         ("diff conv.onnx models/net.onnx", "-o models/out-net && mccompile diff out-conv models/out-net"),
         ("conv.onnx -o out --dims batch=1", "did you mean --dim batch=1?"),
         ("conv.onnx conv.onnx -o out", "name conv.onnx once"),
+        ("net.py -o out", "torch.onnx.export(model.eval(), (torch.zeros(1, 3, 224, 224),), 'net.onnx')"),
+        ("table.csv -o out", "samples follow it: --data table.csv"),
+        ("gone.onnx -o out", "name an ONNX file that exists"),
+        ("diff conv.onnx", "mccompile conv.onnx -o out-conv && mccompile diff BEFORE out-conv"),
+        ("doctor conv.onnx", "leave out conv.onnx"),
+        ("ops --list", "leave out --list: without a name, it lists all"),
         ("s.npz -o out", "name the ONNX model in its place; samples follow it: --data s.npz"),
         ("diff edited s.npz", "samples follow them: --data SAMPLES"),
         ("llm gpt2 -o out", "snapshot_download('gpt2', local_dir='gpt2')"),

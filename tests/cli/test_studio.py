@@ -37,6 +37,15 @@ def test_targets_stand_side_by_side(conv: Path, tmp_path: Path) -> None:
     assert all("code_bytes" not in step and "us" not in step for build in found["builds"] for step in build["steps"])
 
 
+def test_a_page_for_a_folder_lies_in_it(conv: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for given, page in ((f"{tmp_path}/new/", "new/studio.html"), (f"{tmp_path}/there", "there/studio.html")):
+        assert cli.run(["studio", str(conv), "--no-measure", "-o", given]) == 0
+        assert page_data(tmp_path / page)["builds"]
+    assert cli.run(["analyze", str(conv), "--html", f"{tmp_path}/there"]) == 0
+    assert page_data(tmp_path / "there" / "report.html")["builds"]
+
+
 def test_measured_steps_and_plans_have_time_and_code(conv: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert cli.run(["studio", str(conv), "--plans", "-o", str(page)]) == 0

@@ -333,7 +333,8 @@ def test_sizes_that_are_too_small_are_not_the_models_fault() -> None:
     ("data", "why", "fix"),
     [
         (b"", "the file is empty", "copy or export it again"),
-        (b"hello, this is no model", "its 23 bytes are of another format, or were cut off", "export or copy it again"),
+        (b"\x08\x07hello\0\xff", "its 9 bytes are of another format, or were cut off", "export or copy it again"),
+        (b"hello, this is no model", "it is text, not a network", "name the ONNX model in its place"),
     ],
 )
 def test_a_file_that_is_not_onnx(tmp_path: Path, data: bytes, why: str, fix: str) -> None:

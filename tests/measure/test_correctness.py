@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from mccompile.base.errors import BadFile, CheckFailed, Problem
+from mccompile.base.errors import BadFile, CheckFailed, MccWarning, Problem, WrongUse
 from mccompile.check import oracle
 from mccompile.check.oracle import EVALUATOR, JUDGE, Oracle
 from mccompile.driver import Options
@@ -73,6 +73,15 @@ def test_a_right_model_is_right(tmp_path: Path) -> None:
     assert verdict.ok and verdict.first is None
     assert len(verdict.runs) == 3
     assert [output.name for output in verdict.worst()] == ["y", "z"]
+
+
+def test_fewer_samples_than_runs_are_told(tmp_path: Path) -> None:
+    model, samples = save(small_models.conv(), tmp_path), tmp_path / "two.npz"
+    np.savez(samples, x=np.random.default_rng(0).random((2, 2, 6, 6), np.float32))
+    with pytest.warns(MccWarning, match="has 2 samples: 2 of the 10 runs"):
+        assert len(check(model, Options(), samples, runs=10).runs) == 2
+    with pytest.raises(WrongUse, match="0 runs check nothing"):
+        check(model, Options(), runs=0)
 
 
 def test_portable_functions_are_built_for_their_target_too(tmp_path: Path) -> None:
