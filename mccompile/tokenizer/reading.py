@@ -6,6 +6,7 @@ Invariant: a part of the file that changes tokens is either taken over or refuse
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from .description import Added, Spacing, Tokenizer, damaged, unsupported
 FILE = "tokenizer.json"
 _LARGEST = 1e30  # of scores
 _SPARSE = 1 << 16  # numbers that may lack tokens
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _NAME = f"name the folder that has {FILE}; tokenizer.save_pretrained(FOLDER) writes it"
 
 
@@ -25,7 +27,7 @@ def read(path: Path) -> Tokenizer:
     """Of a file, or of the folder that it is in."""
     path = path / FILE if path.is_dir() else path
     try:
-        return _tokenizer(json.loads(path.read_bytes()))
+        return _tokenizer(_parsed(path.read_bytes()))
     except OSError as error:
         raise BadFile(Problem("there is no tokenizer", str(path), error.strerror or str(error), _NAME)) from None
     except (ValueError, RecursionError):
@@ -36,6 +38,16 @@ def read(path: Path) -> Tokenizer:
         raise placed(path, damaged(f"it has not the parts that it should have ({error})"[:200])) from None
     except MccError as error:
         raise placed(path, error) from None
+
+
+def _parsed(data: bytes) -> Any:
+    found = json.loads(data)
+    if _SURROGATE.search(data):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise damaged("it has a half of a character (a surrogate) without the other half") from None
+    return found
 
 
 def placed(path: Path, error: MccError) -> MccError:

@@ -80,6 +80,17 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         library(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize("half", [rb"\ud800", b"\xed\xa0\x80"])
+def test_half_a_character_is_refused(half: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    data = json.dumps({**small(), "added_tokens": [{**_TOKEN, "content": "<half>"}]}).encode()
+    path.write_bytes(data.replace(b"<half>", rb"\ud83d\ude00"))
+    library(path)
+    path.write_bytes(data.replace(b"<half>", half))
+    with pytest.raises(BadFile, match="surrogate"):
+        library(path)
+
+
 def test_names_in_c_are_asked_for(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="did you mean --name x1st"):
         library(written(tmp_path / "tokenizer.json", small()), name="1st")
