@@ -21,6 +21,14 @@ def _by_taps() -> ModelProto:
     return net.model("taps", (1, 4, 6, 1))
 
 
+def _shares() -> ModelProto:
+    """Int8 numbers as shares of their sum."""
+    net = Net((1, 12), 3)
+    x = net.node("DequantizeLinear", [net.last, "step", "zero"])
+    net.last = net.node("QuantizeLinear", [net.node("Softmax", [x], axis=1), "step", "zero"])
+    return net.model("shares", (1, 12))
+
+
 @needs_frama_c
 @pytest.mark.parametrize(
     ("made", "target"),
@@ -30,6 +38,7 @@ def _by_taps() -> ModelProto:
         (quantized, "cortex-m0"),
         (quantized, "cortex-m4"),
         (_by_taps, "cortex-m0"),
+        (_shares, "cortex-m0"),
     ],
 )
 def test_generated_code_raises_no_alarm(made: Callable[[], ModelProto], target: str, tmp_path: Path) -> None:

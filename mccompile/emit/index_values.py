@@ -103,6 +103,16 @@ class Scope:
             yield found.of(dict(zip(names, values, strict=True)))
 
 
+def called_for(pieces: frozenset[tuple[int, int]]) -> Scope:
+    """What is known in a function that is called for these rows, `begin` to `end`."""
+    ends = dict(pieces)
+    counters = {"begin": frozenset(ends)} if ends else {}
+    if len(ends) != len(pieces):  # several ends of one begin
+        return Scope({**counters, "end": frozenset(end for _, end in pieces)})
+    end = Expression(lambda indexes: ends.get(indexes.get("begin", -1)), frozenset({"begin"}))
+    return Scope(counters, {"end": end} if ends else {})
+
+
 @lru_cache(maxsize=1 << 13)
 def _parsed(words: tuple[str, ...]) -> Expression | None:
     """An expression of integers and names alone."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..base.marked import read
 from ..base.provenance import show
 from ..plan.ir import Function, Step
+from ..plan.row_calls import Pieces
 from ..targets.api import Build
 from . import kernels
 from .addresses import passed
@@ -22,10 +23,12 @@ def kernel_files(
     build: Build,
     functions: Sequence[Function],
     steps: Iterable[Step],
+    pieces: Mapping[str, Pieces],
     also: str = "",
     users: str = "",
 ) -> dict[str, Source]:
-    """`<prefix>_kernels.c` and `.h`: the functions, which the steps use. `also` is a header with further ones,
+    """`<prefix>_kernels.c` and `.h`: the functions, which the steps use. `pieces`: for which rows some of them
+    are called (plan/row_calls.py). `also` is a header with further ones,
     `users` are the files that call them."""
     first: dict[str, Step] = {}
     uses: dict[str, int] = {}
@@ -39,7 +42,7 @@ def kernel_files(
         step = first[function.name]
         tensors = ", ".join(f"{a.role} {type}" for a, type in passed(step))
         count = uses[function.name]
-        done = kernels.printed(function)
+        done = kernels.printed(function, pieces.get(function.name, frozenset()))
         headers |= done.headers
         own |= function.kernel.files(function.call).keys() & function.kernel.headers(function.call)
         shown.append(

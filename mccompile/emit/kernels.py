@@ -10,7 +10,9 @@ from typing import cast
 from ..base.dtypes import DType
 from ..base.marked import SIGNATURE, called, names_alone, plain, read
 from ..plan.ir import Function
+from ..plan.row_calls import Pieces
 from .dead_constants import without_dead_constants
+from .index_values import called_for
 from .known_conditions import without_known_conditions
 from .layout import Block, blocks
 from .parts import in_parts
@@ -65,7 +67,8 @@ class Printed:
     headers: frozenset[str]
 
 
-def printed(function: Function) -> Printed:
+def printed(function: Function, pieces: Pieces = frozenset()) -> Printed:
+    """`pieces`: the rows for which it is called, where these are known."""
     kernel, call = function.kernel, function.call
     text, headers = _tidied(
         function.body or marked(function),
@@ -73,6 +76,7 @@ def printed(function: Function) -> Printed:
         tuple(_operands(function)),
         tuple(function.sizes),
         tuple(declarations(function).items()),
+        pieces,
     )
     return Printed(text.replace(SIGNATURE, signature(function)), kernel.headers(call) | headers)
 
@@ -84,18 +88,20 @@ def _tidied(
     operands: tuple[tuple[str, bool], ...],
     sizes: tuple[str, ...],
     declared: tuple[tuple[str, str], ...],
+    pieces: Pieces,
 ) -> tuple[str, frozenset[str]]:
     """The function without what is not needed, in parts that are short enough, and the headers that its marks ask
     for."""
     top = blocks(names_alone(text))
     simplify(top)
-    without_known_conditions(top)
+    without_known_conditions(top, called_for(pieces))
     simplify(top)
     names = without_dead_constants(top)
     # Parameters that the function does not read, or may not: operands without elements or of which what is read turned
     # out not to matter, and sizes.
     unread = dict.fromkeys(operand for operand, is_empty in operands if is_empty or operand not in names)
-    unused = [*unread, *(size for size in sizes if size not in names)]
+    more = (*sizes, *(("begin", "end") if pieces else ()))
+    unused = [*unread, *(size for size in more if size not in names)]
     body = next(place for place, item in enumerate(top.inside) if SIGNATURE in str(item)) + 1
     cast(Block, top.inside[body]).inside[:0] = [f"(void){each};" for each in unused]
     return read(in_parts(top, name, dict(declared))).text, frozenset(read(text).headers)

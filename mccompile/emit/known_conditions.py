@@ -22,14 +22,16 @@ _CONDITION = re.compile(r"\?|\bif \(")
 _LEAVES = re.compile(r"\b(continue|goto)\b")
 _ASSIGNS = ("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=", "++", "--")
 _DECLARES = "const mcc_index "
+_DECIDES = "const mcc_bool "
 _COUNTS = "for (mcc_index "
 
 
-def without_known_conditions(top: Block) -> None:
-    """Changes what is in a block. Functions of which the preprocessor chooses parts stay as they are."""
+def without_known_conditions(top: Block, known: Scope | None = None) -> None:
+    """Changes what is in a block. `known`: what is known of what its function is handed. Functions of which the
+    preprocessor chooses parts stay as they are."""
     if not _any(top, _CONDITION.search) or _any(top, lambda line: line.startswith("#")):
         return
-    _fold(top, Scope())
+    _fold(top, known or Scope())
 
 
 def _any(block: Block, told: Callable[[str], object]) -> bool:
@@ -89,10 +91,11 @@ def _counting(loop: Block, around: Scope, inside: Scope) -> Scope:
         return inside
     name = parts[0][1].name
     first, ends = around.values(parts[0][3:]), parts[1]
-    if not first or len(ends) < 3 or (ends[0].name, ends[1].text) != (name, "<"):
+    if not first or len(ends) < 3 or ends[0].name != name or ends[1].text not in ("<", "<="):
         return inside
-    bounds = around.without(name, *_assigned(loop)).values(ends[2:])
-    step, own = _step(parts[2], name), name in _assigned(Block("", loop.inside))
+    fixed = around.without(name, *_assigned(loop))
+    bounds = frozenset(bound + (ends[1].text == "<=") for bound in fixed.values(ends[2:]) or ())
+    step, own = _step(parts[2], name, fixed), name in _assigned(Block("", loop.inside))
     if not bounds or max(bounds) - min(first) > MOST or (own and step) or (step > 1 and len(first) > 1):
         return inside
     if step:
@@ -111,12 +114,13 @@ def _counting(loop: Block, around: Scope, inside: Scope) -> Scope:
     return inside.counting(name, frozenset(visited))
 
 
-def _step(part: Sequence[Token], name: str) -> int:
+def _step(part: Sequence[Token], name: str, scope: Scope) -> int:
     """What the head of a loop adds to its counter; 0 if nothing, or nothing that is known."""
     words = [token.name or token.text for token in part]
     if words == ["++", name]:
         return 1
-    return int(words[2]) if len(words) == 3 and words[:2] == [name, "+="] and words[2].isdecimal() else 0
+    by = scope.values(part[2:]) if words[:2] == [name, "+="] else None
+    return max(0, *by) if by and len(by) == 1 else 0
 
 
 def _steps(items: Sequence[Block | str], name: str, scope: Scope) -> set[int]:
@@ -238,6 +242,8 @@ def _line(line: str, scope: Scope) -> str:
 
 
 def _line_of(line: str, scope: Scope) -> str:
+    if line.startswith(_DECIDES) and line.endswith(";") and "?" not in line:
+        return _decisions(line, scope)
     if "?" not in line or not (scope.counters or scope.constants):
         return line
     words = tokens(line)
@@ -247,6 +253,17 @@ def _line_of(line: str, scope: Scope) -> str:
         if words[at].text == "?":
             _choose(words, at, scope)
     return printed(words)
+
+
+def _decisions(line: str, scope: Scope) -> str:
+    """A declaration of conditions, which are 0 or 1 where they are known."""
+    words = tokens(line)
+    made = words[:2]
+    for part in _split(words[2:-1], ","):
+        is_given = len(part) > 2 and part[0].name and part[1].text == "="
+        known = folded_condition(part[2:], scope) if is_given else part[2:]
+        made += [*part[:2], *([Token(" ", str(int(known)))] if isinstance(known, bool) else known), Token("", ",")]
+    return printed([*made[:-1], words[-1]])
 
 
 def _choose(words: list[Token], at: int, scope: Scope) -> None:
@@ -291,10 +308,11 @@ def _end(words: Sequence[Token], at: int, ends: Sequence[str]) -> int:
 def _behind(line: str, scope: Scope) -> Scope:
     """What is known behind a line."""
     scope = scope.without(*_assigned_by(line), *_declared(line))
-    if not line.startswith(_DECLARES) or not line.endswith(";"):
+    if not line.startswith((_DECLARES, _DECIDES)) or not line.endswith(";"):
         return scope
     for part in _split(tokens(line)[2:-1], ","):
-        if len(part) > 2 and part[0].name and part[1].text == "=":
+        is_known = line.startswith(_DECLARES) or (len(part) == 3 and part[2].text.isdecimal())
+        if is_known and len(part) > 2 and part[0].name and part[1].text == "=":
             scope = scope.declaring(part[0].name, part[2:])
     return scope
 
@@ -329,7 +347,7 @@ def _assigned_by(line: str) -> frozenset[str]:
     for at, token in enumerate(words):
         behind = words[at + 1].text if at + 1 < len(words) else ""
         front = words[at - 1].text if at else ""
-        if token.name and (behind in _ASSIGNS or front in ("++", "--", "&")):
+        if token.name and front not in (".", "->") and (behind in _ASSIGNS or front in ("++", "--", "&")):
             names.add(token.name)
     return frozenset(names)
 

@@ -18,6 +18,7 @@ from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..passes.witness import Witness
 from ..plan.ir import Plan
+from ..plan.row_calls import pieces
 from . import blob as blob_format
 from .blob import Carrier, Delivery
 from .files import Files
@@ -116,7 +117,7 @@ def package(
     chosen, where measurements were given. `left_out`: passes that failed. `learning`: how it learns, for the report."""
     carrier, section = delivery.carrier, delivery.section
     alignment = _weights_align(plan)
-    kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps())
+    kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps(), pieces(plan))
     nothing = bytes(16)
     weights_bytes = blob_format.blob_bytes(plan)
     about = interface.lines() if interface else []

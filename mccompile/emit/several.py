@@ -14,6 +14,7 @@ from dataclasses import replace
 from ..base.errors import Problem, WrongUse
 from ..base.names import Names
 from ..plan.ir import Arena, Function, Plan, with_steps
+from ..plan.row_calls import pieces
 from .addresses import suffix_of
 from .building import build_name, cmake_tools, make_tools
 from .files import Files
@@ -40,7 +41,7 @@ def several(packages: Sequence[Package], name: str) -> Files:
         plan = package.plan
         own = [function for function in plan.functions if function.name not in shared]
         plain_steps = [step for step in plan.steps() if step.function.name not in shared]
-        sources = kernel_files(plan.prefix, plan.build, own, plain_steps, header if shared else "")
+        sources = kernel_files(plan.prefix, plan.build, own, plain_steps, pieces(plan), header if shared else "")
         left_out = {MARK, "main.c", "Makefile", "CMakeLists.txt"}
         twin = next(other for other in packages if _same_weights(other, package))
         model = package.own_files(twin.plan.prefix, twin.identity, _with(plan, shared))
@@ -56,9 +57,8 @@ def several(packages: Sequence[Package], name: str) -> Files:
             replace(step, function=shared[step.function.name]) for step in plan.steps() if step.function.name in shared
         ]
     functions = list({function.name: function for function in shared.values()}.values())
-    sources = (
-        kernel_files(name, builds[0], functions, steps, users=", ".join(f"{p}.c" for p in prefixes)) if shared else {}
-    )
+    users = ", ".join(f"{p}.c" for p in prefixes)
+    sources = kernel_files(name, builds[0], functions, steps, {}, users=users) if shared else {}
     context: dict[str, object] = {"name": name, "N": name.upper(), "prefixes": prefixes, "shared": bool(shared)}
     context["arenas"] = _arenas(packages)
     context |= {"library": build_name(name), "programs": {prefix: build_name(prefix) for prefix in prefixes}}

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from ..base.dtypes import string
 from ..base.marked import called
 from ..emit.kernels import signature
-from ..plan.ir import BLOB, Argument, Plan, Repeat, RowRegion, Step, is_arena, walk
+from ..plan.ir import BLOB, Argument, Plan, Repeat, Step, is_arena, walk
+from ..plan.row_calls import made_rows, regions
 from .memory import touched
 
 
@@ -96,10 +97,9 @@ def _is_fixed(argument: Argument) -> bool:
 
 def _calls(plan: Plan) -> Iterator[tuple[Step, int, int]]:
     rows = {
-        stage.run.number: (stage.height, stage.step)
-        for item in plan.items
-        if isinstance(item, RowRegion)
-        for stage in item.stages
+        stage.run.number: (made, stage.step)
+        for region in regions(plan.items)
+        for stage, made in zip(region.stages, made_rows(region), strict=True)
     }
     yield from ((step, *rows.get(step.number, (0, 0))) for step in plan.steps())
 

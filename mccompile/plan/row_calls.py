@@ -1,8 +1,14 @@
-"""Chains of rows as the calls that they are, one after the other, and into how many slices these cut a run."""
+"""Chains of rows as the calls that they are, one after the other, which rows these make, and into how many slices they
+cut a run."""
 
 from __future__ import annotations
 
-from .ir import Item, Plan, RowRegion, Step
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from .ir import Branch, Item, Plan, Repeat, RowRegion, Step
+
+Pieces = frozenset[tuple[int, int]]  # from which row to which
 
 
 def unasked(region: RowRegion) -> list[int]:
@@ -36,6 +42,38 @@ def row_calls(region: RowRegion) -> list[int]:
     for number in (len(region.stages) - 1, *unasked(region)):
         make(number, region.stages[number].height)
     return found
+
+
+def made_rows(region: RowRegion) -> list[int]:
+    """How many rows each stage makes: no more than others ask for, in steps of its own."""
+    calls = row_calls(region)
+    return [min(stage.height, calls.count(number) * stage.step) for number, stage in enumerate(region.stages)]
+
+
+def pieces(plan: Plan) -> dict[str, Pieces]:
+    """The rows for which functions are called that only stages call, by name. Of others nothing is said."""
+    stages = [each for region in regions(plan.items) for each in zip(region.stages, made_rows(region), strict=True)]
+    others = Counter(step.function.name for step in plan.steps())
+    others.subtract(stage.run.function.name for stage, _ in stages)
+    found: dict[str, set[tuple[int, int]]] = {}
+    for stage, made in stages:
+        function = stage.run.function
+        if not others[function.name] and function.call.workers == 1:
+            rows = ((begin, min(begin + stage.step, stage.height)) for begin in range(0, made, stage.step))
+            found.setdefault(function.name, set()).update(rows)
+    return {name: frozenset(rows) for name, rows in found.items()}
+
+
+def regions(items: Iterable[Item]) -> Iterator[RowRegion]:
+    """Chains of rows, wherever they stand."""
+    for item in items:
+        match item:
+            case RowRegion():
+                yield item
+            case Branch():
+                yield from regions((*item.then, *item.otherwise))
+            case Repeat():
+                yield from regions(item.items)
 
 
 def slices_of(plan: Plan) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mccompile.driver import Options
+from mccompile.emit.index_values import called_for
 from mccompile.emit.known_conditions import without_known_conditions
 from mccompile.emit.layout import blocks, shown
-from tests.small_models import compiled, conv
+from tests.small_models import compiled, conv, floats, model, node
 
 
 def folded(text: str) -> str:
@@ -109,3 +110,56 @@ def test_generated_code_has_no_condition_that_always_holds() -> None:
     package = compiled(conv(), Options(target="generic"))
     code = "".join(text.decode() for name, text in package.files.items() if name.endswith("_kernels.c"))
     assert ">= 0 &&" not in code
+
+
+ROWS = """{
+const mcc_index some = 1, rows = end - begin;
+for (mcc_index i = 0; i < rows; i += some) {
+if (i > 0) again();
+for (mcc_index k = i > 0; k <= some; ++k) {
+const mcc_index row = begin + i + k - 1;
+const mcc_bool upper = row >= 0 && row < 9, lower = row >= -1 && row < 8;
+f(upper ? x : blank, lower ? y : blank);
+}
+}
+}"""
+
+
+@pytest.mark.parametrize(
+    ("pieces", "upper", "lower"),
+    [
+        ([(0, 1), (1, 2)], "row >= 0", "1"),
+        ([(1, 2), (2, 3)], "1", "1"),
+        ([(8, 9)], "1", "row < 8"),
+        ([(9, 10)], "row < 9", "0"),
+        ([(0, 1), (9, 10)], "row >= 0 && row < 9", "row < 8"),
+    ],
+)
+def test_rows_for_which_a_function_is_called(pieces: list[tuple[int, int]], upper: str, lower: str) -> None:
+    top = blocks(ROWS)
+    without_known_conditions(top, called_for(frozenset(pieces)))
+    text = shown(top)
+    assert f"upper = {upper}, lower = {lower};" in text and "again" not in text
+    chosen = {"0": "blank", "1": "y"}.get(lower, "lower ? y : blank")
+    assert f"f({'x' if upper == '1' else 'upper ? x : blank'}, {chosen});" in text
+
+
+def test_nothing_is_known_of_rows_that_several_pieces_end_differently() -> None:
+    top = blocks(ROWS)
+    without_known_conditions(top, called_for(frozenset([(0, 1), (0, 2)])))
+    assert "again" in shown(top) and "upper = row >= 0, lower = 1;" in shown(top)
+
+
+def test_a_field_is_no_index() -> None:
+    text = "{\nconst mcc_index rows = 4;\nband.rows = 7;\nif (rows > 4) f(rows);\n}"
+    assert "f(" not in folded(text)
+
+
+@pytest.mark.parametrize("target", ["generic", "cortex-m4"])
+def test_rows_that_a_pool_never_asks_for_are_no_condition(target: str) -> None:
+    """Of 14 rows of a convolution a pool reads 12: the window never reaches the lower edge."""
+    made = [node("Conv", "x w", "h", pads=[1, 1, 1, 1]), node("MaxPool", "h", "y", kernel_shape=[3, 3], strides=[3, 3])]
+    weights = {"w": floats(0, 4, 1, 3, 3)}
+    package = compiled(model("edge", made, [("x", (1, 1, 14, 14))], [("y", (1, 4, 4, 4))], weights), Options(target))
+    text = package.files["edge_kernels.c"].decode()
+    assert "mcc_index begin" in text and "end0 = 3;" in text
