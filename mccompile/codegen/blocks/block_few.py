@@ -15,12 +15,13 @@ from ...kernels.work import Units
 from ...program.ir import Call
 from ..loops import index_c
 from ..vector.vector_epilogue import Epilogue, Reference, epilogue_statements
-from ..vector.vector_tiles import TileSize
+from ..vector.vector_tiles import SECOND_LEVEL, TileSize
 from .block_digits import NO_DIGITS, Digits
 from .block_weights import kind_of
-from .block_words import WordLayout
+from .block_words import FOUR, WordLayout
 
 _FLOAT = 4
+_AHEAD = 2048  # bytes: what main memory delivers while it is asked for what follows
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def few_rows(call: Call, size: TileSize, names: Sequence[str], digits: int) -> d
         "along": along,
         "down": down,
         "elements": words.words * words.per_word,
+        "ahead": _AHEAD if FOUR * words.words * words.columns > SECOND_LEVEL else 0,
         "first_of_rest": (words.words - words.stretches[-1].all_words) * words.per_word,
     }
 

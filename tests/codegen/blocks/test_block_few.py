@@ -16,10 +16,10 @@ from mccompile.targets.api import load as load_target
 DEPTH, COLUMNS = 328, 43  # more than a piece of the sum, and a block and a tile that are not full
 
 
-def model(stored: str) -> tuple[ModelProto, np.ndarray]:
+def model(stored: str, columns: int = COLUMNS) -> tuple[ModelProto, np.ndarray]:
     """SiLU(x @ weights) + z, and the weights."""
     text = f"""<ir_version: 10, opset_import: ["" : 21]>
-        g (float[n, {DEPTH}] x, float[n, {COLUMNS}] z) => (float[n, {COLUMNS}] y) {{
+        g (float[n, {DEPTH}] x, float[n, {columns}] z) => (float[n, {columns}] y) {{
             w = DequantizeLinear <axis = 0, block_size = 32> (levels, scales)
             h = MatMul(x, w)
             s = Sigmoid(h)
@@ -28,7 +28,7 @@ def model(stored: str) -> tuple[ModelProto, np.ndarray]:
         }}"""
     chance = np.random.default_rng(3)
     high = 8 if stored == "INT4" else 128
-    levels, scales = chance.integers(-high, high, (DEPTH, COLUMNS)), chance.uniform(0.1, 1, (11, COLUMNS)) / high
+    levels, scales = chance.integers(-high, high, (DEPTH, columns)), chance.uniform(0.1, 1, (11, columns)) / high
     made = parser.parse_model(text)
     kind = getattr(TensorProto, stored)
     made.graph.initializer.append(helper.make_tensor("levels", kind, levels.shape, levels.flat))
@@ -54,3 +54,12 @@ def test_one_row_and_many(target: str, stored: str, threads: int) -> None:
         want = h / (1 + np.exp(-h)) + z[first:end]
         got = built.run({"x": x[first:end], "z": z[first:end]})["y"]
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize(("columns", "is_fetched"), [(COLUMNS, False), (4096, True)])
+def test_weights_that_no_cache_keeps_are_fetched_while_others_are_multiplied(columns: int, is_fetched: bool) -> None:
+    for sizes in ((1, 1), (1, 70)):
+        made = load_proto(model("INT4", columns)[0], dims={"n": sizes})
+        package = compile_graph(made, Options(target="x86-64-v3"), "rows")
+        kernels = package.files["rows_kernels.c"].decode()
+        assert ("__builtin_prefetch(packed + 2048, 0, 2);" in kernels) == is_fetched
