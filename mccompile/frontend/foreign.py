@@ -159,7 +159,6 @@ def _of_name(path: Path) -> Foreign | None:
     return _SUFFIXES.get(suffix)
 
 
-
 def _of_content(data: bytes) -> Foreign | None:
     for start, found in _STARTS.items():
         if data.startswith(start):

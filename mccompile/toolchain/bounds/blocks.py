@@ -48,8 +48,10 @@ class Code:
         self.follows: dict[int, int] = {}
         self.jumps: dict[int, tuple[int, ...]] = {}  # where instructions go on by a table
         heads: set[int] = set()
-        for name, code in functions:
-            own = range(code[0].at, code[-1].at + 2)
+        begins = [*(code[0].at for _, code in functions[1:]), 0]
+        for (name, code), then in zip(functions, begins, strict=True):  # one may go on as the next one
+            last = code[-1].at
+            own = range(code[0].at, then if then == last + 4 else last + 2)
             self.names[own.start] = name
             heads.add(own.start)
             for number, each in enumerate(code):

@@ -23,7 +23,7 @@ from .values import RETURN as TOP
 MOST_FORKS = 100  # branches, one within the other, that depend on data
 MOST_EXITS = 1000  # of a loop, by such a branch
 MOST_EXITS_IN_TRIALS = 8  # of turns that are followed for others; without these, each is followed
-MOST_BLOCKS = 4_000_000
+MOST_BLOCKS = 16_000_000
 FORK = 20  # blocks that take as long to follow as a fork
 _SCRATCH = range(CORE, CORE + 16)  # registers of floats that a call may change
 BACK = -1  # where runs end that have returned
@@ -60,6 +60,7 @@ class Run:
         self.aligned = aligned
         self.known: dict[tuple[object, ...], _Known | None] = {}
         self.shapes: dict[int, Shape] = {}
+        self.visits: dict[int, dict[int, int]] = {}  # of the blocks of functions whose loops end by data
         self.turns: dict[int, int] = {}  # the most of a loop each time it is entered, by its head
         self.blocks = 0
         self.without: dict[int, Unbounded] = {}  # calls of the function that is asked for which have no bound
@@ -176,7 +177,9 @@ class Run:
         before, kept = state.cost, state.copy() if frame.is_top else state
         depth = self.depth
         try:
-            if self.code.function(goal) in runtime.TURNS:
+            if goal not in self.visits:
+                self.visits[goal] = runtime.most_visits(self.code, goal)
+            if self.visits[goal]:
                 self._of_runtime(goal, state)
             elif not self._from_known(goal, state):
                 ends = self._follow(goal, state, frozenset(), Frame(goal, after))
@@ -200,7 +203,7 @@ class Run:
         memory = state.memory
         if self.code.function(goal) in runtime.STORING:
             memory.kill(memory.load(state.registers[13]), 8)
-        for at, times in runtime.most_visits(self.code, goal).items():
+        for at, times in self.visits[goal].items():
             block = self.code.block(at)
             side = state.copy()
             side.registers = [each if n > 3 else None for n, each in enumerate(state.registers)]
