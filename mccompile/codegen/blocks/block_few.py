@@ -21,6 +21,7 @@ from .block_weights import kind_of
 from .block_words import FOUR, WordLayout
 
 _FLOAT = 4
+_BYTE = 8  # bits
 _AHEAD = 2048  # bytes: what main memory delivers while it is asked for what follows
 
 
@@ -57,9 +58,15 @@ def few_rows(call: Call, size: TileSize, names: Sequence[str], digits: int) -> d
         "along": along,
         "down": down,
         "elements": words.words * words.per_word,
-        "ahead": _AHEAD if FOUR * words.words * words.columns > SECOND_LEVEL else 0,
+        "ahead": _ahead(words),
         "first_of_rest": (words.words - words.stretches[-1].all_words) * words.per_word,
     }
+
+
+def _ahead(words: WordLayout) -> int:
+    """Bytes from weights that are used to those that are fetched; 0: those of a byte are read faster without."""
+    is_large = FOUR * words.words * words.columns > SECOND_LEVEL
+    return _AHEAD if is_large and words.dtype.bits < _BYTE else 0
 
 
 def _group(call: Call, names: Sequence[str], size: TileSize, header: str, vectors: int, last: int) -> Group:

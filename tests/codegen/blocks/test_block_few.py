@@ -56,10 +56,14 @@ def test_one_row_and_many(target: str, stored: str, threads: int) -> None:
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
 
-@pytest.mark.parametrize(("columns", "is_fetched"), [(COLUMNS, False), (4096, True)])
-def test_weights_that_no_cache_keeps_are_fetched_while_others_are_multiplied(columns: int, is_fetched: bool) -> None:
+@pytest.mark.parametrize(
+    ("stored", "columns", "is_fetched"), [("INT4", COLUMNS, False), ("INT4", 4096, True), ("INT8", 4096, False)]
+)
+def test_weights_that_no_cache_keeps_are_fetched_while_others_are_multiplied(
+    stored: str, columns: int, is_fetched: bool
+) -> None:
     for sizes in ((1, 1), (1, 70)):
-        made = load_proto(model("INT4", columns)[0], dims={"n": sizes})
+        made = load_proto(model(stored, columns)[0], dims={"n": sizes})
         package = compile_graph(made, Options(target="x86-64-v3"), "rows")
         kernels = package.files["rows_kernels.c"].decode()
         assert ("__builtin_prefetch(packed + 2048, 0, 2);" in kernels) == is_fetched
