@@ -48,6 +48,12 @@ def test_a_window_of_a_family_that_has_none_is_no_window(name: str, tmp_path: Pa
     np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
 
 
+def test_norms_of_olmo_have_one_epsilon(tmp_path: Path) -> None:
+    case = FAMILIES["olmo"]
+    found = evaluated(folder(tmp_path / "model", {**case["config"], "layer_norm_eps": 0.1}, weights(case["shapes"])))
+    np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+
+
 def test_scores_of_starcoder_do_not_fall_with_the_layer(tmp_path: Path) -> None:
     case = FAMILIES["gpt_bigcode"]
     config = {**case["config"], "scale_attn_by_inverse_layer_idx": True}

@@ -81,7 +81,7 @@ def _hunyuan(config: Config) -> Decoder:
 def _olmo(config: Config) -> Decoder:
     if config.has("clip_qkv"):
         raise unsupported("queries, keys and values are clipped (clip_qkv)")
-    epsilon = config.real("layer_norm_eps", 1e-5)  # which only GGUF says
+    epsilon = config.real("norm_eps", 1e-5)  # of a GGUF file; transformers has 1e-5 whatever config.json says
     return replace(llama_like(config), rms=False, epsilon=epsilon, plain_norms=True)
 
 
