@@ -1,4 +1,5 @@
-"""normalize in vectors along rows: the elements of a group lie side by side, or in several such rows.
+"""normalize in vectors along rows: the elements of a group lie side by side, or in several such rows. An operand whose
+rows lie across those of most others is copied first, where targets have caches.
 
 Invariant: each row of a group is summed up on its own, so rounding errors do not grow with the number of rows.
 """
@@ -12,10 +13,10 @@ from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import SHORT, f32, u8
-from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import Nest, index_c, nest
+from mccompile.base.tensor import TensorType, dense_strides
+from mccompile.codegen.loops import Loop, Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
-from mccompile.codegen.traffic import normalized
+from mccompile.codegen.traffic import has_traffic, moved, normalized, traffic
 from mccompile.codegen.vector.vector_groups import Groups, joins, vectors_at_once
 from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, stored_refusal
 from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_headers, vector_refusal
@@ -25,7 +26,9 @@ from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
 from mccompile.kinds.normalize import MEASURES, Normalize
 
+COPIED = 1  # copying an operand takes as long as one that lies apart
 LONGEST = 1 << 14  # sums of more elements need more care with rounding than is taken here
+CUT = 256  # the fewest elements of rows that longer ones are cut into
 
 
 class RowLoops(Kernel):
@@ -67,11 +70,15 @@ class RowLoops(Kernel):
             replace(_case("softmax_large", last, (3, 21)), ranges={0: (-3e38, 3e38)}),
             replace(_case("standardize_far", replace(standard, epsilon=1e-3), (2, 2, 35)), ranges={0: (20.0, 20.0)}),
             replace(_case("l2_of_zeros", replace(last, measure="l2"), (2, 18)), ranges={0: (0.0, 0.0)}),
+            _case("cut", replace(standard, axes=(1, 2)), (1, 67, 257)),
             _case("two_axes", Normalize((1, 2), "standardize", f32, 1e-5), (2, 3, 5)),
             replace(_case("last_in_memory", last, (2, 19, 3)), permute={0: (0, 2, 1)}, permute_outs={0: (0, 2, 1)}),
             replace(_case("result_apart", last, (3, 19)), permute_outs={0: (1, 0)}),
             replace(channels, name="channels_last", permute={0: (0, 2, 3, 1)}, permute_outs={0: (0, 2, 3, 1)}),
             replace(channels, name="operands_apart", permute={1: (3, 1, 2, 0), 2: (1, 0, 2, 3)}),
+            replace(
+                case, name="copied", kind=replace(pictures, axes=(0, 1, 2)), ins=case.ins * 3, permute={0: (2, 0, 1)}
+            ),
             *(
                 replace(channels, name=f"{measure}_of_rows", kind=replace(pictures, measure=measure))
                 for measure in MEASURES
@@ -91,6 +98,7 @@ class RowLoops(Kernel):
             return No("what is normalized has to be computed first")
         if any(dim == 0 for dim in call.outs[0].shape):
             return No("there is nothing to compute")
+        call, copied = _laid(call, target)
         _, inner = _nests(call)
         if not inner.loops or not SHORTEST <= inner.loops[-1].extent <= LONGEST:
             return No("groups are no rows, or these are too short or too long for vectors")
@@ -101,15 +109,21 @@ class RowLoops(Kernel):
             return No(reason)
         alias = epilogue_alias(call, 0)
         lanes = best_lanes(inner.loops[-1].extent, target)
-        return Needs(alias=alias, numeric="ulp", blocks=(lanes, vectors_at_once(lanes, target)))
+        blocks = (lanes, vectors_at_once(lanes, target))
+        return Needs(alias=alias, numeric="ulp", dense=frozenset({0} if copied else ()), blocks=blocks)
 
     def cost(self, call: Call, target: Target) -> Cost:
+        source = call.ins[0]
+        call, copied = _laid(call, target)
         _, inner = _nests(call)
         lanes = call.blocks[0]
         apart = sum(strides[-1] not in (0, 1) for strides in inner.strides)
         vectors = prod(loop.extent for loop in inner.loops[:-1]) * -(-inner.loops[-1].extent // lanes)
         rows = static(call.ins[0].type.count) // prod(loop.extent for loop in inner.loops)
-        return Cost(normalized(call, rows, vectors, lanes, apart, target), code=600)
+        cycles = normalized(call, rows, vectors, lanes, apart, target)
+        if copied:
+            cycles += max(moved(call.ins[0], source, target), traffic((call.ins[0], source), target))
+        return Cost(cycles, code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h", "mcc_vecmath.h"}) | vector_headers(call)
@@ -178,6 +192,24 @@ class RowLoops(Kernel):
         return f"{call.of(Normalize).measure}_{prod(loop.extent for loop in _nests(call)[1].loops)}"
 
 
+def _laid(call: Call, target: Target) -> tuple[Call, bool]:
+    """The call, and whether its first operand has to be copied so that most others do not lie apart; the call has it
+    dense."""
+    x = call.ins[0]
+    repeats = any(step == 0 and dim != 1 for dim, step in zip(x.shape, x.strides, strict=True))
+    if not has_traffic(target) or x.buffer.constant is not None or x.is_dense or repeats:
+        return call, False
+    dense = replace(call, ins=(replace(x, strides=dense_strides(x.shape), offset=0), *call.ins[1:]))
+    copied = _apart(dense) + COPIED < _apart(call)
+    return (dense, True) if copied else (call, False)
+
+
+def _apart(call: Call) -> int:
+    """Operands and results whose elements move one by one along the rows of the first operand."""
+    _, inner = _nests(call)
+    return sum(strides[-1] not in (0, 1) for strides in inner.strides) if inner.loops else 0
+
+
 def _nests(call: Call) -> tuple[Nest, Nest]:
     """Loops over groups and inside one, over the result and all operands."""
     kind, x, out = call.of(Normalize), call.ins[0], call.outs[0]
@@ -186,7 +218,21 @@ def _nests(call: Call) -> tuple[Nest, Nest]:
     kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
     outer = nest([static(out.shape[a]) for a in kept], [view.permuted(kept) for view in views])
     inner = nest([static(out.shape[a]) for a in inside], [view.permuted(inside) for view in views], prefix="r")
-    return outer, inner
+    return outer, _cut(inner)
+
+
+def _cut(inner: Nest) -> Nest:
+    """Rows longer than LONGEST as several of the same length, if they can be divided so."""
+    extent = inner.loops[-1].extent if inner.loops else 0
+    if extent <= LONGEST:
+        return inner
+    row = next((extent // n for n in range(-(-extent // LONGEST), extent // CUT + 1) if extent % n == 0), extent)
+    if row == extent:
+        return inner
+    *loops, last = inner.loops
+    many, each = replace(last, extent=extent // row), Loop(f"r{len(inner.loops)}", row)
+    strides = tuple((*steps[:-1], steps[-1] * row, steps[-1]) for steps in inner.strides)
+    return replace(inner, loops=(*loops, many, each), strides=strides)
 
 
 def softmax(first: int, second: int, last: int) -> Case:
