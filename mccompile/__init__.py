@@ -64,7 +64,9 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from .python.called import instead
+
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead(name)}")
     if not _HOMES[name]:
         return import_module(f"{__name__}.{name}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..base.errors import Problem, WrongUse
 from ..driver import Options
@@ -18,11 +18,14 @@ from ..emit.package import Package
 from ..importers import registry
 from ..importers.api import InputHints
 from ..measure.budgets import hold
+from ..measure.building import RUNS
 from ..measure.correctness import Verdict
 from ..measure.correctness import check as check_file
 from ..measure.cost import Cost, cost
 from ..measure.speed import Speed, speed
+from ..measure.verdict import DEFAULT, Tolerance
 from ..plan.ir import Plan
+from .called import lead_on
 from .keywords import options_of
 from .spoken import FOLDER, spoken
 
@@ -56,21 +59,69 @@ class Compiled:
         found: dict[str, Any] = json.loads(self.files["report.json"])
         return found
 
+    @spoken
     def write(self, folder: str | Path, force: bool = False) -> Path:
         """Writes the files; gives the folder. Files there that mccompile did not write, or that were edited since, are
         an error; `force` replaces edited ones."""
         self.package.write(Path(folder), force)
         return Path(folder)
 
-    def check(self, data: str | Path | None = None, **how: Any) -> Verdict:
-        """Builds the model, runs it (emulated where its target needs that), and compares with the reference. `.ok` says
-        whether all is right. `how`: seed, runs, cc, tolerance."""
-        return check_file(self.path, self.options, None if data is None else Path(data), **how)
+    @spoken
+    def check(
+        self,
+        data: str | Path | None = None,
+        *,
+        runs: int = RUNS,
+        seed: int = 0,
+        rtol: float | None = None,
+        atol: float | None = None,
+        cc: str | None = None,
+        tolerance: Tolerance = DEFAULT,
+    ) -> Verdict:
+        """Builds the model, runs it (emulated where its target needs that), and compares with the reference: on `data`
+        (a file or folder of samples), or on `runs` sets of random inputs. `.ok` says whether all is right. `rtol` and
+        `atol` are those of numpy.allclose; `tolerance` has all that there is."""
+        found: dict[str, Any] = {
+            name: _not_negative(name, value) for name, value in (("rtol", rtol), ("atol", atol)) if value is not None
+        }
+        if not isinstance(tolerance, Tolerance):
+            why = "it is a mccompile.measure.verdict.Tolerance"
+            raise WrongUse(Problem(f"tolerance cannot be {tolerance!r}", "tolerance", why, f"write rtol={tolerance!r}"))
+        return check_file(self.path, self.options, samples_file(data), seed, runs, replace(tolerance, **found), cc)
 
+    @spoken
     def bench(self, cc: str | None = None, seed: int = 0) -> Cost | Speed:
         """Exact instructions, flash and stack on an emulated target; times on this machine."""
         measured = cost if self.options.resolved_target().run else speed
         return measured(self.path, self.options, cc, seed)
+
+    def __call__(self, *_arrays: Any, **_named: Any) -> NoReturn:
+        """It is C for a target; what runs here is made by `load`."""
+        why, fix = (
+            "it is C for a target; mccompile.load builds a model for this machine",
+            "write mccompile.load(model)(x)",
+        )
+        raise WrongUse(Problem("what is compiled is not called", self.path.name, why, fix))
+
+
+def samples_file(data: Any) -> Path | None:
+    """Where samples lie."""
+    if data is None or isinstance(data, str | PathLike):
+        return None if data is None else Path(data)
+    why = f"the type is {type(data).__name__}, and samples are read from a file or folder"
+    fix = "numpy.savez('samples.npz', x=samples), with the names of the inputs; then data='samples.npz'"
+    raise WrongUse(Problem("samples are named by their file", "data", why, fix))
+
+
+def _not_negative(name: str, value: float) -> float:
+    if value < 0:
+        raise WrongUse(
+            Problem(f"{name} cannot be {value}", name, "a tolerance is not negative", f"did you mean {name}=0?")
+        )
+    return value
+
+
+lead_on()
 
 
 @spoken
@@ -102,7 +153,7 @@ def model_file(model: Any, args: Any = (), dynamic: Dynamic | None = None) -> tu
     if isinstance(model, str | PathLike):
         return Path(model), None
     if hasattr(model, "read"):  # a file that is open
-        model = model.read()
+        model = _read(model)
     if type(model).__name__ == "GraphProto":
         fix = "give the ModelProto whose graph it is, or onnx.helper.make_model(graph)"
         raise WrongUse(Problem("this is not a model", "model", "it is a graph, which says no opset", fix))
@@ -113,6 +164,20 @@ def model_file(model: Any, args: Any = (), dynamic: Dynamic | None = None) -> tu
     content = bytes(model) if isinstance(model, bytes | bytearray) else model.SerializeToString()
     name = getattr(getattr(model, "graph", None), "name", "") or "model"
     return in_folder(content, "".join(c if c.isalnum() else "_" for c in name[:LONGEST]) + ".onnx")
+
+
+def _read(file: Any) -> Any:
+    try:
+        content = file.read()
+    except UnicodeDecodeError:
+        content = ""
+    if isinstance(content, str):
+        why, fix = (
+            "it was opened as text, and models are bytes",
+            "open it with open(file, 'rb'), or give its path alone",
+        )
+        raise WrongUse(Problem("this is not a model", str(getattr(file, "name", "model")), why, fix))
+    return content
 
 
 def in_folder(content: bytes, name: str) -> tuple[Path, Any]:

@@ -5,7 +5,7 @@ Invariant: a keyword that is not understood is a WrongUse that names it, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from operator import index
 from os import PathLike
@@ -19,6 +19,7 @@ from .. import option_texts
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
 from ..driver import Options
+from ..option_table import options
 from ..passes.io.io_forms import parse_input, parse_output
 from .spoken import unknown
 
@@ -26,8 +27,10 @@ from .spoken import unknown
 def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
     """`base` with the keywords of a call; each is called like the field of `Options`."""
     if base is not None and not isinstance(base, Options):
-        fix = "give options by name; compile(...).write(FOLDER) names a folder"
-        raise WrongUse(Problem(f"options cannot be {_said(base)}", "", "what follows the model is Options", fix))
+        fix, where = "give options by name, such as target='cortex-m4'", f"(model, {_said(base)})"
+        if isinstance(base, str | PathLike):
+            fix += f"; a folder is named by compile(model).write({str(base)!r})"
+        raise WrongUse(Problem(f"options cannot be {_said(base)}", where, "what follows the model is Options", fix))
     known = {field.name: _PLAIN.get(str(field.type), lambda value: value) for field in fields(Options)}
     for name in keywords:
         if name not in known:
@@ -39,10 +42,19 @@ def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
         try:
             found[name] = _READERS.get(name, known[name])(value)
         except (ValueError, TypeError) as error:
-            fix = f"such as {name}={_EXAMPLES[name]}" if name in _EXAMPLES else ""
+            why, _, close = str(error).partition("; ")
+            fix = close or f"such as {name}={_EXAMPLES.get(name) or _example(name)}"
             what = f"option {name!r} cannot be {_said(value)}"
-            raise WrongUse(Problem(what, f"{name}=...", str(error), fix)) from None
+            raise WrongUse(Problem(what, f"{name}=...", why, fix)) from None
     return replace(base or Options(), **found)
+
+
+def _example(name: str) -> str:
+    """A value that the option may have."""
+    option = next(each for each in options() if each.name == name)
+    if option.entry.values:
+        return repr(option.entry.values[0])
+    return _USUAL.get(option.type.partition(" ")[0]) or repr((option.entry.metavar or "...").lower())
 
 
 def _said(value: Any) -> str:
@@ -74,8 +86,23 @@ def _dict(given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+def _names(given: Any) -> tuple[str, ...]:
+    """One text, several, or a dictionary of what stands on both sides of `=`."""
+    if isinstance(given, Mapping):
+        return tuple(f"{name}={value}" for name, value in given.items())
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _whole(given: Any) -> int:
+    if isinstance(given, bool) or not _is_number(given):
+        raise TypeError("it is a whole number")
+    return index(given)
+
+
+def _samples(given: Any) -> Path | None:
+    if given is not None and not isinstance(given, str | PathLike):
+        raise TypeError("samples lie in a file, as numpy.savez('samples.npz', x=samples) writes it")
+    return None if given is None else Path(given)
 
 
 def _sizes(given: Any) -> tuple[Any, ...]:
@@ -119,6 +146,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "outputs": _forms(parse_output),
     "mem": lambda given: option_texts.pools(_names(given)) if _is_text(given) else tuple(given),
     "functions": lambda given: option_texts.functions(_names(given)) if _is_text(given) else tuple(given),
+    "quantize": _samples,
     "winograd": option_texts.winograd,
     "weights_window": option_texts.window,
 }
@@ -134,9 +162,11 @@ _EXAMPLES: Mapping[str, str] = {
     "quantize": '"samples.npz"',
 }
 
+_USUAL: Mapping[str, str] = {"int": "2", "float": "1e-6", "bool": "True"}
+
 _PLAIN: Mapping[str, Callable[[Any], Any]] = {  # by the type of a field
     "bool": _flag,
-    "int": index,
+    "int": _whole,
     "float": float,
     "Path | None": lambda given: None if given is None else Path(given),
     "tuple[str, ...]": _names,
@@ -154,4 +184,4 @@ def _is_file(given: Any) -> bool:
 
 
 def _is_text(given: Any) -> bool:
-    return isinstance(given, str) or all(isinstance(each, str) for each in given)
+    return isinstance(given, str | Mapping) or all(isinstance(each, str) for each in given)

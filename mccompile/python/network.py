@@ -180,6 +180,7 @@ class Network:
         outputs = interface.outputs
         return self._as_listed([name for name, _ in outputs], [unpacked(form, by_name) for _, form in outputs])
 
+    @spoken
     def _built(self, shapes: Mapping[str, tuple[Any, ...]]) -> Session:
         options = replace(self._options, shapes={**self._options.shapes, **shapes})
         target = options.resolved_target()

@@ -32,6 +32,13 @@ from .keywords import options_of
 from .network import Outputs
 from .spoken import spoken
 
+_SUCH = {"loss": "cross_entropy:OUTPUT", "learn": "last:1", "optimizer": "adam,lr=0.001", "batch_norm": "frozen"}
+_CALLED = {
+    "step(x, y) learns from a batch": ("learn", "fit", "train", "update", "train_step", "backward"),
+    "run(x) infers with what was learned": ("predict", "infer", "forward", "call", "eval"),
+    "save(file) writes an ONNX file": ("export", "write", "state_dict", "to_onnx"),
+}
+
 
 class Trainer:
     """`step` learns from a batch, `run` infers with what was learned, `save` writes it into an ONNX file."""
@@ -53,6 +60,12 @@ class Trainer:
         build_shared(folder / "out", read_report(folder / "out"), shared, compiler, target.cflags)
         self._session = Session(shared, folder / "out")
         self.input_names = [tensor.name for tensor in self._session.report.inputs]
+
+    def __getattr__(self, name: str) -> Any:
+        """What other packages call it: only names that are not here get to this."""
+        told = f"{type(self).__name__!r} object has no attribute {name!r}"
+        instead = next((own for own, others in _CALLED.items() if name in others), "")
+        raise AttributeError(f"{told}: {instead}" if instead else told, name=name, obj=self)
 
     @property
     def report(self) -> dict[str, Any]:
@@ -140,6 +153,11 @@ def train(
 ) -> Trainer:
     """A model that learns: `net = mccompile.train("kws.onnx", loss="cross_entropy:scores"); net.step(x, y)`. The words
     are those of the command `mccompile train`; other keywords are those of `mccompile.compile`."""
+    words = {"loss": loss, "learn": learn, "optimizer": optimizer, "batch_norm": batch_norm}
+    for name, word in words.items():
+        if not isinstance(word, str):
+            why = f"it is text, as `mccompile train` takes it, not of the type {type(word).__name__}"
+            raise WrongUse(Problem(f"{name} cannot be {word!r}", name, why, f"such as {name}={_SUCH[name]!r}"))
     given = options_of(options, keywords)
     if options is None and "target" not in keywords:
         given = replace(given, target="native")

@@ -1,0 +1,47 @@
+"""Calls that other packages have, and what does that here: what is not there says what to write.
+
+Invariant: each piece of code that is named can be pasted, with the model's file in its place.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NoReturn
+
+from ..base.errors import Problem, WrongUse
+
+_COMPILED = "mccompile.compile('net.onnx')"
+_LOADED = "mccompile.load('net.onnx')"
+_NATURAL = {
+    "check": f"{_COMPILED}.check()",
+    "quantize": "mccompile.compile('net.onnx', quantize='samples.npz')",
+    "bench": f"{_COMPILED}.bench()",
+    "analyze": f"{_COMPILED}.report",
+    **dict.fromkeys(("run", "infer", "predict", "InferenceSession", "Interpreter", "Model"), f"{_LOADED}(x)"),
+    **dict.fromkeys(("build", "convert", "Compiler", "compile_model"), f"{_COMPILED}.write('out')"),
+    **dict.fromkeys(("diff", "studio", "deploy", "doctor", "opt"), ""),
+}
+_MODULES = ("check", "quantize")  # packages of that name are there
+
+
+def instead(name: str) -> str:
+    """What to write for a name that the package does not have; empty where nothing says it."""
+    if name not in _NATURAL:
+        return ""
+    return f": write {_NATURAL[name]}" if _NATURAL[name] else f": it is a command, `mccompile {name}`"
+
+
+class _Package(ModuleType):
+    """A package that is called as if it were the function that its name promises."""
+
+    def __call__(self, *_given: Any, **_named: Any) -> NoReturn:
+        name = self.__name__.rpartition(".")[2]
+        why = "it is a package of the compiler, not a function"
+        raise WrongUse(Problem(f"{self.__name__} is not called", self.__name__, why, f"write {_NATURAL[name]}"))
+
+
+def lead_on() -> None:
+    """From here on these packages say what to call."""
+    for name in _MODULES:
+        import_module(f"mccompile.{name}").__class__ = _Package
