@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from mccompile.base.marked import plain
 from mccompile.emit.kernels import Printed
 from mccompile.plan.ir import Function
 
 
-def damaged(made: Callable[[Function], Printed], old: str, new: str, times: int = -1) -> Callable[[Function], Printed]:
+def damaged(made: Callable[..., Printed], old: str, new: str, times: int = -1) -> Callable[..., Printed]:
     """What prints functions, with a piece of each replaced."""
 
-    def other(function: Function) -> Printed:
-        found = made(function)
+    def other(function: Function, *more: Any) -> Printed:
+        found = made(function, *more)
         return replace(found, text=plain(found.text).replace(old, new, times))
 
     return other

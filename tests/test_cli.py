@@ -429,11 +429,10 @@ def test_quantizing_says_what_it_needs(conv: Path, tmp_path: Path, capsys: pytes
 
 
 def test_analyze_writes_a_page_and_json(conv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "report.html"
+    page = tmp_path / "new" / "report.html"
     found = json.loads(succeeds(capsys, "analyze", conv, "--html", page, "--json"))
     assert found["steps"][0]["after"] == [] and f"<title>{found['model']} for generic" in page.read_text()
-    said = fails(capsys, 2, "analyze", conv, "--html", tmp_path / "no" / "report.html")
-    assert "cannot write the page" in said
+    assert "cannot write" in fails(capsys, 2, "analyze", conv, "--html", page / "report.html")
 
 
 def test_analyze_measures(conv: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,8 +104,9 @@ def _write_learned(model: Path, folder: Path, name: str, trust: bool, saved: Pat
     from ..update import learned_model
 
     if saved is None:
-        fix = "add --from FILE; without -o, the weights in DIR are replaced"
-        raise WrongUse(Problem("an ONNX file is written of what a device saved", "-o", "there is no --from", fix))
+        why = "there is no --from FILE, which names what a device saved"
+        fix = f"leave out -o {to}: the weights in {folder} are replaced"
+        raise WrongUse(Problem("-o writes an ONNX file of what a device learned", "-o", why, fix))
     if also:
         fix = "run the command twice, once with -o"
         raise WrongUse(Problem("-o writes an ONNX file alone", "-o", "an update or a board takes the weights", fix))
