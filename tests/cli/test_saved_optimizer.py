@@ -9,6 +9,7 @@ import pytest
 
 from mccompile.cli import run
 from tests.cli.test_train import built_and_run
+from tests.flash import SLOTS
 from tests.python.test_trainer import network
 
 # Learns, saves and boots behind each of 1,000 cuts: the steps that follow are bit by bit those behind the save before,
@@ -18,28 +19,9 @@ PROGRAM = """
 #include "net.h"
 #define WEIGHTS 83 /* 6x8, 8, 8x3, 3 */
 static MCC_ALIGNED(NET_ARENA_ALIGN) uint8_t arena[NET_ARENA_BYTES];
-static uint8_t flash[2][NET_SLOT_BYTES], before[2][NET_SLOT_BYTES];
-static long power;
+FLASH
+static uint8_t before[2][NET_SLOT_BYTES];
 static net_model m;
-static int put(uint8_t *to, uint8_t value) { if (power-- <= 0) return 1; *to = value; return 0; }
-static int read_slot(void *user, uint32_t slot, uint32_t at, void *to, size_t bytes)
-{
-    (void)user;
-    memcpy(to, &flash[slot][at], bytes);
-    return 0;
-}
-static int erase(void *user, uint32_t slot)
-{
-    (void)user;
-    for (size_t i = 0; i < NET_SLOT_BYTES; ++i) if (put(&flash[slot][i], 0xFF)) return 1;
-    return 0;
-}
-static int write(void *user, uint32_t slot, uint32_t at, const void *from, size_t bytes)
-{
-    (void)user;
-    for (size_t i = 0; i < bytes; ++i) if (put(&flash[slot][at + i], ((const uint8_t *)from)[i])) return 1;
-    return 0;
-}
 static int boot(void)
 {
     memset(arena, 0x5A, sizeof arena);
@@ -63,7 +45,6 @@ static void weights(float *to)
 }
 int main(void)
 {
-    const mcc_store store = {read_slot, erase, write, NULL};
     float old[WEIGHTS], new[WEIGHTS], now[WEIGHTS];
     unsigned chance = 1;
     long olds = 0, news = 0;
@@ -92,7 +73,7 @@ int main(void)
     }
     return olds > 500 && news > 20 && memcmp(old, new, sizeof old) != 0 ? 0 : 8;
 }
-"""
+""".replace("FLASH", SLOTS)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from mccompile.cli import run
 from mccompile.toolchain.build import find_compiler
+from tests.flash import SLOTS
 from tests.python.test_trainer import network
 
 PROGRAM = """
@@ -44,31 +45,11 @@ POWER_CUTS = """
 #include <string.h>
 #include "net.h"
 static MCC_ALIGNED(NET_ARENA_ALIGN) uint8_t arena[NET_ARENA_BYTES];
-static uint8_t flash[2][NET_SLOT_BYTES], before[2][NET_SLOT_BYTES];
-static long power;
-static int put(uint8_t *to, uint8_t value) { if (power-- <= 0) return 1; *to = value; return 0; }
-static int read_slot(void *user, uint32_t slot, uint32_t at, void *to, size_t bytes)
-{
-    (void)user;
-    memcpy(to, &flash[slot][at], bytes);
-    return 0;
-}
-static int erase(void *user, uint32_t slot)
-{
-    (void)user;
-    for (size_t i = 0; i < NET_SLOT_BYTES; ++i) if (put(&flash[slot][i], 0xFF)) return 1;
-    return 0;
-}
-static int write(void *user, uint32_t slot, uint32_t at, const void *from, size_t bytes)
-{
-    (void)user;
-    for (size_t i = 0; i < bytes; ++i) if (put(&flash[slot][at + i], ((const uint8_t *)from)[i])) return 1;
-    return 0;
-}
+FLASH
+static uint8_t before[2][NET_SLOT_BYTES];
 static int boot(net_model *m) { return net_init(m, arena, sizeof arena, net_weights, net_weights_bytes) != MCC_OK; }
 int main(void)
 {
-    const mcc_store store = {read_slot, erase, write, NULL};
     net_model m;
     long cut, old = 0, new = 0;
     memset(flash, 0xFF, sizeof flash);
@@ -95,7 +76,7 @@ int main(void)
     if (net_load(&m, &store) != MCC_ERR_STORE || net_state_w2(&m)[0] == 4.0f) return 5;
     return old > (long)NET_SLOT_BYTES && new > 0 ? 0 : 6;
 }
-"""
+""".replace("FLASH", SLOTS)
 
 
 def built_and_run(out: Path, program: str) -> int:

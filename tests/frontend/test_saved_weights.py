@@ -16,37 +16,21 @@ from onnx import numpy_helper
 from mccompile.base.errors import Exit
 from mccompile.cli import run
 from tests.cli.test_train import built_and_run
-from tests.passes.learn.test_unrounded import net as quantized  # noqa: F401 - a fixture
+from tests.flash import SLOTS
+from tests.passes.learn.quantized_net import quantized_net
 from tests.python.test_trainer import network
 
-# Saves 1, 2, ... SAVES, and writes both slots, with what erased memory follows them.
+# Saves 1, 2, ... SAVES, and writes both slots.
 PROGRAM = """
 #include <stdio.h>
+#include <string.h>
 #include "net.h"
 static MCC_ALIGNED(NET_ARENA_ALIGN) uint8_t arena[NET_ARENA_BYTES];
-static uint8_t flash[2][NET_SLOT_BYTES + 100];
-static int read_slot(void *user, uint32_t slot, uint32_t at, void *to, size_t bytes)
-{
-    (void)user;
-    memcpy(to, &flash[slot][at], bytes);
-    return 0;
-}
-static int erase(void *user, uint32_t slot)
-{
-    (void)user;
-    memset(flash[slot], 0xFF, NET_SLOT_BYTES);
-    return 0;
-}
-static int write(void *user, uint32_t slot, uint32_t at, const void *from, size_t bytes)
-{
-    (void)user;
-    memcpy(&flash[slot][at], from, bytes);
-    return 0;
-}
+FLASH
 int main(void)
 {
-    const mcc_store store = {read_slot, erase, write, NULL};
     net_model m;
+    power = 1000000;
     memset(flash, 0xFF, sizeof flash);
     if (net_init(&m, arena, sizeof arena, net_weights, net_weights_bytes) != MCC_OK) return 1;
     for (int save = 1; save <= SAVES; ++save) {
@@ -54,10 +38,10 @@ int main(void)
         net_state_b1(&m)[2] = 10.0f + (float)save;
         if (net_save(&m, &store) != MCC_OK) return 2;
     }
-    FILE *file = fopen("SLOTS", "wb");
+    FILE *file = fopen("SAVED", "wb");
     return file != NULL && fwrite(flash, 1, sizeof flash, file) == sizeof flash && fclose(file) == 0 ? 0 : 3;
 }
-"""
+""".replace("FLASH", SLOTS)
 
 
 def trained(folder: Path, name: str = "out", *more: str, seed: int = 0) -> Path:
@@ -92,7 +76,7 @@ def blob(model: Path, out: Path, *more: object) -> int:
 @pytest.mark.parametrize(("saves", "optimizer"), [(1, "sgd"), (2, "adam"), (5, "sgd")])
 def test_what_a_device_saved_last_becomes_a_model(tmp_path: Path, saves: int, optimizer: str) -> None:
     out = trained(tmp_path, "out", "--learn", "all", "--optimizer", optimizer, "--save", "optimizer")
-    program = PROGRAM.replace("SAVES", str(saves)).replace("SLOTS", (tmp_path / "saved.bin").as_posix())
+    program = PROGRAM.replace("SAVES", str(saves)).replace("SAVED", (tmp_path / "saved.bin").as_posix())
     assert built_and_run(Path(shutil.copytree(out, tmp_path / "built")), program) == 0
     assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "learned.onnx") == 0
     before, after = initializers(tmp_path / "net.onnx"), initializers(tmp_path / "learned.onnx")
@@ -168,11 +152,10 @@ def test_a_blob_for_code_that_learns_is_that_of_the_model_alone(tmp_path: Path) 
 
 @pytest.mark.parametrize("learn", ["last:1", "all"])
 def test_weights_of_a_quantized_network_come_back(
-    quantized: Path,  # noqa: F811
-    tmp_path: Path,
-    learn: str,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, learn: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    quantized = tmp_path / "net.onnx"
+    onnx.save(quantized_net(), quantized)
     out = tmp_path / "out"
     assert run(["train", str(quantized), "-o", str(out), "--loss", "cross_entropy:p", "--learn", learn]) == 0
     states = {state["name"]: state for state in json.loads((out / "report.json").read_text())["states"]}
