@@ -103,8 +103,9 @@ def convert(model: Path, destination: Path, reading: Reading) -> None:
     refuse_other_formats(destination)
     refuse_to_overwrite(destination, model)
     proto = settle(read_proto(model, reading), reading.dims)
+    source = read_proto(model, reading) if model.suffix == ".onnx" else None
     try:
-        destination.write_bytes(checked_bytes(proto, model.parent))
+        destination.write_bytes(checked_bytes(proto, model.parent, source))
         click.echo(f"{destination}: {len(proto.graph.node)} nodes")
     except OSError as error:
         raise cannot_write("the result", destination, error) from None

@@ -39,6 +39,6 @@ def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> N
         why = "reading the file computes them from others"
         raise WrongUse(Problem(f"{', '.join(left)} cannot be written back", str(model), why))
     try:
-        to.write_bytes(checked_bytes(proto, to.parent))
+        to.write_bytes(checked_bytes(proto, to.parent, read_proto(model)))
     except OSError as error:
         raise cannot_write("the model", to, error) from None

@@ -32,3 +32,17 @@ def test_convert_leaves_no_broken_file(tmp_path: Path, capsys: pytest.CaptureFix
     source.write_bytes(parser.parse_model(HEAD + UNSORTED).SerializeToString())
     assert cli.run(["convert", str(source), "-o", str(made)]) == 3
     assert not made.exists() and "nothing is written" in capsys.readouterr().err
+
+
+def test_operators_that_onnx_calls_deprecated_stay(tmp_path: Path) -> None:
+    """PyTorch writes this one for opset 18, and runtimes compute it; a broken file of another reason stays refused."""
+    text = "(float[1,4,3] x) => (float[1,4,3] y) <float[2] s = {1, 2}> { y = GroupNormalization<num_groups=2>(x, s, s)"
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> g {text} }}')
+    assert checked_bytes(model, Path(), model) == model.SerializeToString()
+    with pytest.raises(UnsupportedModel, match="deprecated"):
+        checked_bytes(model, Path())
+    with pytest.raises(UnsupportedModel, match="deprecated"):
+        checked_bytes(model, Path(), parser.parse_model(HEAD + SORTED))
+    source, made = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    source.write_bytes(model.SerializeToString())
+    assert cli.run(["convert", str(source), "-o", str(made)]) == 0
