@@ -11,6 +11,7 @@ from ..base.errors import Problem, WrongUse
 from ..base.writing import cannot_write
 from .commands import commands
 from .options import model_argument, trust_flag
+from .pages import refuse_to_overwrite
 
 
 @commands.command()
@@ -82,6 +83,7 @@ def blob(
     if learned is not None:
         _write_learned(model, folder, name, trust, saved, learned, update is not None or bool(serial))
         return
+    refuse_to_overwrite(update, model, saved, option="--update")
     files, notes = new_blob(model, folder, name, trust, saved)
     if update is None:
         replace_files(folder, files, force)
@@ -110,6 +112,7 @@ def _write_learned(model: Path, folder: Path, name: str, trust: bool, saved: Pat
     if also:
         fix = "run the command twice, once with -o"
         raise WrongUse(Problem("-o writes an ONNX file alone", "-o", "an update or a board takes the weights", fix))
+    refuse_to_overwrite(to, model, saved)
     names = learned_model(model, folder, name, trust, saved, to)
     click.echo(f"{to}: {model.name} with {', '.join(names)} of {saved.name}")
 

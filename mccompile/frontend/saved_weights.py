@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import load_external_data_for_model, numpy_helper
 
 from ..base.dtypes import DTYPES
 from ..base.errors import BadFile, Problem, WrongUse
+from ..graph.ir import Invalid
 from .load import read_proto
+from .tensors import tensor_constant
 
 _MAGIC = b"MCCL"
 _HEAD = struct.Struct("<4sIII16sI")  # magic, sequence, bytes, checksum of them, identity, checksum of the header
@@ -48,16 +49,24 @@ def saved_weights(file: Path, report: Mapping[str, Any]) -> dict[str, np.ndarray
 
 def _initializers(file: Path, tensors: list[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """Such as the mean of what devices learned, where the network is quantized: a file of floats is another network."""
-    proto = read_proto(file)
-    load_external_data_for_model(proto, str(file.parent))
-    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
+    there = {tensor.name: tensor for tensor in read_proto(file).graph.initializer}
+    found: dict[str, np.ndarray] = {}
     for tensor in tensors:
-        own = found.get(tensor["name"])
-        if own is None or list(own.shape) != tensor["shape"] or own.dtype != DTYPES[tensor["dtype"]].numpy:
-            why = f"the code learns {tensor['name']} {tensor['dtype']}{tensor['shape']}"
-            fix = "give a file that `mccompile blob -o` has written for this code, or one with the same initializers"
-            raise BadFile(Problem(f"{file} lacks a weight that learns", "--from", why, fix))
-    return {tensor["name"]: found[tensor["name"]] for tensor in tensors}
+        name, wanted = tensor["name"], f"{tensor['dtype']}{tensor['shape']}"
+        try:
+            own = tensor_constant(there[name], file.parent)
+        except (KeyError, Invalid) as error:
+            raise _lacking(file, name, wanted, error.why if isinstance(error, Invalid) else "") from None
+        if [*own.type.shape] != tensor["shape"] or str(own.type.dtype) != tensor["dtype"]:
+            raise _lacking(file, name, wanted, f"the file has {own.type}")
+        found[name] = np.asarray(own.array)
+    return found
+
+
+def _lacking(file: Path, name: str, wanted: str, why: str) -> BadFile:
+    said = f"the code learns {name} {wanted}{'; ' if why else ''}{why}"
+    fix = "give a file that `mccompile blob -o` has written for this code, or one with the same initializers"
+    return BadFile(Problem(f"{file} lacks a weight that learns", "--from", said, fix))
 
 
 def _parted(contents: bytes, tensors: list[Mapping[str, Any]]) -> dict[str, np.ndarray]:

@@ -174,3 +174,22 @@ def test_weights_of_a_quantized_network_come_back(
     assert (out / "net.mcb").read_bytes() == of_device
     assert blob(quantized, out, "--from", quantized) == Exit.BAD_FILE
     assert "lacks a weight" in capsys.readouterr().err
+
+
+def test_an_initializer_whose_file_is_gone_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, mean = trained(tmp_path), tmp_path / "mean.onnx"
+    onnx.save(onnx.load(tmp_path / "net.onnx"), mean, save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert blob(tmp_path / "net.onnx", out, "--from", mean) == 0
+    (tmp_path / "w.bin").unlink()
+    assert blob(tmp_path / "net.onnx", out, "--from", mean) == Exit.BAD_FILE
+    assert "its data lies in 'w.bin', which does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [("--from", "saved.bin", "-o"), ("--update",)])
+def test_what_the_command_reads_is_not_written_over(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    out, model = trained(tmp_path), tmp_path / "net.onnx"
+    before = model.read_bytes()
+    (tmp_path / "saved.bin").write_bytes(slot(out, initializers(model)))
+    words = [tmp_path / flag if flag.endswith(".bin") else flag for flag in flags]
+    assert blob(model, out, *words, model) == Exit.WRONG_USE
+    assert model.read_bytes() == before
