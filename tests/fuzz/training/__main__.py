@@ -24,8 +24,9 @@ from unittest import mock
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
-from mccompile.base.errors import STRICT, MccError
+from mccompile.base.errors import STRICT, MccError, WrongUse
 from mccompile.check.learning import Arrays, Reference
 from mccompile.check.training_comparison import TrainingComparison
 from mccompile.driver import Options
@@ -36,10 +37,11 @@ from mccompile.memory import order, push_down
 from mccompile.passes.program import bufferize
 from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import read_report
+from mccompile.update import learned_model
 from tests.fuzz import machines, options, report, subject, trial
 
 from .drawn import Drawn, draw
-from .programs import Died, run
+from .programs import SAVED, Died, run
 
 OK, NEAR, REFUSED, UNKNOWN, WRONG, CRASH = "ok", "near", "refused", "unknown", "wrong", "crash"
 GOOD = (OK, NEAR, REFUSED, UNKNOWN)
@@ -53,6 +55,7 @@ SEARCHES = (
     (push_down, "START_WORK"),
     (push_down, "REPAIR_WORK"),
 )
+COMES_BACK = 4  # every such program's slots are read back into its model
 SHORTER = 100  # times: searches for small arenas find others then, and what is checked is the same
 APART = ("mem", "blob", "tuned", "threads", "io_layout", "dims", "bounds", "weights_section", "single_file")
 
@@ -94,10 +97,12 @@ def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[
         onnx.save(drawn.model, file)
         try:
             judged = Reference(judge_graph(drawn.model), drawn.asked)
-            with trial.limited(trial.COMPILE_SECONDS), _shorter_searches():
+            with trial.limited(trial.COMPILE_SECONDS), shorter_searches():
                 train(file, drawn.asked, chosen).write(folder)
             told = run(drawn, folder, read_report(folder), build)
             kind, detail = compared(judged, drawn.batches, told, chance)
+            if kind in GOOD and number % COMES_BACK == 0:
+                kind, detail = come_back(file, folder, told) or (kind, detail)
         except NoWitness as why:
             return UNKNOWN, str(why)
         except MccError as error:
@@ -120,7 +125,7 @@ def _build(chance: np.random.Generator, there: Sequence[machines.Machine]) -> ma
 
 
 @contextmanager
-def _shorter_searches() -> Iterator[None]:
+def shorter_searches() -> Iterator[None]:
     with ExitStack() as stack:
         for module, name in SEARCHES:
             stack.enter_context(mock.patch.object(module, name, getattr(module, name) // SHORTER))
@@ -150,6 +155,27 @@ def compared(
             return WRONG, str(found)
         near += found.verdict == NEAR
     return (NEAR, "") if near else (OK, "")
+
+
+def come_back(model: Path, folder: Path, told: TrainingRecord) -> tuple[str, str] | None:
+    """What is wrong with the weights that the program saved, once they are back in the model."""
+    to = folder / "learned.onnx"
+    try:
+        with shorter_searches():
+            learned_model(model, folder, "", False, folder / SAVED, to)
+    except WrongUse as error:
+        return REFUSED, " ".join(str(error).split())
+    except MccError as error:
+        return WRONG, f"what was saved does not come back: {error}"
+    graph = onnx.load(to).graph
+    found = {tensor.name: tensor for tensor in graph.initializer}
+    found |= {node.output[0]: node.attribute[0].t for node in graph.node if node.op_type == "Constant"}
+    off = [
+        name
+        for name, array in told.weights[-2].items()
+        if numpy_helper.to_array(found[name]).astype(np.float32).tobytes() != array.tobytes()
+    ]
+    return (WRONG, f"{', '.join(off)} came back otherwise than saved") if off else None
 
 
 if __name__ == "__main__":

@@ -12,17 +12,20 @@ import numpy as np
 
 from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import Report, Tensor
+from tests.flash import SLOTS
 from tests.fuzz.machines import Build
 
 from .drawn import Drawn
 
 SECONDS = 120
+SAVED = "saved.bin"  # in the folder: both slots, behind the last batch
 
 MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "{p}.h"
+{slots}
 #define DO(call) do {{ mcc_status s = (call); if (s != MCC_OK) return failed(s); }} while (0)
 static int failed(mcc_status s) {{ fprintf(stderr, "%s\\n", mcc_status_text(s)); return 2; }}
 static {p}_model m;
@@ -41,7 +44,8 @@ int main(int count, char **words)
 {{
     char *room = malloc({P}_ARENA_BYTES + {P}_ARENA_ALIGN);
     char *blob = malloc({p}_weights_bytes + 64);
-    given = count > 1 ? fopen(words[1], "rb") : NULL;
+    FILE *saved;
+    given = count > 2 ? fopen(words[1], "rb") : NULL;
     if (!given || !room || !blob) return 3;
     memcpy(aligned(blob, 64), {p}_weights, {p}_weights_bytes);
     DO({p}_init(&m, aligned(room, {P}_ARENA_ALIGN), {P}_ARENA_BYTES, aligned(blob, 64), {p}_weights_bytes));
@@ -59,6 +63,11 @@ int main(int count, char **words)
         DO({p}_run(&m));
         tell({p}_output_{output}(&m), {P}_OUTPUT_{OUTPUT}_BYTES);
     }}
+    memset(flash, 0xFF, sizeof flash);
+    power = 1L << 30;
+    DO({p}_save(&m, &store));
+    saved = fopen(words[2], "wb");
+    if (!saved || fwrite(flash, sizeof flash, 1, saved) != 1 || fclose(saved)) return 5;
     DO({p}_forget(&m));
     weights();
     fclose(given);
@@ -89,7 +98,8 @@ def run(drawn: Drawn, folder: Path, report: Report, build: Build) -> TrainingRec
     words = [build.compiler, *_flags(build), f"-I{folder}", f"-I{folder / 'runtime'}", *sources]
     _call([*words, "-o", str(program), "-lm"], "no-build")
     (folder / "given").write_bytes(b"".join(_given(drawn, report)))
-    return _read(_call([*build.command, str(program), str(folder / "given")], "died"), drawn, learned, sums, output)
+    told = _call([*build.command, str(program), str(folder / "given"), str(folder / SAVED)], "died")
+    return _read(told, drawn, learned, sums, output)
 
 
 def _flags(build: Build) -> list[str]:
@@ -103,6 +113,7 @@ def _main(drawn: Drawn, report: Report, learned: Sequence[Tensor], sums: Sequenc
     return MAIN.format(
         p=p,
         P=p.upper(),
+        slots=SLOTS.replace("NET_", f"{p.upper()}_"),
         fill=" && ".join(takes) or "1",
         weights=_tells(p, learned),
         sums=_tells(p, sums),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -17,9 +18,9 @@ from mccompile.passes.learn.phase_graphs import Learning
 from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz.machines import MACHINES, Build
-from tests.fuzz.training.__main__ import GOOD, OK, WRONG, compared, verdict
+from tests.fuzz.training.__main__ import GOOD, OK, WRONG, come_back, compared, shorter_searches, verdict
 from tests.fuzz.training.drawn import Drawn
-from tests.fuzz.training.programs import run
+from tests.fuzz.training.programs import SAVED, run
 from tests.python.test_trainer import batches, network
 
 
@@ -72,3 +73,23 @@ def test_what_is_wrong_is_seen(learned: tuple[Drawn, TrainingRecord], wrong: str
     kind, why = _verdict(drawn, told)
     assert kind == WRONG
     assert said in why
+
+
+def test_weights_that_come_back_otherwise_are_seen(tmp_path: Path) -> None:
+    given = tuple({"x": x, "target": y} for x, y in batches(2))
+    drawn = Drawn(network(), Learning("cross_entropy:p", "all"), given)
+    model, out = tmp_path / "net.onnx", tmp_path / "out"
+    onnx.save(drawn.model, model)
+    with shorter_searches():
+        train(model, drawn.asked, Options(name="net")).write(out)
+    told = run(drawn, out, read_report(out), Build(MACHINES[0], "cc", ("-O0",)))
+    assert come_back(model, out, told) is None
+    assert come_back(model, out, replace(told, weights=_more(told.weights))) == (
+        WRONG,
+        "w1, b1, w2, b2 came back otherwise than saved",
+    )
+    damaged = bytearray((out / SAVED).read_bytes())
+    damaged[70] ^= 1
+    (out / SAVED).write_bytes(damaged)
+    found = come_back(model, out, told)
+    assert found is not None and found[0] == WRONG and "damaged" in found[1]
