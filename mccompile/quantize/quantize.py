@@ -43,7 +43,7 @@ from .improved import improve
 from .narrow_layers import LAYERS
 from .samples import Samples
 from .training_statistics import check_statistics
-from .weights_only import quantize_weights
+from .weights_only import LEAST, quantize_weights
 
 _LIKELY, _SURE = 0.5, 2.0  # standard errors
 _EVEN = 0.05  # dB that equalised layers have to bring
@@ -104,7 +104,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         GRAPH.verify(graph, "fuse_batchnorm")
         write(graph, plain)
         if not quantize_weights(graph, recipe.weights_only):
-            why = "no Conv, Gemm or MatMul has constant weights of f32"
+            why = f"no layer has constant f32 weights of {LEAST} elements or more"
             raise UnsupportedModel(Problem("the model is not quantized", "--weights-only", why, "compile it as it is"))
         GRAPH.verify(graph, "quantize_weights")
         write(graph, result)

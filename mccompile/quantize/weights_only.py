@@ -16,7 +16,7 @@ from ..graph.ir import Graph, Node, Value
 from ..ops.quantize import DequantizeLinear
 
 BLOCK = 32
-_LEAST = 64  # weights; fewer are not worth their scales
+LEAST = 64  # weights; fewer are not worth their scales
 _SHARES = np.linspace(0.7, 1.0, 13)  # of the largest weight, to be the largest that can be said
 _HALF = np.finfo(np.float16)
 
@@ -32,7 +32,7 @@ def quantize_weights(graph: Graph, bits: int) -> list[str]:
         chosen = next(iter(found)) if len(found) == 1 else None
         if chosen is None or value.constant is None or value.type.dtype is not f32 or graph.is_output(value):
             continue
-        if value.constant.array.size >= _LEAST and np.isfinite(value.constant.array).all():
+        if value.constant.array.size >= LEAST and np.isfinite(value.constant.array).all():
             node = _dequantized(names, value, value.constant.array, *chosen, bits)
             graph.replace(value, node.output)
             graph.add(node)

@@ -59,3 +59,11 @@ def test_a_folder_becomes_a_file_that_onnxruntime_reads_and_that_compiles_withou
     net = mccompile.load(file, target="generic", cc=shutil.which("tcc") or "cc")
     net(tokens[:, :4])
     np.testing.assert_allclose(net(tokens[:, 4:])[0].reshape(-1), wanted.reshape(-1), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_that_are_too_few_are_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes, weights = [small_models.node("MatMul", "x w", "y")], {"w": small_models.floats(3, 9, 7)}
+    made = small_models.model("few", nodes, [("x", (1, 9))], [("y", (1, 7))], weights)
+    words = ["quantize", str(small_models.save(made, tmp_path)), "--weights-only", "8", "-o", str(tmp_path / "q.onnx")]
+    assert cli.run(words) == 3
+    assert "no layer has constant f32 weights of 64 elements or more" in capsys.readouterr().err
