@@ -72,9 +72,6 @@ class Options(OptionTable):
         if self.advance and (self.slices or self.max_slice):
             why = "each slice of a run is computed, whatever is read of it"
             raise WrongUse(Problem("--advance does not go with --slices", "--advance", why, "leave one out"))
-        if self.accelerator and self.weights_window:
-            why = "an accelerator reads its constants where they lie"
-            raise WrongUse(Problem("--accelerator does not go with --weights-window", "", why, "leave one out"))
         if self.threads < 1:
             fix = "did you mean --threads 1?"
             raise WrongUse(Problem(f"there cannot be {self.threads} threads", "--threads", "one is the least", fix))

@@ -28,9 +28,8 @@ def test_what_nobody_knows_is_refused() -> None:
 
 
 def test_what_it_does_not_go_with() -> None:
-    for refused in ({"module": True}, {"weights_window": 4096}):
-        with pytest.raises(WrongUse, match="--accelerator"):
-            Options(accelerator=TOY, **refused)  # type: ignore[arg-type]
+    with pytest.raises(WrongUse, match="--accelerator"):
+        Options(accelerator=TOY, module=True)
     jobs = [(Path("m.onnx"), Options(accelerator=TOY, target="native,cortex-m4"))]
     with pytest.raises(WrongUse, match="several targets"):
         compile_jobs(jobs, "m")

@@ -200,8 +200,6 @@ def draw(chance: Chance, subject: Subject, machine: Machine, asked: frozenset[st
         found.pop("max_slice", None)
     if any(pool.copied for pool in found.get("mem", ())):
         found.pop("mem" if sure == "weights_window" else "weights_window", None)
-    if found.get("weights_window"):
-        found.pop("weights_window" if sure == "accelerator" else "accelerator", None)
     if found.get("blob") == "external":
         found.pop("weights_section", None)
     return Options(**found)

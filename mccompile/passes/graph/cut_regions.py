@@ -13,4 +13,4 @@ from ..regions.partition import partition
 
 def cut_regions(graph: Graph, context: Context) -> None:
     if context.accelerated is not None:
-        partition(graph, context.accelerated, context.target)
+        partition(graph, context.accelerated, context)

@@ -2,36 +2,46 @@
 
 A region pays where the accelerator's cycles and those of turning and copying what goes in and out are fewer than the
 core's, as its kernels estimate them. Neither side counts how long constants take to arrive: the core would read them
-from the same memory.
+from the same memory. A region for which a memory or a window for weights is too small is cut into smaller ones.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...accelerators.api import Built, No, Region, Unit, Without
 from ...base.dims import static
 from ...graph.ir import Graph, Value
+from ...memory.interval import align_up
 from ...ops.quantize import DequantizeLinear
 from ...plan.partition import HostUnit, TakenRegion
-from ...targets.api import Target
-from ..api import Accelerated, StandIn
+from ..api import Accelerated, Context, Memory, StandIn
+from ..memory.constants import BLOB_ALIGN
 from .convex import convex_regions
 from .keep_stored import keep_stored
 from .replace_region import graph_of, replace_region
 from .units import units_of
 
 
-def partition(graph: Graph, asked: Accelerated, target: Target) -> None:
+@dataclass(frozen=True)
+class _TooLarge(No):
+    """Smaller regions may fit."""
+
+
+def partition(graph: Graph, asked: Accelerated, context: Context) -> None:
     keep_stored(graph)
-    units = units_of(graph)
-    refused = {unit: why for unit in units if (why := _why_not(unit, asked))}
+    units, memory = units_of(graph), context.memory
+    refused = {unit: why for unit in units if (why := _why_not(unit, asked, memory))}
     accepted = {unit for unit in units if unit not in refused}
     waiting = convex_regions(units, accepted)
     while waiting:
         group = waiting.pop(0)
-        refusal = _cut(graph, group, asked, target)
-        if refusal is not None:
+        refusal = _cut(graph, group, asked, context)
+        if isinstance(refusal, _TooLarge) and len(group) > 1:
+            half = len(group) // 2  # in an order in which they can run: both parts are convex
+            waiting += [each for part in (group[:half], group[half:]) for each in convex_regions(units, set(part))]
+        elif refusal is not None:
             out = refusal.units if isinstance(refusal, Without) else group
             refused |= dict.fromkeys(out, refusal.reason)
             waiting += convex_regions(units, set(group).difference(out))
@@ -40,17 +50,29 @@ def partition(graph: Graph, asked: Accelerated, target: Target) -> None:
     graph.sort()
 
 
-def _why_not(unit: Unit, asked: Accelerated) -> str:
+def _why_not(unit: Unit, asked: Accelerated, memory: Memory) -> str:
     for value in (value for node in unit.nodes for value in (*node.present_inputs, *node.present_outputs)):
         if not value.type.is_static:
             return f"the size of {value.name!r} is known only at run time"
     if any(node.regions for node in unit.nodes):
         return "it has a body of its own"
-    answer = asked.accelerator.takes(unit)
+    answer = asked.accelerator.takes(unit) or _too_large(Region("", (unit,), (*unit.reads,), (*unit.makes,)), memory)
     return answer.reason if isinstance(answer, No) else ""
 
 
-def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Target) -> No | None:
+def _too_large(region: Region, memory: Memory, built: Built | None = None) -> _TooLarge | None:
+    """Do its operands, results and workspace not fit the memory that steps work in, or its constants the window?"""
+    align, sizes = built.align if built else 1, [static(v.type.max_bytes) for v in (*region.inputs, *region.results)]
+    near = sum(align_up(size, align) for size in (*sizes, built.workspace if built else 0))
+    if memory.copied and memory.near is not None and near > memory.near:
+        return _TooLarge(f"it needs {near} bytes of the memory that steps work in, which has {memory.near}")
+    brought = sum(align_up(array.nbytes, BLOB_ALIGN) for array in built.constants) if built else 0
+    if memory.window and brought > memory.window:
+        return _TooLarge(f"it reads {brought} bytes of constants, and the window for weights has {memory.window}")
+    return None
+
+
+def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, context: Context) -> No | None:
     """Gives a region away; or why not."""
     region = region_of(graph, group, f"{asked.prefix}_region{len(asked.partition.taken)}")
     if all(unit.moves for unit in group):
@@ -58,8 +80,11 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, target: Targ
     built = asked.accelerator.build(region)
     if isinstance(built, No):
         return built if isinstance(built, Without) else _failing(graph, group, asked, built)
+    too_large = _too_large(region, context.memory, built)
+    if too_large is not None:
+        return too_large
     stand_in = asked.stand_in(graph_of(region, built), region.name)
-    moved = _moved(region, built) * target.machine.vector_element
+    moved = _moved(region, built) * context.target.machine.vector_element
     busy = built.cycles - built.waits
     core = stand_in.cycles
     if busy + moved >= core:

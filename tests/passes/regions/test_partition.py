@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,9 +14,11 @@ from onnx import numpy_helper, parser
 from mccompile.driver import Options, compile, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure import correctness
+from mccompile.targets.api import Pool
 
 # Takes what is not named `core...`; as an operand it gets its input backwards.
 BACKEND = """
+import numpy as np
 from mccompile.accelerators.api import Accelerator, Built, No
 
 class Taker(Accelerator):
@@ -35,7 +38,8 @@ static int NAME(const mcc_external *call)
     return NAME_stand_in(inputs, results);
 }'''.replace("NAME", region.name).replace("INS", str(len(region.inputs)))
         orders = {value: tuple(reversed(range(value.type.rank))) for value in region.inputs} if TURNED else {}
-        return Built(code.replace("OUTS", str(len(region.results))), CYCLES, orders=orders, waits=WAITS)
+        constants = [np.full(100, 7, np.uint8)] * len(region.units)
+        return Built(code.replace("OUTS", str(len(region.results))), CYCLES, constants, 64, 16, orders, WAITS)
 """
 GRAPHS = {
     "line": "[a] h = Exp(x) [core] i = Sin(h) [b] j = Exp(i) [c] y = Cos(j)",
@@ -51,6 +55,11 @@ REGIONS = {
     "late": [["a", "b", "c"], ["d", "e"]],
     "sides": [["a"], ["b"]],
 }
+
+
+def near(size: int) -> tuple[Pool, ...]:
+    """Two memories, of which steps work in one."""
+    return Pool("fast", size, 0), Pool("slow", None, 1, copied=True)
 
 
 def asked(folder: Path, cycles: float = 0.0, turned: bool = False, waits: float = 0.0) -> Options:
@@ -85,6 +94,36 @@ def test_what_cannot_be_built_does_not_keep_others_from_the_accelerator(tmp_path
         (("large1",), "it is too large"),
         (("large2",), "it is too large"),
     ]
+
+
+LINE = "[a] h = Exp(x) [b] i = Sin(h) [c] j = Cos(i) [d] y = Exp(j)"
+NARROWING = "[a] h = Exp(x) [b] i = ReduceMean(h, axes) [c] j = Cos(i) [d] y = Exp(j)"
+FORKED = "[a] h = Exp(x) [b] i = Sin(h) [c] j = Cos(x) [d] y = Add(i, j)"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "regions"),
+    [
+        (LINE, {"weights_window": 512}, [["a", "b", "c", "d"]]),
+        (LINE, {"weights_window": 256}, [["a", "b"], ["c", "d"]]),
+        (FORKED, {"weights_window": 256}, [["a", "b"], ["c", "d"]]),
+        (LINE, {"weights_window": 128}, [["a"], ["b"], ["c"], ["d"]]),
+        (LINE, {"mem": near(2112)}, [["a", "b", "c", "d"]]),
+        (LINE, {"mem": near(2100)}, []),
+        (NARROWING, {"mem": near(1900)}, [["b", "c", "d"]]),
+    ],
+)
+def test_regions_fit_the_memory_and_the_window(
+    nodes: str, given: dict[str, Any], regions: list[list[str]], tmp_path: Path
+) -> None:
+    """Each has 100 bytes of constants for each operator, aligned to 64, and works in 64 bytes."""
+    made = network(nodes, weights="<int64[1] axes = {1}>") if "axes" in nodes else network(nodes)
+    if "axes" in nodes:
+        made.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+    onnx.save(made, tmp_path / "m.onnx")
+    options = replace(asked(tmp_path), **given)
+    assert taken(made, options) == regions
+    assert correctness.check(tmp_path / "m.onnx", options).ok
 
 
 @pytest.mark.parametrize("name", ["diamond", "late"])
