@@ -4,11 +4,11 @@ as any model is.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 
 from ..accelerators.registry import accelerator
 from ..base.dims import static
+from ..base.scratch import Scratch
 from ..emit.package import Package
 from ..emit.runtime import include_line
 from ..graph.ir import Graph, Value
@@ -33,7 +33,7 @@ def accelerated(options: Options, prefix: str, compile_graph: Compile) -> Accele
         package = compile_graph(graph, plain, f"{name}_c")
         return StandIn(_text(package, graph.inputs, graph.outputs, name), package.estimate.time)
 
-    folder = tempfile.TemporaryDirectory(prefix="mccompile-")
+    folder = Scratch()
     found = accelerator(options.accelerator)
     return Accelerated(found, prefix, folder, stand_in, Partition(found.name))
 

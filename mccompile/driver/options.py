@@ -29,6 +29,7 @@ from ..passes.planning.inside import Looks
 from ..targets import api as target_api
 from ..targets.api import LEAST, WORTH, Pool, Prefer, Target, is_file  # noqa: F401
 from ..targets.boards.catalogue import find, larger, shown
+from .given import refuse_misread
 from .memories import two_memories, with_fast
 
 MOST_RECOMPUTED = 16
@@ -45,6 +46,10 @@ class RowByRow(StrEnum):
 @dataclass(frozen=True)
 class Options(OptionTable):
     """Everything that can be asked for besides the model. Choices may be given as strings."""
+
+    def __new__(cls, *given: Any, **named: Any) -> Options:
+        refuse_misread(Options, given, named)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         read = {

@@ -7,7 +7,6 @@ recurrent layers go on for ever, it is run push by push.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.scratch import Scratch
 from ..base.streaming import WARM, Stream, Streamed
 from ..check.compare import Comparison
 from ..check.oracle import Oracle
@@ -54,7 +54,7 @@ class Reference:
         types = {value.name: value.type for value in one.inputs}
         self.state = {name: np.zeros(types[name].static_shape, types[name].dtype.numpy) for name in one.states}
         self.becomes = one.states if streamed.by_push else {}
-        self._folder = tempfile.TemporaryDirectory(prefix="mccompile-")  # as long as this is here
+        self._folder = Scratch()  # as long as this is here
         write(one, Path(self._folder.name, "one.onnx"))
         self.oracle = Oracle(Path(self._folder.name, "one.onnx"))
 

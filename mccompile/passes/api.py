@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Generic, TypeVar
 
 from ..accelerators.api import Accelerator
 from ..base.constant import Constant
 from ..base.provenance import Provenance
+from ..base.scratch import Scratch
 from ..base.stages import stage as timed
 from ..base.strips import Strips
 from ..graph import dot as graph_dot
@@ -162,7 +162,7 @@ class Accelerated:
 
     accelerator: Accelerator
     prefix: str  # of the names of C functions
-    folder: TemporaryDirectory[str]  # for their C, as long as this lives
+    folder: Scratch  # for their C, as long as this lives
     stand_in: Callable[[Graph, str], StandIn]  # of a region as a graph, whose function has that name
     partition: Partition
 

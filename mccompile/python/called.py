@@ -5,11 +5,16 @@ Invariant: each piece of code that is named can be pasted, with the model's file
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ..base.errors import Problem, WrongUse
+
+T = TypeVar("T")
 
 _COMPILED = "mccompile.compile('net.onnx')"
 _LOADED = "mccompile.load('net.onnx')"
@@ -39,6 +44,27 @@ class _Package(ModuleType):
         name = self.__name__.rpartition(".")[2]
         why = "it is a package of the compiler, not a function"
         raise WrongUse(Problem(f"{self.__name__} is not called", self.__name__, why, f"write {_NATURAL[name]}"))
+
+
+def made_by(call: str) -> Callable[[type[T]], type[T]]:
+    """A class whose objects a function makes: `call` is how it is called."""
+
+    def wrapped(kind: type[T]) -> type[T]:
+        make = kind.__init__
+
+        @wraps(make)
+        def checked(self: T, *given: Any, **named: Any) -> None:
+            try:
+                inspect.signature(make).bind(self, *given, **named)
+            except TypeError:
+                where, why = f"mccompile.{kind.__name__}(...)", "the class takes parts of the compiler"
+                raise WrongUse(Problem(f"{kind.__name__} is not called", where, why, f"write {call}")) from None
+            make(self, *given, **named)
+
+        kind.__init__ = checked  # type: ignore[method-assign,assignment]
+        return kind
+
+    return wrapped
 
 
 def lead_on() -> None:

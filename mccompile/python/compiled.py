@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..base.errors import Problem, WrongUse
+from ..base.scratch import Scratch
 from ..driver import Options
 from ..driver import compile as compile_file
 from ..emit.package import Package
@@ -25,15 +25,16 @@ from ..measure.cost import Cost, cost
 from ..measure.speed import Speed, speed
 from ..measure.verdict import DEFAULT, Tolerance
 from ..plan.ir import Plan
-from .called import lead_on
+from .called import lead_on, made_by
 from .keywords import options_of
-from .spoken import FOLDER, spoken
+from .spoken import spoken
 
 LONGEST = 60  # characters of a graph's name that a file is called by: file systems end at 255 bytes
 
 Dynamic = Mapping[str, Mapping[int, str]]
 
 
+@made_by("mccompile.compile('net.onnx')")
 @dataclass(frozen=True)
 class Compiled:
     """A model that has been compiled. Nothing is on disk until `write`."""
@@ -182,7 +183,7 @@ def _read(file: Any) -> Any:
 
 def in_folder(content: bytes, name: str) -> tuple[Path, Any]:
     """A file in a folder that lasts as long as the second result."""
-    folder = tempfile.TemporaryDirectory(prefix=FOLDER)
+    folder = Scratch()
     path = Path(folder.name, name)
     path.write_bytes(content)
     return path, folder

@@ -38,7 +38,9 @@ def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
             why = "keywords are the fields of mccompile.Options"
             raise WrongUse(Problem(f"there is no option {name!r}", f"{name}={_said(keywords[name])}", why, fix))
     found = {}
-    for name, value in keywords.items():
+    plain = Options()
+    changed = {name: value for name in known if base and (value := getattr(base, name)) != getattr(plain, name)}
+    for name, value in {**changed, **keywords}.items():
         try:
             found[name] = _READERS.get(name, known[name])(value)
         except (ValueError, TypeError) as error:

@@ -25,6 +25,7 @@ from ..toolchain.lists import packed, unpacked
 from ..toolchain.model_report import Report, read_report
 from ..toolchain.session import Session
 from . import cache
+from .called import made_by
 from .compiled import Dynamic, in_folder, model_file
 from .keywords import options_of
 from .spoken import spoken
@@ -58,6 +59,7 @@ class Outputs(tuple[Any, ...]):
         return zip(self.names, self, strict=True)
 
 
+@made_by("mccompile.load('net.onnx')")
 class Network:
     """A model that can be called. Inputs by position or by name; state lasts from call to call, until `reset`.
 

@@ -15,11 +15,11 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..base.errors import MccError, Problem, WrongUse
 from ..base.near import meant
+from ..base.scratch import FOLDER
 from ..option_table import Option, options
 
 P = ParamSpec("P")
 R = TypeVar("R")
-FOLDER = "mccompile-"  # how the folder of a model from memory begins
 
 _FLAGS = {option.flag: option for option in options() if option.has_flag}
 _WORDS = ("and", "or", "to", "is", "has", "does", "cannot")

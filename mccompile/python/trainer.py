@@ -6,16 +6,16 @@ Invariant: nothing is computed here; losses and weights are those of the C.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..base.choice import chosen
 from ..base.errors import Problem, WrongUse
+from ..base.scratch import Scratch
 from ..driver import Options
 from ..driver.training import train as train_file
 from ..frontend.learned import write_learned
@@ -27,6 +27,7 @@ from ..toolchain.build import find_compiler
 from ..toolchain.host_library import build_shared
 from ..toolchain.model_report import read_report
 from ..toolchain.session import Session
+from .called import made_by
 from .compiled import model_file
 from .keywords import options_of
 from .network import Outputs
@@ -40,6 +41,7 @@ _CALLED = {
 }
 
 
+@made_by("mccompile.train('net.onnx', loss='cross_entropy:OUTPUT')")
 class Trainer:
     """`step` learns from a batch, `run` infers with what was learned, `save` writes it into an ONNX file."""
 
@@ -52,7 +54,7 @@ class Trainer:
         self.rate = asked.optimizer.lr  # of the next steps
         self.losses: list[float] = []  # of all steps
         self._waiting = 0  # batches since the weights moved
-        self._folder = tempfile.TemporaryDirectory(prefix="mccompile-")
+        self._folder = Scratch()
         folder = Path(self._folder.name)
         train_file(path, asked, options).write(folder / "out")
         shared = folder / "model.so"
@@ -60,6 +62,11 @@ class Trainer:
         build_shared(folder / "out", read_report(folder / "out"), shared, compiler, target.cflags)
         self._session = Session(shared, folder / "out")
         self.input_names = [tensor.name for tensor in self._session.report.inputs]
+
+    def __call__(self, *_arrays: Any, **_named: Any) -> NoReturn:
+        """Whether a call learns or infers is said by its name."""
+        why = "it learns and infers: which of both is said by its name"
+        raise WrongUse(Problem("a network that learns is not called", self._path.name, why, "; ".join(_CALLED)))
 
     def __getattr__(self, name: str) -> Any:
         """What other packages call it: only names that are not here get to this."""

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.constant import Constant
+from ..base.dtypes import f32
 from ..base.errors import Problem, UnsupportedModel, WrongUse, warn
 from ..base.names import c_identifier
 from ..base.quantizing import Recipe
@@ -115,6 +116,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
     if samples is not None:
         check_statistics(graph, folder / "written.onnx", samples.first(recipe.samples))
     through_onnxruntime.simplified(folder / "written.onnx", plain)
+    _check_layers(graph.name, load(plain, dims), recipe)
     _flatten_biases(plain, dims)
     equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
     bench = _started(_with_normalizations(bench, plain, dims), plain)
@@ -130,6 +132,15 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         return made
     adapted, corrected = improve(bench, plain, result)
     return replace(made, adapted=adapted, corrected=corrected)
+
+
+def _check_layers(name: str, graph: Graph, recipe: Recipe) -> None:
+    """Raises where nothing would become integers."""
+    wanted = through_onnxruntime.computing(recipe.dynamic)
+    floats = [node.op.name for node in graph.nodes if any(out and out.type.dtype is f32 for out in node.outputs)]
+    if not set(floats) & set(wanted):
+        why = f"{', '.join(sorted(set(floats)))} compute in floats; {', '.join(LAYERS)} and others in integers"
+        raise UnsupportedModel(Problem("there is nothing to quantize", name, why, "compile it as it is"))
 
 
 def _flatten_biases(plain: Path, dims: DimRanges) -> None:

@@ -45,6 +45,11 @@ def simplified(model: Path, result: Path) -> None:
         onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
 
 
+def computing(is_dynamic: bool) -> tuple[str, ...]:
+    """Operators that become integers."""
+    return _DYNAMIC_OPERATORS if is_dynamic else (*_OPERATORS, NORMALIZATION)
+
+
 def ranges(model: Path, feeds: Sequence[Feed], method: str) -> Any:
     """What the samples make of each tensor, as onnxruntime writes it down."""
     from onnxruntime import quantization

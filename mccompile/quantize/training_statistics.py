@@ -30,6 +30,7 @@ _LOPSIDED = 1.5  # between the margins of two sides, where that is more than a p
 _ENOUGH = 8  # samples, below which means and values that do not move say little
 _NO_BIAS, _ALL_BIAS = 0.01, 20.0  # biases per deviation of what they are added to: 0.02 to 2 in the first layers
 _SHOWN = 4  # layers
+_UNTRAINED = "; for a network that was not trained: --weights-only 8, which reads no samples"
 _OF_STATISTIC = {"BatchNormalization": 4, "Conv": 2, "Gemm": 2}  # the operand that tells of training: variance or bias
 _NONE = 99
 
@@ -73,7 +74,7 @@ def _against_deviations(node: Node, found: _Channels, path: Path) -> None:
     times = f"{ratio:.3g} times as large as" if ratio >= 1 else f"{1 / max(ratio, 1e-30):.3g} times smaller than"
     said = f"the activations at {_seen(node)} are {times} those that {node.provenance[0]} was trained on"
     if not 1 / _FAR <= ratio <= _FAR:
-        fix = "scale the samples as in training, such as pixels of 0 to 255 by 1/255"
+        fix = f"scale the samples as in training, such as pixels of 0 to 255 by 1/255{_UNTRAINED}"
         raise BadFile(Problem("the calibration data does not fit the model", str(path), said, fix))
     if not 1 / _NEAR <= ratio <= _NEAR:
         _warn(f"{said}: are the samples scaled as in training?")
@@ -85,7 +86,7 @@ def _against_scalers(graph: Graph, samples: Samples) -> None:
     for value in graph.inputs:
         for node, _ in value.uses:
             mean = _constant(node, 1) if node.op.name == "Sub" else None
-            after = next(iter(node.output.uses), (None, 0))[0]
+            after = None if mean is None else next(iter(node.output.uses), (None, 0))[0]
             scale = _constant(after, 1) if after is not None and after.op.name in ("Div", "Mul") else None
             if mean is None or scale is None or after is None or min(mean.size, scale.size) < 2:
                 continue
@@ -100,7 +101,7 @@ def _warn_or_refuse(name: str, node: Node, deviations: float, path: Path) -> Non
     mean = f"the mean that {node.provenance[0]} subtracts"
     said = f"{name} is {deviations:.3g} deviations away from {mean}; 1 in training"
     if deviations > _FAR:
-        fix = "give samples as the network was trained on, in the same units and order"
+        fix = f"give samples as the network was trained on, in the same units and order{_UNTRAINED}"
         raise BadFile(Problem("the calibration data does not fit the model", str(path), said, fix))
     if deviations > _NEAR:
         _warn(f"{said}: are the samples in the units and the order of training?")

@@ -24,6 +24,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import DType, string
 from mccompile.base.errors import CheckFailed, Problem, WrongUse
+from mccompile.base.scratch import Scratch
 from mccompile.targets.api import Target
 
 from .board_model import board_header
@@ -120,7 +121,7 @@ class Emulated:
     def __init__(
         self,
         report: Report,
-        scratch: tempfile.TemporaryDirectory[str],
+        scratch: Scratch,
         program: Path,
         command: Sequence[str],
         sections: Mapping[str, Mapping[str, int]],
@@ -145,7 +146,7 @@ class Emulated:
         command = run_command(target)
         compiler = shlex.split(cc) if cc else [target.compiler]
         require([compiler[0], *command[:1]], target.name, "" if compiler[0] == target.compiler else target.compiler)
-        made = tempfile.TemporaryDirectory(prefix="mccompile-")
+        made = Scratch()
         scratch = Path(made.name).resolve()
         (scratch / "mcc_host_model.h").write_text(board_header(report, dump), encoding="utf-8")
         sources = _sources(folder, report.prefix, scratch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,6 +51,20 @@ def test_a_model_opened_as_text_is_told_so(tmp_path: Path) -> None:
     path = save(small_models.conv(), tmp_path)
     with open(path, encoding="utf-8") as file, pytest.raises(MccError, match=r"open\(file, 'rb'\)"):
         mccompile.compile(file)
+
+
+@pytest.mark.parametrize("name", ["compile", "load", "train"])
+def test_classes_lead_to_what_makes_them(name: str) -> None:
+    kind: Any = {"compile": mccompile.Compiled, "load": mccompile.Network, "train": mccompile.Trainer}[name]
+    with pytest.raises(MccError, match=rf"(?s)where .*why .*fix .*mccompile\.{name}\('net.onnx'"):
+        kind("net.onnx")
+
+
+def test_what_learns_is_not_called_and_says_how_to() -> None:
+    trainer = mccompile.Trainer.__new__(mccompile.Trainer)
+    trainer._path = Path("net.onnx")
+    with pytest.raises(MccError, match=r"run\(x\) infers"):
+        trainer(np.zeros(3))
 
 
 @pytest.mark.parametrize(

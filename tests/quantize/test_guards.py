@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from mccompile.base.errors import BadFile, MccWarning
+from mccompile.base.errors import BadFile, MccWarning, UnsupportedModel
 from mccompile.base.quantizing import Recipe
 from mccompile.driver import Options, compile
 from mccompile.measure.quantization import quantize
 from mccompile.quantize.guards import check_test_set
 from mccompile.quantize.samples import Samples
-from tests.small_models import model, node, save
+from tests.small_models import floats, model, node, save
 
 pytest.importorskip("onnxruntime")
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
@@ -267,3 +268,32 @@ def test_samples_that_are_in_the_test_set_are_counted(pictures: np.ndarray) -> N
     feeds = [{"image": picture[None]} for picture in pictures]
     with pytest.warns(MccWarning, match="4 of 12 calibration samples are in the test set too"):
         check_test_set(Samples(feeds[:12]), Samples(feeds[8:]))
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(dynamic=True)])
+def test_a_network_without_layers_is_said_to_have_nothing_to_quantize(recipe: Recipe, tmp_path: Path) -> None:
+    waves = save(
+        model("waves", [node("Sin", "x", "s"), node("Cos", "s", "y")], [("x", (1, 8))], [("y", (1, 8))]), tmp_path
+    )
+    np.savez(tmp_path / "waves.npz", x=floats(0, 16, 1, 8))
+    with pytest.raises(UnsupportedModel, match=r"(?s)nothing to quantize.*Cos, Sin compute in floats.*fix"):
+        quantize(waves, tmp_path / "q.onnx", tmp_path / "waves.npz", Options(), recipe)
+
+
+def test_a_layer_whose_first_result_nobody_takes_reads_an_input(tmp_path: Path) -> None:
+    weights = {"w": floats(1, 1, 12, 3), "r": floats(2, 1, 12, 4), "v": floats(3, 1, 4, 2)}
+    gru = helper.make_node("GRU", ["x", "w", "r"], ["", "h"], hidden_size=4)
+    made = model("moves", [gru, node("MatMul", "h v", "y")], [("x", (5, 1, 3))], [("y", (1, 1, 2))], weights)
+    file = save(made, tmp_path)
+    np.savez(tmp_path / "moves.npz", x=floats(0, 16, 5, 1, 3))
+    assert quantize(file, tmp_path / "q.onnx", tmp_path / "moves.npz", Options(), Recipe("minmax")).quality.outputs
+
+
+def test_a_network_that_was_not_trained_is_led_past_samples(tmp_path: Path) -> None:
+    still = {"w": floats(1, 4, 2, 3, 3), "one": np.ones(4, np.float32), "v": np.full(4, 1e-5, np.float32)}
+    nodes = [node("Conv", "x w", "c"), node("BatchNormalization", "c one one one v", "y")]
+    made = save(model("net", nodes, [("x", (1, 2, 8, 8))], [("y", (1, 4, 6, 6))], still), tmp_path)
+    np.savez(tmp_path / "noise.npz", x=floats(0, 16, 1, 2, 8, 8))
+    with pytest.raises(BadFile, match="--weights-only 8"):
+        quantize(made, tmp_path / "q.onnx", tmp_path / "noise.npz", Options(), Recipe())
+    assert quantize(made, tmp_path / "q.onnx", None, Options(), Recipe(weights_only=8)).after
