@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from mccompile.base.errors import Exit
+from mccompile.base.errors import BadFile, Exit
 from mccompile.cli import run
+from mccompile.frontend.saved_weights import saved_weights
 from tests.cli.test_train import built_and_run
 from tests.flash import SLOTS
 from tests.passes.learn.quantized_net import quantized_net
@@ -119,6 +121,52 @@ def test_a_damaged_save_is_never_taken(tmp_path: Path, at: int, capsys: pytest.C
     assert not (tmp_path / "new.onnx").exists()
     (tmp_path / "saved.bin").write_bytes(slot(out, {**weights, "b2": np.zeros(3)}, 1) + bytes(newest))
     assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == 0
+
+
+@pytest.mark.parametrize(
+    ("damaged", "order", "said"),
+    [
+        (-1, 1, "save 2, at byte 164, is newer but damaged; save 1 is taken, at byte 0"),
+        (70, -1, "save 2, at byte 0, is newer but damaged"),
+        (2, 1, "the slot at byte 164 has a damaged header"),  # magic
+        (5, 1, "the slot at byte 164 has a damaged header"),  # sequence
+        (20, 1, "the slot at byte 164 has a damaged header"),  # identity
+        (35, 1, "the slot at byte 164 has a damaged header"),  # checksum
+    ],
+)
+def test_an_older_save_is_taken_in_the_open(
+    tmp_path: Path, damaged: int, order: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = trained(tmp_path)
+    weights = initializers(tmp_path / "net.onnx")
+    older, newer = (slot(out, {**weights, "b2": np.full(3, n)}, n) for n in (1, 2))
+    said = said.replace("164", str(len(older)))
+    broken = bytearray(newer)
+    broken[damaged] ^= 1
+    for second, expected in ((newer, 2.0), (bytes(broken), 1.0)):
+        (tmp_path / "saved.bin").write_bytes(b"".join((older, second)[::order]))
+        assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == 0
+        assert initializers(tmp_path / "new.onnx")["b2"].tolist() == [expected] * 3
+        told = capsys.readouterr().err
+        assert (said in told) == (expected == 1), told
+    (tmp_path / "saved.bin").write_bytes(bytes(broken)[: len(newer)] + newer)
+    assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == 0
+
+
+def test_a_header_that_says_gigabytes_takes_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = trained(tmp_path)
+    whole = slot(out, initializers(tmp_path / "net.onnx"))
+    head = whole[:8] + struct.pack("<I", 2**32 - 1) + whole[12:32]
+    forged = (head + struct.pack("<I", zlib.crc32(head))).ljust(64, b"\xff") * 50
+    report = json.loads((out / "report.json").read_text())
+    (tmp_path / "saved.bin").write_bytes(forged)
+    tracemalloc.start()
+    with pytest.raises(BadFile, match="4294967295 bytes"):
+        saved_weights(tmp_path / "saved.bin", report)
+    (tmp_path / "saved.bin").write_bytes(forged + whole)
+    saved_weights(tmp_path / "saved.bin", report)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
 
 
 def test_other_files_and_codes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
