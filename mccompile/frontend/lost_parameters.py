@@ -1,12 +1,14 @@
-"""Parameters that PyTorch's exporter has left out or folded into others: they do not learn as they would there."""
+"""Parameters that PyTorch's exporter has left out or folded into others: they do not learn as they would there. And
+constants that it has filled in: they are no parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from onnx import ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto
 
 _CALL = "pkg.torch.onnx.fx_node"  # PyTorch's own call that a node was written for: its parameters begin with p_
+_KIND = "pkg.torch.export.graph_signature.InputSpec.kind"  # PyTorch's word for what its module holds
 _LAYERS = ("Conv", "ConvTranspose", "Gemm")  # with two operands where they have no bias
 _WHICH = "docs/learning.md says which export keeps them"
 
@@ -23,6 +25,14 @@ def lost_parameters(model: ModelProto, learned: Collection[str]) -> list[str]:
         why = "PyTorch's exporter (dynamo=True) makes one constant of parameters that are computed with, as weight_norm"
         found.append(f"what {_few(folded)} is computed of in PyTorch does not learn, but its result: {why}; {_WHICH}")
     return found
+
+
+def filled_in(graph: GraphProto) -> frozenset[str]:
+    """Constants that are no parameters as the exporter knows them: those of nodes; and where it says what the module
+    holds, all else."""
+    held = {info.name for info in graph.value_info if any(entry.key == _KIND for entry in info.metadata_props)}
+    rest = {tensor.name for tensor in graph.initializer} - held if held else set[str]()
+    return frozenset(rest.union(*(node.output for node in graph.node if node.op_type == "Constant")))
 
 
 def _calls(node: NodeProto) -> list[str]:

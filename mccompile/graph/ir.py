@@ -303,6 +303,7 @@ class Graph:
         self.lengths: dict[str, Symbol] = {}  # sizes that states say, which a run measures first: by the input's name
         self.states_of_file: dict[str, str] = {}  # the other way round: those that need no option
         self.assumed: tuple[str, ...] = ()  # what the file does not say, and reading it took for granted
+        self.filled_in: frozenset[str] = frozenset()  # constants that an exporter made up, or computed: no parameters
         self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why
 
     def may_use(self, *facts: str) -> bool:

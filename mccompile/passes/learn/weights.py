@@ -2,13 +2,14 @@
 
 A layer is a node that multiplies with a constant, or scales by one; its weights are its constants of floats, and the
 constant that is added to its result. Exporters may turn, cut or join constants in front of a layer: those learn. So do
-integers that DequantizeLinear makes floats of: their floats take their place.
+integers that DequantizeLinear makes floats of: their floats take their place. Ones and zeros that an exporter filled
+in, as an operator demands scale and bias where the layer has none, are no weights.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
@@ -24,6 +25,7 @@ from ...ops.reshape import SameElements
 from ...ops.scan import Scan
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
+from .written_out import is_normalized
 
 # Operators with weights, and the operands that are.
 LAYERS = {
@@ -40,6 +42,7 @@ LAYERS = {
     "RMSNormalization": (1,),
     "PRelu": (1,),
     "Gather": (0,),
+    "Einsum": (0, 1, 2, 3),
 }
 _MOVES = (Concat, Identity, SameElements, Slice, Split, Transpose)
 _COMPUTING = ("Add", "Sub", "Mul", "Div", "Expand")  # with parameters that are in no layer
@@ -47,15 +50,15 @@ Layer = tuple[Node, list[Value]]
 BATCH_NORM = {"BatchNormalization": (1, 2)}  # which learns only where that is asked for
 
 
-def layers(nodes: Iterable[Node], batch_norm: bool = False) -> list[Layer]:
-    """Layers in order, each with its weights."""
+def layers(nodes: Iterable[Node], batch_norm: bool = False, filled_in: Collection[str] = ()) -> list[Layer]:
+    """Layers in order, each with its weights. `filled_in`: as in `Graph`."""
     found, known = [], LAYERS | (BATCH_NORM if batch_norm else {})
     for node in _with_bodies(nodes):
         weights = [value for i in known.get(node.op.name, ()) for value in _weights(node, i)]
-        if weights and (behind := _scaled(node, weights)):
-            found.append((node, _unique(behind)))
-        elif weights:
-            found.append((node, _unique([*weights, *_added(node)])))
+        behind = _scaled(node, weights) if weights else _written_out(node)
+        own = _unique(behind or (weights and [*weights, *_added(node)]))
+        if own := [value for value in own if value.name not in filled_in or not _is_neutral(value)]:
+            found.append((node, own))
     return found
 
 
@@ -126,6 +129,17 @@ def _scaled(node: Node, weights: Sequence[Value]) -> list[Value]:
     return [*scale, *_operand(_reader(reader), "Add")] if reader is not None and scale else []
 
 
+def _written_out(node: Node) -> list[Value]:
+    """The scale and bias of a normalization that several nodes compute, as exporters write RMSNorm, and LayerNorm
+    before opset 17."""
+    if node.op.name != "Mul":
+        return []
+    for x, other in zip(node.inputs, range(1, -1, -1), strict=True):
+        if x is not None and is_normalized(x) and (scale := _weights(node, other)):
+            return [*scale, *(bias for bias in _operand(_reader(node), "Add") if bias.type == scale[0].type)]
+    return []
+
+
 def _reader(node: Node) -> Node | None:
     """What alone reads the result."""
     uses = list(node.output.uses)
@@ -143,7 +157,7 @@ def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> li
     """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for: those that lead to
     `of`. Those that were dequantized are constants from now on."""
     leading = _leading(of)
-    known = layers((node for node in graph.nodes if node in leading), batch_norm)
+    known = layers((node for node in graph.nodes if node in leading), batch_norm, graph.filled_in)
     found = _unique([value for part in text.split(",") for value in _asked(graph, known, leading, part, of)])
     return [_as_constant(graph, value) for value in found]
 
@@ -153,7 +167,7 @@ def fewer(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[
     if text != "all" and not text.startswith("last:"):
         return []
     leading = _leading(of)
-    known = layers((node for node in graph.nodes if node in leading), batch_norm)
+    known = layers((node for node in graph.nodes if node in leading), batch_norm, graph.filled_in)
     count = len(known) if text == "all" else _count(text, len(known))
     found = []
     while count > 1:
@@ -184,9 +198,14 @@ def merged(weights: Sequence[Value]) -> list[str]:
     return [f"{said}: {why}; docs/learning.md says how PyTorch leaves them apart"]
 
 
+def _is_neutral(weight: Value) -> bool:
+    """What nothing is scaled by, or adds nothing."""
+    return _is_uniform(weight) and weight.constant is not None and weight.constant.array.flat[0] in (0, 1)
+
+
 def _is_uniform(weight: Value) -> bool:
     content = weight.constant.array if weight.constant is not None else None
-    return content is not None and bool((content == content.flat[0]).all())
+    return content is not None and bool(content.size and (content == content.flat[0]).all())
 
 
 def _few(names: Sequence[str]) -> str:

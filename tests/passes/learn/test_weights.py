@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import helper, parser
 
 import mccompile
 from mccompile.frontend.load import load_proto
@@ -148,3 +148,75 @@ def test_integers_in_front_of_rounding_learn_where_all_do() -> None:
     graph = load_proto(parser.parse_model(text.replace("float s", "int8 z = {0}, float s")))
     assert [value.name for value in learning(graph, "last:1", graph.outputs[0])] == ["w"]
     assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["d", "w"]
+
+
+WRITTEN_OUT = {
+    "LayerNorm before opset 17": """m = ReduceMean <axes = [-1]> (x) c = Sub(x, m) q = Pow(c, two)
+        v = ReduceMean <axes = [-1]> (q) e = Add(v, eps) r = Sqrt(e) n = Div(c, r) s = Mul(n, scale) t = Add(s, b)""",
+    "RMSNorm": """q = Mul(x, x) v = ReduceMean <axes = [-1]> (q) e = Add(v, eps) r = Sqrt(e) i = Reciprocal(r)
+        n = Mul(x, i) s = Mul(scale, n) t = Identity(s)""",
+    "its power": """q = Pow(x, two) v = ReduceMean <axes = [-1]> (q) e = Add(eps, v) i = Pow(e, half)
+        n = Mul(i, x) s = Mul(n, scale) t = Identity(s)""",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_scales_of_normalizations_that_are_written_out_learn(name: str) -> None:
+    """As PyTorch exports LayerNorm for old opsets, and RMSNorm for all but the newest."""
+    graph = load_proto(
+        parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 13]> g (float[2, 3] x) => (float[2, 2] y)
+        <float[3] scale = {{1, 2, 3}}, float[3] b = {{3, 2, 1}}, float[3, 2] w = {{1, 2, 3, 4, 5, 6}},
+         float two = {{2}}, float half = {{-0.5}}, float eps = {{0.00001}}>
+        {{ {WRITTEN_OUT[name]} y = MatMul(t, w) }}""")
+    )
+    of = graph.outputs[0]
+    found = [value.name for value in learning(graph, "all", of)]
+    assert found == ["scale", *(["b"] if "Add(s, b)" in WRITTEN_OUT[name] else []), "w"]
+    assert [value.name for value in learning(graph, "last:2", of)] == found
+
+
+def test_a_product_behind_another_root_is_no_normalization() -> None:
+    graph = load_proto(
+        parser.parse_model("""<ir_version: 8, opset_import: ["" : 13]> g (float[2, 3] x) => (float[2, 2] y)
+        <float[3] scale = {1, 2, 3}, float[3, 2] w = {1, 2, 3, 4, 5, 6}>
+        { r = Sqrt(x) n = Div(x, r) s = Mul(n, scale) y = MatMul(s, w) }""")
+    )
+    assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["w"]
+
+
+def test_weights_of_einsum_learn() -> None:
+    graph = load_proto(
+        parser.parse_model("""<ir_version: 8, opset_import: ["" : 13]> g (float[2, 3] x) => (float[2, 2] y)
+        <float[2, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}>
+        { y = Einsum <equation = "bi,oij,bj->bo"> (x, w, x) }""")
+    )
+    assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["w"]
+
+
+@pytest.mark.parametrize(
+    ("as_node", "scale", "learned"), [(True, 1, []), (True, 2, ["s", "b"]), (False, 1, ["s", "b"])]
+)
+def test_ones_and_zeros_that_an_exporter_filled_in_do_not_learn(as_node: bool, scale: int, learned: list[str]) -> None:
+    """As PyTorch exports InstanceNorm2d without affine: the operator demands scale and bias."""
+    held = f"float[2] s = {{{scale}, {scale}}}, float[2] b = {{0, {scale - 1}}}"
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 13]> g (float[1, 2, 3] x) => (float[1, 2, 2] y)
+        <{held}, float[3, 2] w = {{1, 2, 3, 4, 5, 6}}>
+        {{ n = InstanceNormalization(x, s, b) y = MatMul(n, w) }}""")
+    if as_node:
+        for tensor in [tensor for tensor in model.graph.initializer if tensor.name != "w"]:
+            model.graph.node.insert(0, helper.make_node("Constant", [], [tensor.name], value=tensor))
+            model.graph.initializer.remove(tensor)
+    graph = load_proto(model)
+    assert [value.name for value in learning(graph, "all", graph.outputs[0])] == [*learned, "w"]
+
+
+def test_ones_that_are_no_parameters_of_pytorch_do_not_learn() -> None:
+    """With dynamo=True, it says what its module holds."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[1, 2, 3] x) => (float[1, 2, 2] y)
+        <float[2] val_1 = {1, 1}, float[2] val_2 = {0, 0}, float[2] own = {1, 1}, float[3, 2] w = {1, 2, 3, 4, 5, 6}>
+        { n = InstanceNormalization(x, val_1, val_2) m = InstanceNormalization(n, own, val_2) y = MatMul(m, w) }""")
+    for name in ("own", "w"):
+        info = model.graph.value_info.add(name=name)
+        info.metadata_props.add(key="pkg.torch.export.graph_signature.InputSpec.kind", value="PARAMETER")
+    graph = load_proto(model)
+    assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["own", "w"]
