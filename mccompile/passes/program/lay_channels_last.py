@@ -34,7 +34,7 @@ from ..api import Context
 from ..graph.assign_layout import first_order, last_order
 from .choose_kernels.scored import is_better
 from .fuse import PORTABLE
-from .split_groups import effort_of_groups
+from .split_groups import effort_of_groups, split_wherever_faster
 
 SAVED = 0.02  # of the effort of the calls, at least: costs are estimates
 
@@ -45,10 +45,14 @@ def lay_channels_last(program: Program, context: Context) -> None:
 
 
 def _are_worth_it(program: Program, context: Context) -> bool:
-    """Is a plan with copies the better one?"""
-    draft = clone(program)
+    """Is a plan with copies the better one, with groups as split_groups will split them?"""
+    draft, before = clone(program), clone(program)
     _Layouts(draft, context, True).body(draft.body)
-    return len(draft.body) > len(program.body) and is_better(draft, program, context)
+    if len(draft.body) == len(program.body):
+        return False
+    for each in (draft, before):
+        split_wherever_faster(each, context)
+    return is_better(draft, before, context)
 
 
 @dataclass(frozen=True)

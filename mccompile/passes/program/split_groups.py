@@ -44,9 +44,14 @@ PORTABLE_RUN = 2.5  # what each run of a window takes in portable C besides its 
 def split_groups(program: Program, context: Context) -> None:
     if context.target.prefer == Prefer.RAM:
         draft = clone(program)
-        if not _body(draft.body, context, taken_names(draft)) or not is_better(draft, program, context):
+        if not split_wherever_faster(draft, context) or not is_better(draft, program, context):
             return
-    _body(program.body, context, taken_names(program))
+    split_wherever_faster(program, context)
+
+
+def split_wherever_faster(program: Program, context: Context) -> bool:
+    """Whatever memory that takes; True if anything was split."""
+    return _body(program.body, context, taken_names(program))
 
 
 def effort_of_groups(call: Call, context: Context) -> float:

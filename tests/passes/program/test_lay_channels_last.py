@@ -74,6 +74,12 @@ def test_depthwise_convolutions_are_worth_their_copies(target: str) -> None:
     assert "conv/any_strided_direct__c" not in found
 
 
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
+def test_groups_are_worth_their_copies_where_memory_counts(target: str) -> None:
+    found = kernels(plan(network((1, 24, 12, 10), group=2), target, Prefer.BALANCED))
+    assert "conv/any_strided_direct__c" not in found
+
+
 def test_readers_share_a_copy() -> None:
     copies = [step for step in plan(network(PICTURE, 3), "cortex-m4").steps() if "copy" in step.function.name]
     assert len(copies) == 1 + 3  # one behind each convolution

@@ -124,8 +124,9 @@ def _matmul(match: Match, make: Maker) -> Value | None:
     reach = [(min(low * depth[0], 0), max(high * depth[0], 0))]
     if not isinstance(match.root.op, QuantizeLinear):
         return _floats(match, make, total, reach, [a.scale * b.scale], None, ())
-    y = result(match)
-    return rescaled(make, [total], [[a.scale * b.scale / y.scale]], [Fraction(0)], [reach], (), y, bounds(match))
+    y, shifts = result(match), SHIFTS_OF_UPDATES if make.whole.updatable else SHIFTS_OF_MANY
+    factors = [[a.scale * b.scale / y.scale]]
+    return rescaled(make, [total], factors, [Fraction(0)], [reach], (), y, bounds(match), shifts=shifts)
 
 
 def _floats(
