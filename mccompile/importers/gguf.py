@@ -29,7 +29,7 @@ _WORDS = {  # of config.json, by what GGUF calls it behind the architecture
     "attention.sliding_window": ("sliding_window",),
     "attn_logit_softcapping": ("attn_logit_softcapping",),
     "final_logit_softcapping": ("final_logit_softcapping",),
-    "rope.freq_base": ("rope_theta",),
+    "rope.freq_base": ("rope_theta", "rotary_emb_base"),
     "use_parallel_residual": ("use_parallel_residual",),
     "embedding_scale": ("embedding_multiplier",),
     "residual_scale": ("residual_multiplier",),
@@ -114,7 +114,7 @@ def _add_rotary(values: dict[str, Any], said: Mapping[str, Any], kind: str, tens
     )  # fmt: skip
     if turned > head:
         raise unsupported(f"rotary embeddings of {turned} of {head} channels")
-    values["partial_rotary_factor"] = turned / head
+    values["partial_rotary_factor"] = values["rotary_pct"] = turned / head
     values["rope_scaling"] = _scaling(said, kind, tensors)
     if "rope_freqs.weight" in tensors:
         values["rope_factors"] = _floats(tensors["rope_freqs.weight"])

@@ -16,7 +16,7 @@ from ...base.errors import Problem, WrongUse
 from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
 from .config import Config, damaged, unsupported
 from .description import Decoder, Layer
-from .rotary import rotary
+from .rotary import rotary, told
 from .weights import Weight, stacked
 
 LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
@@ -35,6 +35,7 @@ LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
     "up": "model.layers.{}.mlp.up_proj",
     "down": "model.layers.{}.mlp.down_proj",
 }
+FULL, SLIDING = "full_attention", "sliding_attention"  # kinds of layers
 _PRODUCTS = ("qkv", "q", "k", "v", "o", "gate_up", "gate", "up", "down")
 _NORMS = ("attn_norm", "mlp_norm", "attn_post_norm", "mlp_post_norm", "final_norm", "q_norm", "k_norm")
 _LAYER_NORMS = ("attn_norm", "mlp_norm", "attn_post_norm", "mlp_post_norm", "final_norm")
@@ -291,10 +292,10 @@ def windowed(config: Config, made: Decoder, every: int = 0) -> Decoder:
     window = config.count("sliding_window", 0, least=0)
     if config.has("layer_types"):
         kinds: Sequence[str] = config.texts("layer_types", len(made.layers))
-        other = set(kinds) - {"full_attention", "sliding_attention"}
+        other = set(kinds) - {FULL, SLIDING}
         if other:
             raise unsupported(f"layers of the kind {', '.join(sorted(other))}")
-        slide = [kind == "sliding_attention" for kind in kinds]
+        slide = [kind == SLIDING for kind in kinds]
     else:
         every = every and config.count("sliding_window_pattern", every)
         slide = [not every or (number + 1) % every > 0 for number in range(len(made.layers))]
@@ -304,8 +305,17 @@ def windowed(config: Config, made: Decoder, every: int = 0) -> Decoder:
 
 def partly_turned(config: Config, made: Decoder, share: float) -> Decoder:
     """With rotary embeddings of the first channels of a head."""
-    said = config.part("rope_parameters")
-    old = config.real("rotary_pct", config.real("partial_rotary_factor", share))
-    channels = int(made.head * said.real("partial_rotary_factor", old))
-    turned = rotary(config, channels, config.real("rotary_emb_base", 10000.0))
+    share = config.real("partial_rotary_factor", share)
+    turned = rotary(config, int(made.head * told(config).real("partial_rotary_factor", share)))
     return replace(made, layers=tuple(replace(layer, rotary=turned) for layer in made.layers))
+
+
+def turned_by_kind(config: Config, made: Decoder, bases: Mapping[str, float]) -> Decoder:
+    """With a rotary embedding for each kind of layers. Old files scale that of layers without a window."""
+    whole, scaling = config.part("rope_parameters"), config.part("rope_scaling").values
+    said = {kind: {"rope_theta": base, **whole.part(kind).values} for kind, base in bases.items()}
+    said[FULL] |= scaling
+    own = Config({**config.values, "rope_parameters": {**whole.values, **said}, "rope_scaling": None})
+    turns = {kind: rotary(own, made.head, kind=kind) for kind in bases}
+    layers = (replace(layer, rotary=turns[SLIDING if layer.window else FULL]) for layer in made.layers)
+    return replace(made, layers=tuple(layers))

@@ -24,10 +24,8 @@ def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "")
         raise damaged(f"a head has {channels} channels")
     if channels == 0 or channels % 2:
         raise unsupported(f"rotary embeddings of {channels} channels of a head: they rotate pairs of channels")
-    said = config.part("rope_parameters")
-    said = said.part(kind) if kind and said.has(kind) else said
-    scaling = said if said.values else config.part("rope_scaling")
-    base = said.real("rope_theta", config.real("rope_theta", base))
+    scaling = told(config, kind)
+    base = scaling.real("rope_theta", config.real("rope_theta", base))
     if base <= 0:
         raise damaged(f"rope_theta is {base}")
     exponents = np.arange(0, channels, 2, dtype=np.float32) / np.float32(channels)
@@ -42,6 +40,15 @@ def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "")
         raise unsupported(f"rotary embeddings are scaled by the way {way!r}; what is known: {', '.join(_WAYS)}")
     kept = {name: config.values[name] for name in (_LENGTH, "max_position_embeddings") if config.has(name)}
     return _WAYS[way](plain, Config({**scaling.values, **kept}), base)
+
+
+def told(config: Config, kind: str = "") -> Config:
+    """Of all layers, where those of a kind have nothing of their own. The older name goes first where a file has both,
+    and what kinds have of their own never says `truncate`: transformers looks for it beside them."""
+    whole, scaling = config.part("rope_parameters"), config.part("rope_scaling")
+    if kind and whole.has(kind):
+        return Config({**whole.part(kind).values, "truncate": whole.values.get("truncate")})
+    return scaling if scaling.values else whole
 
 
 def _factor(scaling: Config, default: float | None = 1.0) -> float:

@@ -12,6 +12,7 @@ from mccompile.base.errors import WrongUse
 from mccompile.frontend.load import read_proto
 from mccompile.importers.api import Reading
 from mccompile.importers.decoders.config import Config
+from mccompile.importers.decoders.families import FAMILIES
 from mccompile.importers.decoders.family import LLAMA_NAMES
 from mccompile.importers.decoders.rotary import rotary
 
@@ -63,3 +64,29 @@ def test_a_text_ends_where_all_its_angles_would_change(scaling: dict[str, Any], 
     read_proto(path, Reading(dims={"past": (0, 24), "tokens": (1, 8)}))
     with pytest.raises(WrongUse, match=r"(?s)change behind 32 tokens, .*--dim past=0\.\.24,tokens=1\.\.8"):
         read_proto(path, Reading(dims={"past": (0, 25), "tokens": (1, 8)}))
+
+
+def test_gpt_neox_has_its_own_words_for_rotary_embeddings() -> None:
+    said = {**LLAMA, "hidden_size": 32, "num_attention_heads": 4, "head_dim": 8, "hidden_act": "gelu"}
+    said |= {"rope_theta": 777.0, "partial_rotary_factor": 1.0, "rotary_emb_base": 100, "rotary_pct": 0.5}
+    family = next(family for family in FAMILIES if "gpt_neox" in family.types)
+    turned = family.describe(Config(said)).layers[0].rotary
+    assert turned is not None
+    np.testing.assert_allclose(turned.frequencies, [1, 0.1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_the_range_of_yarn_is_whole_where_kinds_of_layers_have_their_own(is_old: bool) -> None:
+    kinds = {"full_attention": {**MIXED, "rope_theta": 10000.0}, "sliding_attention": {"rope_theta": 100.0}}
+    told = {"rope_scaling": MIXED, "rope_theta": 10000.0, "rope_local_base_freq": 100.0}
+    said = {**LLAMA, **(told if is_old else {"rope_parameters": kinds}), "head_dim": 8, "num_hidden_layers": 6}
+    family = next(family for family in FAMILIES if "gemma3_text" in family.types)
+    near, far = (family.describe(Config(said)).layers[number].rotary for number in (0, 5))
+    assert near is not None and far is not None
+    np.testing.assert_allclose(near.frequencies, 100.0 ** -(np.arange(4) / 4), rtol=1e-6)
+    np.testing.assert_allclose(far.frequencies, [1, 0.05625, 0.00125, 0.000125], rtol=1e-6)
+
+
+def test_the_older_name_of_scaling_goes_first() -> None:
+    both = {"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_theta": 5.0}}
+    np.testing.assert_allclose(rotary(Config(both), 4).frequencies, [0.5, 0.005], rtol=1e-6)

@@ -35,18 +35,20 @@ _MPT = {
 }
 
 
-def slopes(heads: int, most: float = 8.0) -> np.ndarray:
+def slopes(heads: int) -> np.ndarray:
     """Powers of one number; where heads are no power of two, every other one of twice as many follows."""
     count = 1 << (heads.bit_length() - 1)
-    first = 2.0 ** (-most / count * np.arange(1, count + 1))
-    return np.concatenate([first, 2.0 ** (-most / (2 * count) * np.arange(1, 2 * (heads - count), 2))])
+    first = 2.0 ** (-8 / count * np.arange(1, count + 1))
+    return np.concatenate([first, 2.0 ** (-8 / (2 * count) * np.arange(1, 2 * (heads - count), 2))])
 
 
 def _of(config: Config, more: int) -> Decoder:
     made = llama_like(Config({**config.values, "intermediate_size": more * config.count("hidden_size")}), tied=True)
     epsilon = config.real("layer_norm_epsilon", 1e-5)
     layers = (Layer(),) * len(made.layers)
-    return replace(made, rms=False, gated=False, epsilon=epsilon, layers=layers, slopes=slopes(made.heads))
+    return replace(
+        made, groups=made.heads, rms=False, gated=False, epsilon=epsilon, layers=layers, slopes=slopes(made.heads)
+    )
 
 
 def _bloom(config: Config) -> Decoder:
@@ -65,9 +67,10 @@ def _mpt(config: Config) -> Decoder:
         hidden_size="d_model", num_attention_heads="n_heads", num_hidden_layers="n_layers"
     ).called(max_position_embeddings="max_seq_len")  # fmt: skip
     made = _of(named, config.count("expansion_ratio", 4))
-    most = said.real("alibi_bias_max", 8.0)
+    if said.real("alibi_bias_max", 8.0) != 8:  # transformers takes 8 for it, and llm-foundry what it says
+        raise unsupported(f"alibi_bias_max is {said.real('alibi_bias_max'):g}, which transformers computes as 8")
     factor = said.real("softmax_scale", 0.0)
-    return replace(made, activation="gelu", slopes=slopes(made.heads, most), score_factor=factor)
+    return replace(made, activation="gelu", score_factor=factor)
 
 
 FAMILIES = (Family(("bloom",), _bloom, _BLOOM, architectures=("bloom",), split=by_groups), Family(("mpt",), _mpt, _MPT))

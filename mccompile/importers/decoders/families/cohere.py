@@ -24,7 +24,7 @@ def _cohere(config: Config, base: float = 500000.0) -> Decoder:
 
 def _cohere2(config: Config) -> Decoder:
     """Rotary embeddings where attention has a window."""
-    made = windowed(config, _cohere(config, 10000.0), 4)
+    made = windowed(config.filled(sliding_window=4096), _cohere(config, 10000.0), 4)
     return replace(made, layers=tuple(replace(x, rotary=x.rotary if x.window else None) for x in made.layers))
 
 

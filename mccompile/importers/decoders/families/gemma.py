@@ -9,8 +9,7 @@ import numpy as np
 
 from ..config import Config, unsupported
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, llama_like, windowed
-from ..rotary import rotary
+from ..family import FULL, LLAMA_NAMES, SLIDING, Family, llama_like, turned_by_kind, windowed
 
 NAMES = {
     **LLAMA_NAMES,
@@ -20,9 +19,9 @@ NAMES = {
 }
 
 
-def _gemma(config: Config) -> Decoder:
-    made = llama_like(config, tied=True)
-    name = "hidden_activation" if config.has("hidden_activation") else "hidden_act"
+def _gemma(config: Config, name: str = "hidden_act") -> Decoder:
+    """`name`: of the activation."""
+    made = llama_like(Config({**config.filled(head_dim=256).values, "hidden_act": None}), tied=True)
     activation = config.activation(name, "gelu_pytorch_tanh")
     if name == "hidden_act" and activation == "gelu":  # of the first files, whose library takes the other one
         activation = "gelu_tanh"
@@ -41,18 +40,13 @@ def _caps(config: Config, made: Decoder) -> Decoder:
 
 
 def _gemma2(config: Config, every: int = 2) -> Decoder:
-    return windowed(config.filled(sliding_window=4096), _caps(config, _gemma(config)), every)
+    return windowed(config.filled(sliding_window=4096), _caps(config, _gemma(config, "hidden_activation")), every)
 
 
 def _gemma3(config: Config) -> Decoder:
     made = replace(_gemma2(config, 6), score_cap=0.0)
-    far = rotary(config, made.head, base=1e6, kind="full_attention")
-    own = config if config.part("rope_parameters").has("sliding_attention") else Config(
-        {"rope_theta": config.real("rope_local_base_freq", 10000.0)}
-    )  # fmt: skip
-    near = rotary(own, made.head, kind="sliding_attention")
-    layers = (replace(layer, rotary=near if layer.window else far) for layer in made.layers)
-    return replace(made, layers=tuple(layers))
+    near = config.real("rope_local_base_freq", 10000.0)
+    return turned_by_kind(config, made, {FULL: config.real("rope_theta", 1e6), SLIDING: near})
 
 
 FAMILIES = (

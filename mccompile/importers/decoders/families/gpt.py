@@ -70,6 +70,8 @@ def _bigcode_rows(decoder: Decoder) -> dict[str, np.ndarray]:
 
 
 def _neox(config: Config) -> Decoder:
+    own = {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"}  # what the usual names say is unused
+    config = Config({**config.values, **{name: config.values.get(word) for name, word in own.items()}})
     made = llama_like(config)
     made = replace(
         made,

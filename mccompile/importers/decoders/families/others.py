@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from ..config import Config, damaged, unsupported
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, llama_like, partly_turned, windowed
-from ..rotary import rotary
+from ..family import FULL, LLAMA_NAMES, SLIDING, Family, llama_like, partly_turned, turned_by_kind, windowed
 
 _OLMO2 = {
     **{role: name for role, name in LLAMA_NAMES.items() if role not in ("attn_norm", "mlp_norm")},
@@ -87,13 +86,8 @@ def _olmo(config: Config) -> Decoder:
 
 def _olmo3(config: Config) -> Decoder:
     """Rotary embeddings are scaled only where attention has no window."""
-    made = windowed(config, _olmo2(config), 4)
-    far = rotary(config, made.head, 500000.0, "full_attention")
-    own = config if config.part("rope_parameters").has("sliding_attention") else Config(
-        {"rope_theta": config.part("rope_parameters").real("rope_theta", config.real("rope_theta", 500000.0))}
-    )  # fmt: skip
-    near = rotary(own, made.head, 500000.0, "sliding_attention")
-    return replace(made, layers=tuple(replace(x, rotary=near if x.window else far) for x in made.layers))
+    made = windowed(config.filled(sliding_window=4096), _olmo2(config), 4)
+    return turned_by_kind(config, made, {FULL: config.real("rope_theta", 500000.0), SLIDING: 500000.0})
 
 
 def _olmo2(config: Config) -> Decoder:
