@@ -4,7 +4,8 @@
 call that makes it.
 - A result is written over an operand that dies there, where the kernel's alias pattern allows it.
 - A result is laid between what is still needed of an operand, where a part of that is dead.
-- What a run keeps for the next one is written to where it is kept, if the old state is not read any more.
+- What a run keeps for the next one is written to where it is kept, if the old state is not read any more; else it is
+  copied there behind the last reader, if that makes the arena smaller.
 - Inputs of the model may be overwritten once they are dead, unless they are to be kept.
 
 The second always gains. The first does not: a result whose parts are made early lives long, and strides may keep
@@ -28,6 +29,7 @@ from ...program.clone import clone
 from ...program.ir import Buffer, Program, walk
 from ..api import Context
 from ..memory.apart import lay_apart
+from ..memory.bring_states import bring_states
 from ..memory.holes import fill, holes
 from ..memory.in_place import write_in_place
 from ..memory.join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
@@ -51,6 +53,7 @@ def bufferize(program: Program, context: Context, thorough: bool = True) -> None
     """`thorough`: as for `best_choice`."""
     _bind(program, context, best_choice(program, context, thorough))
     bind_states(program, context.registry, context.target)
+    bring_states(program, context)
     lay_apart(program, context.memory.keep_inputs, context.target.align)
 
 
