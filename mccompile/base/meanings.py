@@ -47,6 +47,7 @@ folder code out-dir output-dir = --for
 inference-input-type input-type input-dtype = --input
 allow-custom-ops = --external
 csv yaml yml xml = --json
+p pass run-passes apply = --passes
 prefix namespace model-name symbol-prefix = --name
 split-weights separate-weights weights-file weights-bin external-weights = ~--blob external
 ethos ethos-u ethosu vela npu accel = ~--accelerator

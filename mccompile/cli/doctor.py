@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +15,21 @@ from ..base.errors import Problem, WrongUse
 from .commands import commands
 from .options import json_flag
 from .told import tell
+
+if TYPE_CHECKING:
+    from ..targets.api import Target
+
+
+def _target(name: str) -> Target:
+    """Targets stand without an option here."""
+    from ..targets import api
+
+    try:
+        return api.load(name)
+    except WrongUse as error:
+        (problem,) = error.problems
+        fix = problem.fix.replace("--target ", "mccompile doctor ")
+        raise WrongUse(replace(problem, where=f"mccompile doctor {name}", fix=fix)) from None
 
 
 @commands.command()
@@ -30,7 +47,7 @@ def doctor(targets: tuple[str, ...], as_json: bool) -> None:
     if model := next((name for name in targets if Path(name).suffix == ".onnx"), ""):
         why = "what is installed is shown for targets, whatever the model"
         raise WrongUse(Problem("a model is no target", model, why, f"leave out {model}"))
-    found = [tools_of(api.load(name)) for name in targets or api.names()]
+    found = [tools_of(_target(name)) for name in targets or api.names()]
     wanted = extras()
     apt = install(dict.fromkeys(program for tools in found for program in tools.absent))
     absent = list(dict.fromkeys(package for extra in wanted for package in extra.absent))

@@ -201,6 +201,8 @@ def _option_fix(given: str, line: Line) -> str:
         named = [f"`mccompile {name}`" for name in others[:3]]
         has = f"{', '.join(named[:-1])} and {named[-1]} have it" if named[1:] else f"{named[0]} has it"
         return f"leave out {alone}: {has}"
+    if line.arguments[:1] == [given]:  # `mccompile --versoin`
+        options |= {opt: param for param in line.group.params for opt in param.opts}
     close = meant(given, [opt for opt in options if opt.startswith("--")]) if len(given) > 2 else ""
     whole = next((each for each in line.arguments if len(given) == 2 and each.startswith(given)), given)
     return close or f"leave out {whole if whole != given else alone} (`{line.path} --help-all` lists all options)"

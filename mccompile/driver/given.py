@@ -5,6 +5,7 @@ Invariant: whatever is wrong with it is a WrongUse that names the option, before
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from textwrap import shorten
@@ -13,10 +14,14 @@ from typing import Any
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
 
+_NUMBER = ("it is a number", lambda value: value is None or isinstance(value, numbers.Real), "1e-6")
+
 # By the type of a field: what it must be, in words and as a test, and an example.
 _PLAIN: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "bool": ("it is True or False", lambda value: str(value) in ("True", "False"), "True"),
     "int": ("it is a whole number", lambda value: hasattr(value, "__index__") and not isinstance(value, bool), "2"),
+    "float": _NUMBER,
+    "float | None": _NUMBER,
     "str": ("it is text", lambda value: isinstance(value, str), "'...'"),
 }
 

@@ -17,7 +17,7 @@ from ..emit.module import refuse_several
 from ..emit.package import Package
 from ..emit.prefix import c_prefix
 from ..emit.several import several
-from ..frontend.load import name_of
+from ..frontend.load import name_of, read_proto
 from ..targets import api as target_api
 from ..targets.api import Target
 from .compiling import compile
@@ -45,6 +45,8 @@ def _refuse_equal_names(named: Sequence[tuple[str, Path]]) -> None:
         other = first.setdefault(name, model)
         if other is model:
             continue
+        for each in (other, model):
+            read_proto(each)  # what is no model has no twin
         copy = model.absolute().parent.name + "_" + model.name
         fix = f"cp {shlex.quote(str(model))} {shlex.quote(copy)}  # and compile {copy} in its place"
         if other.resolve() == model.resolve():

@@ -161,6 +161,9 @@ def _is_json(file: Path) -> bool:
         return opened.read(64).lstrip().startswith((b"{", b"["))
 
 
+_ARRAYS = (".npz", ".npy")
+
+
 def _refuse_models(*files: Path) -> None:
     models = [file for file in files if file.suffix != ".json" and file.is_file() and not _is_json(file)]
     if not models:
@@ -170,7 +173,7 @@ def _refuse_models(*files: Path) -> None:
     commands = [["mccompile", str(file), "-o", str(out)] for file, out in pairs]
     fix = " && ".join(map(shlex.join, [*commands, ["mccompile", "diff", *map(str, folders)]]))
     why = "folders of C that mccompile wrote are compared, or their reports"
-    if any(file.suffix in (".npz", ".npy") for file in models):
+    if any(file.suffix in _ARRAYS for file in models):
         fix = "name the folders of both builds; samples follow them: --data SAMPLES"
     raise BadFile(Problem(f"{models[0].name} is no report of mccompile", str(models[0]), why, fix))
 
@@ -180,6 +183,8 @@ def since(before: Path, after: Mapping[str, Any]) -> Difference:
     if before.suffix != ".json" and before.is_file() and not _is_json(before):
         why = "a folder of C that mccompile wrote is compared, or its report"
         fix = f"write it with `mccompile {before} -o out-{before.stem}`, then --since out-{before.stem}"
+        if before.suffix in _ARRAYS:
+            fix = "name the folder of the earlier build: --since FOLDER"
         raise BadFile(Problem(f"{before.name} is no report of mccompile", str(before), why, fix))
     return of_reports(_read(before), {**after, **after.get("measured", {}), "steps": after["steps"]})
 

@@ -24,7 +24,7 @@ _NATURAL = {
     "bench": f"{_COMPILED}.bench()",
     "analyze": f"{_COMPILED}.report",
     **dict.fromkeys(("run", "infer", "predict", "InferenceSession", "Interpreter", "Model"), f"{_LOADED}(x)"),
-    **dict.fromkeys(("build", "convert", "Compiler", "compile_model"), f"{_COMPILED}.write('out')"),
+    **dict.fromkeys(("build", "convert", "save", "export", "Compiler", "compile_model"), f"{_COMPILED}.write('out')"),
     **dict.fromkeys(("diff", "studio", "deploy", "doctor", "opt"), ""),
 }
 _MODULES = ("check", "quantize")  # packages of that name are there

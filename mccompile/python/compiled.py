@@ -31,6 +31,12 @@ from .spoken import spoken
 
 LONGEST = 60  # characters of a graph's name that a file is called by: file systems end at 255 bytes
 
+_CALLED = {
+    "write(folder) writes the C": ("save", "export", "dump", "to_c", "to_folder", "build"),
+    "mccompile.load(model)(x) runs a model here": ("run", "predict", "infer", "forward", "invoke"),
+    "mccompile.compile(model, quantize='samples.npz') does that": ("quantize", "calibrate"),
+}
+
 Dynamic = Mapping[str, Mapping[int, str]]
 
 
@@ -90,6 +96,12 @@ class Compiled:
             raise WrongUse(Problem(f"tolerance cannot be {tolerance!r}", "tolerance", why, f"write rtol={tolerance!r}"))
         return check_file(self.path, self.options, samples_file(data), seed, runs, replace(tolerance, **found), cc)
 
+    def __getattr__(self, name: str) -> Any:
+        """What other packages call it: only names that are not here get to this."""
+        told = f"{type(self).__name__!r} object has no attribute {name!r}"
+        instead = next((own for own, others in _CALLED.items() if name in others), "")
+        raise AttributeError(f"{told}: {instead}" if instead else told, name=name, obj=self)
+
     @spoken
     def bench(self, cc: str | None = None, seed: int = 0) -> Cost | Speed:
         """Exact instructions, flash and stack on an emulated target; times on this machine."""
@@ -148,7 +160,7 @@ def model_file(model: Any, args: Any = (), dynamic: Dynamic | None = None) -> tu
     """Where the model lies; what comes from memory is written to a folder that lasts as long as the second result."""
     if registry.knows(model):
         model = registry.converted(model, _given(args, dynamic))
-    elif args or dynamic:
+    elif dynamic or not isinstance(args, tuple | list | Mapping) or len(args):
         why = f"this is a {type(model).__name__}, which says itself what its inputs are"
         raise WrongUse(Problem("args and dynamic go with objects", "", why, "leave them out"))
     if isinstance(model, str | PathLike):

@@ -85,7 +85,10 @@ def _mapping(read: Callable[[Any], Any]) -> Callable[[Mapping[str, Any]], dict[s
 def _dict(given: Any) -> dict[str, Any]:
     if isinstance(given, str) or _is_number(given):
         raise TypeError("it is a dictionary")
-    return dict(given)
+    try:
+        return dict(given)
+    except (TypeError, ValueError):
+        raise TypeError("it is a dictionary") from None
 
 
 def _names(given: Any) -> tuple[str, ...]:

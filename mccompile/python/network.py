@@ -110,6 +110,7 @@ class Network:
         saved = None if self._session is None else (self._shapes, self._session.saved())
         return _unpickled, (self._path.absolute(), content, self._options, self._cc, self._made_of, saved)
 
+    @spoken
     def reset(self) -> None:
         """Forgets all state, and the text of `generate` and `ask`."""
         if self._session is not None:
@@ -117,6 +118,7 @@ class Network:
         if self._writer is not None:
             self._writer.restart()
 
+    @spoken
     def generate(self, prompt: str = "", most: int = 64, told: OnText | None = None, **sampling: Any) -> Text:
         """Goes on with a text: of a language model with its tokenizer, a folder of Hugging Face or a GGUF file. Called
         again, the text goes on. `told` is handed pieces as they come, and ends it with False. `sampling`: temperature
@@ -124,6 +126,7 @@ class Network:
         the text goes on with its first `keep` tokens and the newer half of the others."""
         return self._writes().generate(prompt, most, told, **sampling)
 
+    @spoken
     def ask(
         self, question: str, system: str | None = None, most: int = 256, told: OnText | None = None, **sampling: Any
     ) -> Text:

@@ -6,11 +6,14 @@ Invariant: commands in quotes stay commands; what is translated can be pasted in
 from __future__ import annotations
 
 import inspect
+import numbers
+import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
+from textwrap import shorten
 from typing import Any, ParamSpec, TypeVar
 
 from ..base.errors import MccError, Problem, WrongUse
@@ -23,7 +26,7 @@ R = TypeVar("R")
 
 _FLAGS = {option.flag: option for option in options() if option.has_flag}
 _WORDS = ("and", "or", "to", "is", "has", "does", "cannot")
-_LACKING = {"loss": '"cross_entropy:OUTPUT"', "folder": '"out"'}
+_LACKING = {"loss": '"cross_entropy:OUTPUT"', "folder": '"out"', "path": '"learned.onnx"'}
 _COMMAND = re.compile(r"(`[^`]*`|\bmccompile [a-z].*)")
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-O0|-o)(?:[ =]([^\s?;)(](?:[^\s?;)]*[^\s?;:,.)])?))?")
 _TWICE = re.compile(r" \(in Python: [^)]*\)")
@@ -45,8 +48,9 @@ def spoken(call: Callable[P, R]) -> Callable[P, R]:
             error.problems = tuple(_in_python(problem, kind, given_names) for problem in error.problems)
             error.args = ("\n".join(problem.render() for problem in error.problems),)
             raise
-        except TypeError:
+        except (TypeError, ValueError):
             _refuse_what_does_not_fit(call.__qualname__, signature, args, keywords)
+            _refuse_other_types(call.__qualname__, signature, args, keywords)
             raise
 
     return told
@@ -64,10 +68,34 @@ def _refuse_what_does_not_fit(
         odd = next((each for each in keywords if each not in own), "")
         lacks = next((each for each in own if f"{each!r}" in str(error) and each not in keywords), "")
         takes = ", ".join(str(each.replace(annotation=each.empty)) for each in own.values()) or "nothing"
-        fix = meant(odd, own) or (f"add {lacks}={_LACKING[lacks]}" if lacks in _LACKING else "")
+        fix = (meant(odd, own) if odd else "") or (f"add {lacks}={_LACKING[lacks]}" if lacks in _LACKING else "")
         fix = fix or (f"leave out {odd}" if odd else f"give it what it takes: {takes}")
         problem = Problem(f"{name} does not take these arguments", f"{name}(...)", f"{error}; it takes {takes}", fix)
         raise WrongUse(problem) from None
+
+
+_PLAIN: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # by the annotation: in words, a test, an example
+    "int": ("it is a whole number", lambda value: hasattr(value, "__index__"), "1"),
+    "float": ("it is a number", lambda value: isinstance(value, numbers.Real), "0.01"),
+    "str": ("it is text", lambda value: isinstance(value, str), "'...'"),
+    "str | Path": ("it is a path", lambda value: isinstance(value, str | os.PathLike), "'out'"),
+}
+
+
+def _refuse_other_types(
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> None:
+    """Plain arguments of another type, which is why a call has failed."""
+    for own, value in signature.bind(*args, **keywords).arguments.items():
+        parameter = signature.parameters[own]
+        kind = str(parameter.annotation).removesuffix(" | None")
+        if kind not in _PLAIN or value is None or _PLAIN[kind][1](value):
+            continue
+        why, _, example = _PLAIN[kind]
+        default = parameter.default
+        fix = f"such as {own}={example if default in (None, parameter.empty) else repr(default)}"
+        shown = shorten(repr(value), 60, placeholder="...")
+        raise WrongUse(Problem(f"{own} cannot be {shown}", f"{name}({own}=...)", why, fix)) from None
 
 
 def _in_python(problem: Problem, kind: str, given_names: frozenset[str]) -> Problem:

@@ -6,7 +6,7 @@ Invariant: nothing is computed here; losses and weights are those of the C.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -49,7 +49,8 @@ class Trainer:
         target = options.resolved_target()
         if target.run:
             fix = "leave out target, or use the command mccompile train"
-            raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", "", fix))
+            why = "batches are learned from here; a device learns with the C that the command writes"
+            raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", why, fix))
         self._path, self._kept, self._asked, self._options = path, kept, asked, options
         self.rate = asked.optimizer.lr  # of the next steps
         self.losses: list[float] = []  # of all steps
@@ -85,13 +86,11 @@ class Trainer:
         """Of the last batch."""
         return self.losses[-1] if self.losses else float("nan")
 
+    @spoken
     def step(self, *arrays: Any, rate: float | None = None) -> float:
         """Learns from a batch: the model's inputs, and what the loss compares with. Weights move, or do so every
         `accumulate` batches. Gives the loss."""
-        if len(arrays) != len(self.input_names):
-            why = f"it got {len(arrays)}"
-            names = ", ".join(self.input_names)
-            raise WrongUse(Problem(f"a step takes {len(self.input_names)} arrays", "", why, f"give {names}"))
+        self._check_count("step", arrays, self.input_names)
         self._check_classes(np.asarray(arrays[-1]))
         rate = self.rate if rate is None else rate
         self.losses.append(self._session.learn(arrays, rate))
@@ -101,6 +100,12 @@ class Trainer:
             self._waiting = 0
         return self.loss
 
+    def _check_count(self, call: str, arrays: tuple[Any, ...], names: Sequence[str]) -> None:
+        if len(arrays) == len(names):
+            return
+        what, given = f"a {call} takes {len(names)} array{'' if len(names) == 1 else 's'}", ", ".join(names)
+        raise WrongUse(Problem(what, self._path.name, f"it got {len(arrays)}", f"write {call}({given})"))
+
     def _check_classes(self, given: np.ndarray) -> None:
         """In C, where nothing is looked at twice, other classes are none."""
         kind, _, name = self._asked.loss.partition(":")
@@ -108,14 +113,22 @@ class Trainer:
             return
         shape = next(tensor.static_shape for tensor in self._session.report.outputs if tensor.name == name)
         count = shape[min(1, len(shape) - 1)]
+        if given.dtype.kind not in "iubf":
+            why, fix = f"the classes of {name} are 0 to {count - 1}, it got {given.dtype}", "give whole numbers"
+            raise WrongUse(Problem("the target has no classes", self._path.name, why, fix))
         if given.size and not 0 <= given.min() <= given.max() < count:
             why = f"the classes of {name} are 0 to {count - 1}"
-            raise WrongUse(Problem(f"the target has classes {given.min()} to {given.max()}", "", why, "give others"))
+            what, fix = f"the target has classes {given.min()} to {given.max()}", "count them from 0, as in target - 1"
+            raise WrongUse(Problem(what, self._path.name, why, fix))
 
+    @spoken
     def run(self, *arrays: Any) -> Outputs:
         """The model's outputs, with what was learned."""
-        return Outputs([tensor.name for tensor in self._session.report.outputs], self._session.run(arrays))
+        outputs = [tensor.name for tensor in self._session.report.outputs]
+        self._check_count("run", arrays, self.input_names[: len(self._session.report.phases[0].inputs)])
+        return Outputs(outputs, self._session.run(arrays))
 
+    @spoken
     def forget(self) -> None:
         """Back to the weights of the file."""
         self._session.reset()
@@ -136,6 +149,7 @@ class Trainer:
     def _asked_names(self) -> frozenset[str]:
         return frozenset(self._session.report.initial)
 
+    @spoken
     def save(self, path: str | Path) -> Path:
         """Writes the model with the weights as they are now as an ONNX file."""
         write_learned(self._path, self.weights(), Path(path))

@@ -5,6 +5,7 @@ Invariant: a command loses no values: what was stored under a name that means no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from math import prod
@@ -60,6 +61,9 @@ def renamed(path: Path, graph: Graph, arrays: Mapping[str, np.ndarray]) -> str:
         alike = [name for name, array in left.items() if can_be_runs(array.shape, shape)]
         if len(missing) == len(left) == 1:
             alike = list(left)  # what its shape should be is said next
+            if not _may_be(next(iter(left.values())).shape, shape):
+                each = ", ".join("any" if size is None else str(size) for size in shape)
+                return f"they are samples of another model: give some of {value.name}, each [{each}]"
         if len(alike) != 1:
             names = ", ".join(f"{each.name}=..." for each in graph.inputs)
             return f"name arrays like the inputs, as with numpy.savez({path.name!r}, {names})"
@@ -70,6 +74,13 @@ def renamed(path: Path, graph: Graph, arrays: Mapping[str, np.ndarray]) -> str:
             pops.append(f"a['labels'] = a.pop('{classes[0]}')")
             left.pop(classes[0])
     return rewritten(path, "; ".join(pops))
+
+
+def _may_be(got: Sequence[int], shape: Wanted) -> bool:
+    """Are axes of that many elements there, in any order, or as many elements in all?"""
+    known = Counter(size for size in shape if size not in (None, 1))
+    whole = prod(size or 0 for size in shape)
+    return None in shape or known <= Counter(got) or whole in (prod(got), prod(got[1:]))
 
 
 def wanted(value: Value) -> list[int | None]:

@@ -219,6 +219,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "table.csv").write_text("a,b\n1,2\n")
     (folder / "cut.npz").write_bytes((folder / "s.npz").read_bytes()[:900])
     (folder / "cut.gguf").write_bytes(b"GGUF\x03")
+    np.savez(folder / "conv.npz", x=np.zeros((8, 2, 6, 6), np.float32))
+    np.savez(folder / "other.npz", photo=np.zeros((8, 3, 5, 5), np.float32))
     np.savez(folder / "turned.npz", x=np.zeros((8, 6, 6, 2), np.float32))
     np.savez(folder / "flat.npz", x=np.zeros((8, 72), np.float32))
     assert cli.run([str(conv), "-o", str(folder / "edited")]) == 0
@@ -294,6 +296,12 @@ def test_there_are_forty() -> None:
         ("gone.onnx -o out", "name an ONNX file that exists"),
         ("diff conv.onnx", "mccompile conv.onnx -o out-conv && mccompile diff BEFORE out-conv"),
         ("doctor conv.onnx", "leave out conv.onnx"),
+        ("doctor cortexm4", "did you mean mccompile doctor cortex-m4?"),
+        ("--versoin", "did you mean --version?"),
+        ("opt conv.onnx -p fuse_pad", "did you mean --passes fuse_pad?"),
+        ("conv.onnx conv.npz -o out", "samples follow it: --data conv.npz"),
+        ("studio conv.onnx --no-measure --since s.npz -o p.html", "name the folder of the earlier build: --since"),
+        ("check conv.onnx --runs 1 --data other.npz", "they are samples of another model: give some of x, each [1"),
         ("ops --list", "leave out --list: without a name, it lists all"),
         ("s.npz -o out", "name the ONNX model in its place; samples follow it: --data s.npz"),
         ("diff edited s.npz", "samples follow them: --data SAMPLES"),

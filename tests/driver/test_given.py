@@ -21,6 +21,7 @@ from tests.small_models import conv
         ((), {"threads": True}, "threads=2"),
         ((), {"optimize": "no"}, "optimize=True"),
         ((), {"target": 4}, "it is text"),
+        ((), {"float_error": "low"}, "it is a number"),
     ],
 )
 def test_a_wrong_call_says_what_to_write(given: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
