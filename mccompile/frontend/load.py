@@ -34,7 +34,7 @@ from .foreign import plain_text, recognised
 from .graphs import names_made, normal_domain
 from .implied import Assumption, assumptions, has_declared_shapes
 from .inputs import DimRanges, Inputs, InputShapes, kind_name
-from .lost_parameters import filled_in
+from .lost_parameters import filled_in, parameters
 from .nodes import NodeReader
 from .open_sizes import Sizes, SizesMisfit, SizesMissing, proposed, refitted
 from .ordering import texts
@@ -230,7 +230,7 @@ def _read(
     graph.states_of_file = states.declared(model)
     graph.assumptions |= reader.assumptions
     graph.assumed = tuple(reader.assumed)
-    graph.filled_in = filled_in(model.graph)
+    graph.filled_in, graph.parameters = filled_in(model.graph), parameters(model.graph)
     findings.stop_if_any()
     _check_outputs(model.graph, graph, name)
     _check_extent(graph, dims, shapes, name)

@@ -30,9 +30,19 @@ def lost_parameters(model: ModelProto, learned: Collection[str]) -> list[str]:
 def filled_in(graph: GraphProto) -> frozenset[str]:
     """Constants that are no parameters as the exporter knows them: those of nodes; and where it says what the module
     holds, all else."""
-    held = {info.name for info in graph.value_info if any(entry.key == _KIND for entry in info.metadata_props)}
-    rest = {tensor.name for tensor in graph.initializer} - held if held else set[str]()
+    held = _held(graph)
+    rest = {tensor.name for tensor in graph.initializer} - held.keys() if held else set[str]()
     return frozenset(rest.union(*(node.output for node in graph.node if node.op_type == "Constant")))
+
+
+def parameters(graph: GraphProto) -> frozenset[str]:
+    """Initializers of which the exporter says that they are."""
+    return frozenset(name for name, kind in _held(graph).items() if kind == "PARAMETER")
+
+
+def _held(graph: GraphProto) -> dict[str, str]:
+    """What PyTorch's module holds, by name: what kind it is."""
+    return {info.name: entry.value for info in graph.value_info for entry in info.metadata_props if entry.key == _KIND}
 
 
 def _calls(node: NodeProto) -> list[str]:

@@ -304,6 +304,7 @@ class Graph:
         self.states_of_file: dict[str, str] = {}  # the other way round: those that need no option
         self.assumed: tuple[str, ...] = ()  # what the file does not say, and reading it took for granted
         self.filled_in: frozenset[str] = frozenset()  # constants that an exporter made up, or computed: no parameters
+        self.parameters: frozenset[str] = frozenset()  # constants of which the file says that they are
         self.left_in_float: dict[str, str] = {}  # nodes between quantized tensors that stayed floats, and why
 
     def may_use(self, *facts: str) -> bool:

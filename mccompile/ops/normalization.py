@@ -352,6 +352,8 @@ class BatchNormalization(Operator):
             node.attributes["training_mode"] = 0 if node.attributes.pop("is_test", 0) else 1
             if node.outputs == 1:  # nobody asks for new statistics: a network that was trained
                 node.attributes["training_mode"] = 0
+        elif node.version < 14 and node.outputs > 1:
+            node.attributes["training_mode"] = 1
         return make(cls, node)
 
     def to_onnx(self) -> tuple[dict[str, Any], int | None]:
@@ -362,7 +364,7 @@ class BatchNormalization(Operator):
 
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
-        if site.outputs > (3 if self.training_mode else 1) or (self.training_mode and not self.spatial):
+        if (site.outputs > 1 and not self.training_mode) or (self.training_mode and not self.spatial):
             raise Unsupported("BatchNormalization with statistics of an old opset", "export the network for inference")
         check_dtypes(self.name, "floats", [site.type(i) for i in range(5)], same=False)
         if x.rank == 0:
@@ -371,7 +373,7 @@ class BatchNormalization(Operator):
         for i, what in enumerate(("scale", "bias", "mean", "variance"), 1):
             if site.shape(i) != shape:
                 raise Invalid(f"the {what} {site.type(i)} does not fit x {x}")
-        return [Fact(x), Fact(site.type(3)), Fact(site.type(4))][: site.outputs]
+        return [Fact(x), *[Fact(site.type(3)), Fact(site.type(4))] * 2][: site.outputs]  # before opset 14: 5
 
     def statistics(self, to: Lowering, x: View, mean: View, variance: View) -> tuple[View, View]:
         """Mean and variance of this batch; the results that follow from them and the ones so far."""
@@ -396,6 +398,9 @@ class BatchNormalization(Operator):
         scale, bias, mean, variance = (to.input(i) for i in range(1, 5))
         if self.training_mode:
             mean, variance = self.statistics(to, x, mean, variance)
+            for number, view in ((3, mean), (4, variance)):  # which a backward pass of old would read
+                if to.wants(number):
+                    to.set(number, to.map(cast(operand(0, view.buffer.dtype), to.input(number).buffer.dtype), [view]))
         accumulator = wide(x.buffer.dtype)
 
         def read(position: int, view: View) -> Expr:
@@ -413,7 +418,7 @@ class BatchNormalization(Operator):
     def gradient(self, back: Backward) -> None:
         x, of, shape = back.input(0), back.of(), back.shape(0)
         around = (*shape[1:2], *(1 for _ in shape[2:])) if self.spatial else shape[1:]
-        if back.depends(1) or back.depends(2):
+        if any(back.depends(number) for number in range(1, 5)):
             back.refuse("statistics as results have no rule for their gradient", "let nothing depend on them")
         if self.training_mode:
             back.nothing(3, 4)

@@ -158,7 +158,9 @@ def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> li
     `of`. Those that were dequantized are constants from now on."""
     leading = _leading(of)
     known = layers((node for node in graph.nodes if node in leading), batch_norm, graph.filled_in)
-    found = _unique([value for part in text.split(",") for value in _asked(graph, known, leading, part, of)])
+    found = _unique(
+        [value for part in text.split(",") for value in _asked(graph, known, leading, part, of, batch_norm)]
+    )
     return [_as_constant(graph, value) for value in found]
 
 
@@ -254,14 +256,24 @@ def _readers(value: Value) -> Iterator[Node]:
             yield node
 
 
-def _asked(graph: Graph, known: Sequence[Layer], leading: set[Node], text: str, of: Value) -> list[Value]:
+def _asked(
+    graph: Graph, known: Sequence[Layer], leading: set[Node], text: str, of: Value, batch_norm: bool
+) -> list[Value]:
     if text != "all" and not text.startswith("last:"):
         return _named(graph, known, leading, text)
     if not known:
         why = f"no Conv, Gemm, MatMul, recurrent layer or normalization in front of {of.name} has a constant of f32"
         raise WrongUse(Problem("nothing can learn", "--learn", why, _instead(graph, leading)))
     count = len(known) if text == "all" else _count(text, len(known))
-    return [value for _, weights in known[-count:] for value in weights]
+    of_layers = [value for _, weights in known[-count:] for value in weights]
+    return of_layers + (_in_no_layer(graph, leading, batch_norm) if text == "all" else [])
+
+
+def _in_no_layer(graph: Graph, leading: set[Node], batch_norm: bool) -> list[Value]:
+    """Parameters, as the file calls them, that the loss depends on, such as positions."""
+    without = set() if batch_norm else BATCH_NORM.keys()
+    found = [value for value in graph.constants() if value.name in graph.parameters and value.type.dtype is f32]
+    return [v for v in found if any(node in leading and node.op.name not in without for node in _readers(v))]
 
 
 def _leading(of: Value) -> set[Node]:

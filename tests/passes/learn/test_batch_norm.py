@@ -31,6 +31,13 @@ def network(attributes: str = "", outputs: str = "y", **more: Array) -> ModelPro
     return model
 
 
+def early() -> ModelProto:
+    """As PyTorch exports it for training, before opset 14."""
+    model = network(outputs="y, mean_now, variance_now, saved_mean, saved_variance")
+    model.opset_import[0].version = 13
+    return model
+
+
 def trained(count: int) -> tuple[list[float], dict[str, Array]]:
     """Losses, and what is learned by SGD of the mean square error."""
     now: dict[str, Array] = {name: array.astype(np.float64) for name, array in FIRST.items()}
@@ -61,9 +68,9 @@ def learning(model: ModelProto, **how: Any) -> mccompile.Trainer:
     return mccompile.train(model, loss="mse:y", **how)
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_batches_are_normalized_and_averaged(at_once: bool) -> None:
-    net = learning(network(), at_once=at_once)
+@pytest.mark.parametrize(("model", "at_once"), [(network(), False), (network(), True), (early(), False)])
+def test_batches_are_normalized_and_averaged(model: ModelProto, at_once: bool) -> None:
+    net = learning(model, at_once=at_once)
     losses, known = trained(4)
     assert [net.step(x, target) for x, target in batches(4)] == pytest.approx(losses, rel=1e-5)
     assert set(net.weights()) == set(known)
@@ -77,7 +84,8 @@ def test_batches_are_normalized_and_averaged(at_once: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [network(), network(", training_mode = 1"), network(", training_mode = 1", "y, mean_now, variance_now")]
+    "model",
+    [network(), network(", training_mode = 1"), network(", training_mode = 1", "y, mean_now, variance_now"), early()],
 )
 def test_frozen_normalizes_by_the_averages_of_the_file(model: ModelProto) -> None:
     """However it was exported; and so does a layer that does not learn."""

@@ -220,3 +220,26 @@ def test_ones_that_are_no_parameters_of_pytorch_do_not_learn() -> None:
         info.metadata_props.add(key="pkg.torch.export.graph_signature.InputSpec.kind", value="PARAMETER")
     graph = load_proto(model)
     assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["own", "w"]
+
+
+@pytest.mark.parametrize(("batch_norm", "more"), [(False, []), (True, ["g", "g2"])])
+def test_parameters_in_no_layer_learn_where_the_file_says_what_they_are(batch_norm: bool, more: list[str]) -> None:
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 3] x) => (float[2, 3] y)
+        <float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[3] places = {9, 8, 7}, float one = {0.5},
+         float[3] g = {1, 2, 1}, float[3] g2 = {2, 1, 3}, float[3] mean = {1, 1, 2}, float[3] table = {1, 2, 3},
+         float[3] unread = {1, 2, 3}>
+        { a = Add(x, places) b = Mul(a, table) n = BatchNormalization(b, g, g2, mean, mean) m = MatMul(n, w)
+          y = Mul(m, one) z = Add(m, unread) }""")
+    for name, kind in (
+        ("table", "BUFFER"),
+        *((name, "PARAMETER") for name in ("w", "places", "one", "g", "g2", "unread")),
+    ):
+        info = model.graph.value_info.add(name=name)
+        info.metadata_props.add(key="pkg.torch.export.graph_signature.InputSpec.kind", value=kind)
+    graph = load_proto(model)
+    of = graph.outputs[0]
+    found = learning(graph, "all", of, batch_norm)
+    assert {value.name for value in found} == {"w", "places", "one", *more}
+    (text,) = left_out(graph, "all", of, found)
+    assert text.startswith("no layer has table,")
+    assert [value.name for value in learning(graph, "last:1", of)] == ["w"]
