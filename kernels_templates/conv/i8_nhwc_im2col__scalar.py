@@ -26,6 +26,8 @@ PRODUCT = 1.8  # over what it takes where an instruction makes two: bytes of a w
 
 
 class Im2col(PatchConv):
+    rows_apart = True
+
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
         return [
@@ -101,7 +103,8 @@ class Im2col(PatchConv):
             "padded": self.padded(call),
             "flat": is_flat(call),
             "joined": self.joined(call),
-            "by_rows": call.rows is not None,
+            "by_rows": self.by_rows(call),
+            "bounds": self.bounds(call),
             "x_line": "row % x_lines" if x.lines else "row",
             "y_line": "row_out % y_lines" if y.lines else "row_out",
             "several": x.shape[0] != 1,

@@ -76,6 +76,9 @@ class Axis:
         return self.dilation // math.gcd(self.stride, self.dilation)
 
 
+PLACES = 3  # over a result of a product: which taps meet inputs is worked out for each
+
+
 class Gather(Kernel):
     kind = ConvTranspose
 
@@ -129,7 +132,8 @@ class Gather(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(ConvTranspose).fixed), symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.macs) * target.machine.mac, code=800)
+        machine, results = target.machine, upper(call.outs[0].type.count)
+        return Cost(upper(call.macs) * machine.mac + results * PLACES * machine.result, code=800)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):

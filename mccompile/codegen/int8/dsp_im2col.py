@@ -67,6 +67,7 @@ PAIRS, TWO_PAIRS = Weights("dot", "4x2", pack_pairs), Weights("dot", "1x4", pack
 class DspIm2col(PatchConv):
     raises = True
     packs = True
+    rows_apart = True
     stored: ClassVar[tuple[DType, ...]] = (i8, i4)
     at_once: ClassVar[int]  # positions
     wide: ClassVar[bool] = False  # are weights of 16 bits?
@@ -141,7 +142,7 @@ class DspIm2col(PatchConv):
 
     def units(self, call: Call) -> Sequence[int]:
         """Groups of positions in one picture; the last one has those that fill no group."""
-        if call.rows is not None or call.outs[0].shape[0] != 1:
+        if self.by_rows(call) or call.outs[0].shape[0] != 1:
             return super().units(call)
         lanes, small = call.blocks
         groups, rest = divmod(self.points(call), lanes)
@@ -182,7 +183,7 @@ class DspIm2col(PatchConv):
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
         lanes, small = call.blocks
-        count, outs, by_rows = self.points(call), static(call.ins[1].shape[0]), call.rows is not None
+        count, outs, by_rows = self.points(call), static(call.ins[1].shape[0]), self.by_rows(call)
         indexed = self.indexed(call) is not None
         return {
             **self.rest(call),
@@ -199,6 +200,7 @@ class DspIm2col(PatchConv):
             "words": static(x.shape[1]) % 4 == 0,
             "joined": self.joined(call),
             "by_rows": by_rows,
+            "bounds": self.bounds(call),
             "x_line": "row % x_lines" if x.lines else "row",
             "y_line": "row_out % y_lines" if y.lines else "row_out",
             # windows inside of the image have code of their own

@@ -23,7 +23,7 @@ from ...targets.api import Prefer
 from ..tiles import epilogue_alias
 from .dot import FARTHEST, SHORT_SHIFTS, numbers, pack_fours, rescaling_of, table_of_vectors
 from .partial_epilogue import vector_rest
-from .patch_conv import PatchConv, between, conv_of, is_flat, is_single, rescaled_case, residual_case
+from .patch_conv import PatchConv, between, conv_of, is_flat, is_single, rescaled_case, residual_case, rows_lie_apart
 from .rates import Rates, Work
 
 ONE, TWO = Rates(0.22, 0.13, 6.2, window=7.0, run=9.0), Rates(0.12, 0.13, 5.0, window=7.0, run=9.0)  # windows at once
@@ -31,6 +31,7 @@ ONE, TWO = Rates(0.22, 0.13, 6.2, window=7.0, run=9.0), Rates(0.12, 0.13, 5.0, w
 
 class HeliumIm2col(PatchConv):
     raises = True
+    rows_apart = True
     at_once: ClassVar[int]  # positions
     order: ClassVar[tuple[int, ...]] = (0, 2, 3, 1)  # of the elements of a window
 
@@ -149,7 +150,7 @@ class HeliumIm2col(PatchConv):
             "long": static(call.ins[1].shape[1]) * static(call.ins[1].shape[3]) > 16,  # rows of a window
             "in_place": _in_place(call),
             "by_lines": False,
-            "bounds": ("begin", "end"),
+            "bounds": self.bounds(call),
             "joined": self.joined(call),
             "over": self.copied_over(call),
             "several": x.shape[0] != 1,
@@ -171,7 +172,7 @@ class HeliumIm2col(PatchConv):
 
 def _flat(call: Call) -> bool:
     """Are windows single elements, in rows that follow each other, as far as they are computed in one go?"""
-    return is_single(call) if call.rows is not None else is_flat(call)
+    return is_single(call) if call.rows is not None or rows_lie_apart(call) else is_flat(call)
 
 
 def _read_by_rest(call: Call) -> list[View]:

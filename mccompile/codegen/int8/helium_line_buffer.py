@@ -12,7 +12,7 @@ from ...base.dtypes import i32
 from ...kernels.api import Call, Case, Needs, No, Target
 from ...kinds.conv import Conv
 from .helium_im2col import HeliumIm2col
-from .patch_conv import conv_of, rescaled_case, residual_case
+from .patch_conv import apart_cases, conv_of, rescaled_case, residual_case
 from .rates import Rates
 
 
@@ -41,6 +41,7 @@ class HeliumLineBuffer(HeliumIm2col):
             residual_case("residual", plain, (1, 16, 4, 4), (6, 16, 3, 3)),
             residual_case("residual_of_fours", plain, (1, 16, 5, 4), (12, 16, 3, 3)),
             residual_case("raised_residual", plain, (1, 16, 5, 3), (12, 16, 3, 3), shift=16),
+            *(case for case in apart_cases() if case.ins[1].static_shape[3] > 1),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -81,13 +82,11 @@ class HeliumLineBuffer(HeliumIm2col):
         return {**super().packing(call), 1: "helium_4x16_columns"}
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        bounds = ("0", "height") if call.rows is None else ("begin", "end")
-        return {**super().context(call), "by_lines": True, "bounds": bounds}
+        return {**super().context(call), "by_lines": True}
 
     def windows(self, call: Call) -> dict[str, int]:
         unused = {"columns", "dilation_x"}
         return {
-            **({"height": static(call.outs[0].shape[2])} if call.rows is None else {}),
             **{name: size for name, size in super().windows(call).items() if name not in unused},
             "x_width": static(call.ins[0].shape[3]),
             "cells": self.cells(call),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from .short_sums import Int8Sums
 class PatchConv(Int8Sums):
     kind = Conv
     code = 400
+    rows_apart: ClassVar[bool] = False  # may others lie between the rows of a result, as phases take turns?
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
@@ -61,6 +62,7 @@ class PatchConv(Int8Sums):
             rescaled_case("dilated_odd", apart, (1, 6, 7, 6), (4, 6, 3, 3)),
             rescaled_case("dilated_wide", apart, (1, 9, 6, 7), (4, 9, 3, 3)),
             *(self.raised_cases(plain) if self.raises else ()),
+            *(apart_cases() if self.rows_apart else ()),
         ]
 
     def raised_cases(self, plain: Conv) -> Sequence[Case]:
@@ -81,10 +83,9 @@ class PatchConv(Int8Sums):
         zeros = call.ins[2 : kind.fixed]
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, (w, *zeros))):
             return "it is not 2-D, the result is empty, or weights or zero points are computed"
-        height, width = y.type.static_shape[2:]
-        by_rows = call.rows is not None
-        flat = by_rows or height == 1 or width == 1 or y.strides[2] == width * static(y.strides[3])
-        if not flat or any(view.strides[1] != 1 and view.shape[1] != 1 for view in (x, y)):
+        if rows_lie_apart(call) and not self.rows_apart:
+            return "rows of the result do not follow each other"
+        if any(view.strides[1] != 1 and view.shape[1] != 1 for view in (x, y)):
             return "x and the result do not lie channels-last"
         taps = zip(w.type.static_shape[2:], kind.dilations, strict=True)
         spans = [(size - 1) * dilation + 1 for size, dilation in taps]
@@ -162,7 +163,11 @@ class PatchConv(Int8Sums):
 
     def by_rows(self, call: Call) -> bool:
         """Is one row of results computed after the other?"""
-        return call.rows is not None
+        return call.rows is not None or rows_lie_apart(call)
+
+    def bounds(self, call: Call) -> tuple[str, str]:
+        """Which rows."""
+        return ("0", "height") if call.rows is None else ("begin", "end")
 
     def points(self, call: Call) -> int:
         """Positions that are computed in one go: all, or those of a row."""
@@ -190,6 +195,7 @@ class PatchConv(Int8Sums):
             "y_pixel": outs if rest else between(y),
             "inputs": static(x.shape[1]),
             "outs": outs,
+            **({"height": static(y.shape[2])} if self.by_rows(call) and call.rows is None else {}),
             **({} if is_flat(call) else self.windows(call)),
         }
 
@@ -218,8 +224,15 @@ def between(y: View) -> int:
 
 def is_flat(call: Call) -> bool:
     """Are windows single elements, in rows that follow each other without gaps?"""
-    x = call.ins[0]
-    return call.rows is None and is_single(call) and x.strides[2] == static(x.shape[3]) * static(x.strides[3])
+    x, at_once = call.ins[0], call.rows is None and not rows_lie_apart(call)
+    return at_once and is_single(call) and x.strides[2] == static(x.shape[3]) * static(x.strides[3])
+
+
+def rows_lie_apart(call: Call) -> bool:
+    """Is there something between the rows of a result that is computed as a whole?"""
+    y = call.outs[0]
+    height, width = y.type.static_shape[2:]
+    return call.rows is None and height > 1 and width > 1 and y.strides[2] != width * static(y.strides[3])
 
 
 def is_single(call: Call) -> bool:
@@ -280,6 +293,19 @@ def totals_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], d
         values={},
         repeated={},
     )
+
+
+def apart_cases() -> list[Case]:
+    """Rows of two pictures by turns."""
+    plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+    pointwise = replace(plain, pads=(0,) * 4)
+    cases = [
+        rescaled_case("rows_apart", plain, (2, 8, 4, 7), (6, 8, 3, 3)),
+        rescaled_case("rows_apart_1x1", pointwise, (2, 16, 3, 5), (8, 16, 1, 1)),
+        rescaled_case("rows_apart_few", pointwise, (2, 5, 3, 2), (3, 5, 1, 1)),
+        residual_case("rows_apart_residual", plain, (2, 8, 3, 6), (8, 8, 3, 3)),
+    ]
+    return [replace(case, permute_outs={0: (2, 0, 3, 1)}) for case in cases]
 
 
 def residual_case(name: str, kind: Conv, x: tuple[int, ...], w: tuple[int, ...], shift: int = 4) -> Case:

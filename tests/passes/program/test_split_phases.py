@@ -19,6 +19,7 @@ from mccompile.base.names import Names
 from mccompile.driver import Options, compile, compile_graph
 from mccompile.expr.ir import apply, operand
 from mccompile.frontend.load import load_proto
+from mccompile.kinds.concat import Concat
 from mccompile.kinds.conv import Conv
 from mccompile.kinds.conv_transpose import ConvTranspose
 from mccompile.kinds.resize import Resize
@@ -144,6 +145,34 @@ def test_in_vectors_and_in_place(tmp_path: Path) -> None:
     steps = [step.function for step in verdict.package.plan.steps()]
     assert verdict.ok
     assert {step.kernel.isa for step in steps} == {"vec"} and {type(step.call.kind) for step in steps} == {Conv, Resize}
+
+
+def decoder(group: int) -> ModelProto:
+    """Bytes, from a convolution through a transposed one into a convolution."""
+    chance = np.random.default_rng(0)
+    weights = {"s": np.array(0.05, np.float32), "t": np.array(0.002, np.float32)}
+    weights |= {"z": np.array(-3, np.int8), "n": np.array(0, np.int8)}
+    shapes = {"a": (16, 8, 1, 1), "b": (16, 16 // group, 4, 4), "c": (8, 16, 1, 1)}
+    weights |= {name: chance.integers(-90, 90, shape).astype(np.int8) for name, shape in shapes.items()}
+    more: dict[str, dict[str, object]] = {"b": {"strides": [2, 2], "group": group}}
+    nodes = [node("QuantizeLinear", "x s z", "i"), node("DequantizeLinear", "i s z", "i_")]
+    for before, w, after in (("i", "a", "p"), ("p", "b", "q"), ("q", "c", "r")):
+        nodes += [
+            node("DequantizeLinear", f"{w} t n", f"{w}_"),
+            node("ConvTranspose" if w == "b" else "Conv", f"{before}_ {w}_", f"{after}f", **more.get(w, {})),
+            node("QuantizeLinear", f"{after}f s z", after),
+            node("DequantizeLinear", f"{after} s z", f"{after}_"),
+        ]
+    nodes.append(node("DequantizeLinear", "r s z", "y"))
+    return model("decoder", nodes, [("x", (1, 8, 8, 8))], [("y", (1, 8, 18, 18))], weights)
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("group", [1, 16])
+def test_phases_of_bytes_take_kernels_of_small_cores_in_place(target: str, group: int) -> None:
+    plan = compile_graph(load_proto(decoder(group), Path()), Options(target=target, prefer="balanced"), "d").plan
+    kinds = {type(step.function.call.kind) for step in plan.steps()}
+    assert kinds.isdisjoint({ConvTranspose, Concat})
 
 
 def test_where_bytes_of_code_count_one_function_stays(tmp_path: Path) -> None:
