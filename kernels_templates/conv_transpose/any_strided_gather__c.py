@@ -33,6 +33,7 @@ from mccompile.codegen.tiles import (
     moved,
     term_c,
 )
+from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import (
@@ -129,7 +130,8 @@ class Gather(Kernel):
         reason = static_views(call, call.ins[1]) or supports_types(call)
         if reason:
             return No(reason)
-        return Needs(alias=epilogue_alias(call, call.of(ConvTranspose).fixed), symbols=True)
+        rows = frozenset({2}) if len(call.of(ConvTranspose).strides) > 1 else frozenset()
+        return Needs(alias=epilogue_alias(call, call.of(ConvTranspose).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
         machine, results = target.machine, upper(call.outs[0].type.count)
@@ -168,11 +170,13 @@ class _Printer:
         self.kind, self.names = call.of(ConvTranspose), names
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[self.kind.fixed :]
+        self.by_rows = call.rows is not None  # then the first axis is never the one along which tiles lie
         self.group_in, self.group_out = static(self.w.shape[0]) // self.kind.group, static(self.w.shape[1])
         self.w_input, self.w_lane = static(self.w.strides[0]), static(self.w.strides[1])
         self.w_taps = [static(stride) for stride in self.w.strides[2:]]
         axes = [self.axis(number) for number in range(len(self.kind.strides))]
-        wide = [a for a in axes if upper(a.out) >= 4 * a.stride] or [max(axes, key=lambda a: upper(a.out))]
+        along = axes[1:] if self.by_rows else axes
+        wide = [a for a in along if upper(a.out) >= 4 * a.stride] or [max(along, key=lambda a: upper(a.out))]
         self.point_axis = wide[-1]  # the positions of a tile lie along this one
         self.axes = [a for a in axes if a is not self.point_axis] + [self.point_axis]
         axis = self.point_axis
@@ -223,17 +227,22 @@ class _Printer:
         return {
             "outer": outer,
             "rows": [a for a in self.axes if a is not axis],
+            "by_rows": self.by_rows,
+            "rings": ring_rows("p0", [self.y, *self.extras]),
             "axis": axis,
             "wide": self.body(tile, clamped=False) if tile.points > 1 else None,
             "single": self.body(Tile(1, tile.lanes), clamped=True),
             "scope": self.scope(outer),
             "sum_type": kind.accumulator.compute_c,
             "zero": self.zero,
-            "x_at": index_c([*batch_and_group, *(a.x for a in self.axes)], ["n", "g", *(f"at{i}" for i in numbers)]),
+            "x_at": index_c(
+                [*batch_and_group, *(0 if self.in_ring(a) else a.x for a in self.axes)],
+                ["n", "g", *(f"at{i}" for i in numbers)],
+            ),
             "w_at": self.w_at,
             "x_in": index_c(
-                [1, self.x.strides[1], *(-a.x * a.x_step for a in self.axes)],
-                ["x_at", self.channel_counter, *(f"k{i}" for i in numbers)],
+                [1, self.x.strides[1], *(a.x if self.in_ring(a) else -a.x * a.x_step for a in self.axes)],
+                ["x_at", self.channel_counter, *map(self.tap, self.axes)],
             ),
             "w_in": index_c(
                 [1, self.w_input, *(a.w * a.tap_step for a in self.axes)],
@@ -245,7 +254,20 @@ class _Printer:
         """What a tile may read of what stands around it."""
         axes = [f"{name}{axis.number}" for axis in self.axes for name in ("p", "at", "tap", "taps", "first", "end")]
         zero = [f"{self.kind.accumulator.compute_c} zero"] if self.zero else []
-        return [*(loop.counter for loop in outer), *axes, "phase", "m", *zero]
+        rings = sorted({view.lines for view in (self.y, *self.extras) if view.lines})
+        lines = [ring_row("p0", count) for count in rings]
+        return [*(loop.counter for loop in outer), *axes, *lines, "phase", "m", *zero]
+
+    def in_ring(self, axis: Axis) -> bool:
+        """Does x lie in a ring along this axis?"""
+        return axis.number == 0 and self.x.lines > 0
+
+    def tap(self, axis: Axis) -> str:
+        """C for which tap it is; in a ring, for the line with the row of x that it meets."""
+        if not self.in_ring(axis):
+            return f"k{axis.number}"
+        step = "" if axis.x_step == 1 else f" * {axis.x_step}"
+        return f"((at{axis.number} - k{axis.number}{step}) % {self.x.lines})"
 
     @property
     def zero(self) -> str:
@@ -292,9 +314,10 @@ class _Printer:
         """Statements for one result of a tile, at `lane` and `point`."""
         lane = "0" if tile.lanes == 1 else "lane"
         point = "0" if tile.points == 1 else "point"
-        positions = [f"p{axis.number}" for axis in self.axes[:-1]]
 
         def at(view: View, steps: Sequence[Dim]) -> str:
+            lines = [0 if axis.number else view.lines for axis in self.axes[:-1]]
+            positions = [ring_row(f"p{axis.number}", size) for axis, size in zip(self.axes, lines, strict=False)]
             batch, channel = view.strides[:2]
             along = steps[-1] * self.point_axis.stride
             return index_c(

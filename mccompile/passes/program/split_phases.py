@@ -10,6 +10,9 @@ between inputs. Results that no tap reaches, with a stride beyond the window, ar
 Along the last axis, all phases may be one convolution with more channels where results lie channels-last: few channels
 do not fill vectors. Windows become as wide as all phases together need then.
 
+A call that has to run row by row, because what it reads and writes does not fit the memory that steps work in, stays:
+one that takes turns in its result has no rows.
+
 Invariant: a call is replaced as a whole or stays; the epilogue runs once per result, over the same operands.
 """
 
@@ -81,7 +84,7 @@ def _body(body: list[Item], context: Context, names: Names) -> None:
     for item in body:
         for inner in bodies(item):
             _body(inner, context, names)
-        if isinstance(item, Call) and isinstance(item.kind, ConvTranspose) and _are_few(item.kind):
+        if isinstance(item, Call) and isinstance(item.kind, ConvTranspose) and _may_split(item, item.kind, context):
             result += _quickest(item, item.kind, context, names)
         else:
             result.append(item)
@@ -90,6 +93,12 @@ def _body(body: list[Item], context: Context, names: Names) -> None:
 
 def _are_few(kind: ConvTranspose) -> bool:
     return math.prod(kind.strides) <= budgets().phases
+
+
+def _may_split(call: Call, kind: ConvTranspose, context: Context) -> bool:
+    near = context.memory.near if context.memory.copied else None
+    sizes = [view.type.max_bytes for view in (*call.ins, *call.outs) if view.buffer.role != CONSTANT]
+    return _are_few(kind) and (near is None or sum(sizes) <= near)
 
 
 def as_convolutions(call: Call) -> list[Call]:

@@ -20,6 +20,7 @@ from ...base.dims import static, upper
 from ...kernels.registry import Candidate
 from ...kinds.bottleneck import Bottleneck
 from ...kinds.conv import Conv
+from ...kinds.conv_transpose import ConvTranspose
 from ...kinds.dft import Dft
 from ...kinds.fetch import Fetch
 from ...kinds.pool import Pool
@@ -34,7 +35,7 @@ from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
 from .row_windows import AXIS, FOLLOWING, axes_of_rows, followers, pooled_whole, windows_of
 
 LONGEST = 24  # calls in a chain
-WINDOWS = (Conv, Bottleneck, Pool, Resize)
+WINDOWS = (Conv, ConvTranspose, Bottleneck, Pool, Resize)
 
 
 @dataclass

@@ -15,9 +15,11 @@ from ...kinds.band_gemm import BandGemm
 from ...kinds.bottleneck import Bottleneck
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
+from ...kinds.conv_transpose import ConvTranspose
 from ...kinds.dft import Dft
 from ...kinds.gather import Gather
 from ...kinds.gemm import Gemm
+from ...kinds.lookup import Lookup
 from ...kinds.map import Map
 from ...kinds.pad import Pad
 from ...kinds.pool import Pool
@@ -37,13 +39,14 @@ def pooled_whole(call: Call) -> bool:
     return not any(kind.pads) and kind.kernel[0] == call.ins[0].shape[AXIS]
 
 
-FOLLOWING = (Map, Concat, Pad, Reduce, Gemm, BandGemm, Dft)  # a row of the result is made of the same row of operands
+# A row of the result is made of the same row of operands.
+FOLLOWING = (Map, Lookup, Concat, Pad, Reduce, Gemm, BandGemm, Dft)
 
 
 def followers(call: Call) -> list[int]:
     """The operands that go by rows where the result does; every row needs the others as a whole."""
     kind = call.kind
-    if isinstance(kind, Dft):
+    if isinstance(kind, Dft | Lookup):
         return [0]
     if isinstance(kind, Gemm | BandGemm):
         return [0, *range(kind.fixed, len(call.ins))]
@@ -72,18 +75,26 @@ def windows_of(call: Call) -> list[Window] | None:
         window = _sliding(static(call.ins[1 + kind.counts[0]].shape[AXIS]), kind.slide)
     elif isinstance(kind, Pool):
         window = _sliding(kind.kernel[0], kind)
+    elif isinstance(kind, ConvTranspose):
+        window = _gathering(static(call.ins[1].shape[AXIS]), kind)
     elif isinstance(kind, Resize) and len(call.outs[0].shape) > AXIS + 1:
         window = _resized(call, kind)
     elif isinstance(kind, Gather) and len(call.outs[0].shape) > AXIS + 1:
         found = _gathered(call, kind)
         return None if found is None else [found]
-    if window is None or not isinstance(kind, Conv | Bottleneck | Pool | Resize):
+    if window is None or not isinstance(kind, Conv | ConvTranspose | Bottleneck | Pool | Resize):
         return None
     return [window, *(Window(index) for index in range(kind.fixed, len(call.ins)))]
 
 
 def _sliding(kernel: int, kind: Conv | Pool) -> Window:
     return Window(0, kind.strides[0], kind.pads[0], (kernel - 1) * kind.dilations[0] + 1)
+
+
+def _gathering(kernel: int, kind: ConvTranspose) -> Window:
+    """Row i of the operand and tap t give to row i * stride + t * dilation - pad."""
+    reach = (kernel - 1) * kind.dilations[0]
+    return Window(0, 1, reach - kind.pads[0], -(-reach // kind.strides[0]) + 1, kind.strides[0])
 
 
 def _resized(call: Call, kind: Resize) -> Window | None:

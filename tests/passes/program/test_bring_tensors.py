@@ -102,6 +102,14 @@ def test_rows_come_while_steps_run_where_there_is_room() -> None:
     assert transfers(piecewise.plan)["away"]["overlapped_bytes"] == 0
 
 
+def test_a_transposed_convolution_that_does_not_fit_goes_by_rows() -> None:
+    """On a target that splits others, whose results have no rows, into convolutions."""
+    ends = "(float[1,8,24,16] x, float[8,8,2,2] w) => (float[1,8,48,32] y)"
+    made = with_weights(f"{ends} {{ y = ConvTranspose <strides = [2, 2]> (x, w) }}", 1)
+    found = package(made, mem=(Pool("near", 8192, 0), AWAY), target="cortex-m55")
+    assert sizes(found.plan)[0] <= 8192 and sizes(found.plan)[1] >= 4 * 8 * 48 * 32
+
+
 def test_where_all_fits_nothing_is_copied() -> None:
     found = compiled("tall", None)
     assert sizes(found.plan)[1] == 0 and transfers(found.plan)["away"]["traffic_bytes"] == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from tests.passes.program.before_after import after
 from tests.small_models import floats, model, node
 
 
-def compiled(made: ModelProto, rows: str) -> Package:
-    return compile_graph(load_proto(made, Path()), Options(rows=rows), made.graph.name)
+def compiled(made: ModelProto, rows: str, without: Collection[str] = ()) -> Package:
+    options = Options(rows=rows, without=frozenset(without))
+    return compile_graph(load_proto(made, Path()), options, made.graph.name)
 
 
 def results(package: Package, made: ModelProto, poison: int) -> dict[str, np.ndarray]:
@@ -197,6 +198,53 @@ def test_a_picture_is_resized_by_rows(scales: tuple[float, float], attributes: d
     assert rows.plan.arena_bytes < plain.plan.arena_bytes * 0.7
     expected = results(plain, made, 0)["y"]
     np.testing.assert_allclose(results(rows, made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-5)
+
+
+TRANSPOSED: list[tuple[int, dict[str, list[int]]]] = [
+    (2, {"strides": [2, 2]}),
+    (3, {"strides": [2, 1], "pads": [1, 1, 1, 1], "output_padding": [1, 0]}),
+    (3, {"strides": [3, 2], "dilations": [2, 3], "pads": [2, 0, 0, 1]}),
+    (2, {"strides": [4, 2], "dilations": [2, 1]}),
+    (4, {"strides": [1, 1], "pads": [2, 1, 1, 2]}),
+    (3, {"strides": [1, 2], "dilations": [3, 1], "pads": [4, 2, 4, 0]}),
+]
+
+
+@pytest.mark.parametrize(("kernel", "attributes"), TRANSPOSED)
+def test_a_transposed_convolution_goes_by_rows(kernel: int, attributes: dict[str, list[int]]) -> None:
+    shapes = (5, 3, 3, 3), (5, 6, kernel, kernel), (2, 6, 3, 3)
+    weights = {name: floats(number, *shape) for number, (name, shape) in enumerate(zip("uvw", shapes, strict=True))}
+    nodes = [
+        node("Conv", "x u", "a", pads=[1] * 4),
+        node("ConvTranspose", "a v", "b", **attributes),
+        node("Relu", "b", "c"),
+        node("Conv", "c w", "y", pads=[1] * 4, strides=[2, 2]),
+    ]
+    made = model("transposed", nodes, [("x", [1, 3, 17, 10])], [("y", ["n", "c", "h", "w"])], weights)
+    whole = {"split_phases"}  # as one call
+    plain, rows = compiled(made, "off", whole), compiled(made, "auto", whole)
+    assert rows.plan.arena_bytes < plain.plan.arena_bytes * 0.7
+    expected = results(plain, made, 0)["y"]
+    np.testing.assert_allclose(results(rows, made, 0xFF)["y"], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_lookup_goes_by_rows() -> None:
+    weights = {"v": np.arange(-36, 36, dtype=np.int8).reshape(8, 1, 3, 3), "s": np.array(0.1, np.float32),
+               "w": np.arange(-36, 36, dtype=np.int8).reshape(1, 8, 3, 3), "z": np.array(0, np.int8)}  # fmt: skip
+    nodes = [node("QuantizeLinear", "x s z", "q")]
+    for number, (ins, out) in enumerate([("q v", "a"), ("a", "b"), ("b w", "c")]):
+        reals = [f"{name}{number}" for name in ins.split()]
+        kind = "Conv" if len(reals) > 1 else "Sigmoid"
+        nodes += [
+            node("DequantizeLinear", f"{name} s z", real) for name, real in zip(ins.split(), reals, strict=True)
+        ]
+        nodes.append(node(kind, " ".join(reals), f"{out}f", **({"pads": [1] * 4} if kind == "Conv" else {})))
+        nodes.append(node("QuantizeLinear", f"{out}f s z", out))
+    nodes.append(node("DequantizeLinear", "c s z", "y"))
+    made = model("looked_up", nodes, [("x", [1, 1, 16, 12])], [("y", [1, 1, 16, 12])], weights)
+    plain, rows = compiled(made, "off"), compiled(made, "auto")
+    assert rows.plan.arena_bytes < plain.plan.arena_bytes * 0.6
+    np.testing.assert_array_equal(results(rows, made, 0xFF)["y"], results(plain, made, 0)["y"])
 
 
 @pytest.mark.parametrize("size", [(16, 16), (16, 12)])
