@@ -150,7 +150,8 @@ class Options(OptionTable):
     @property
     def reading(self) -> Reading:
         """How the file is read."""
-        return Reading(self.signature, self.trust, self.prepend, self.functions, self.dims, self.shapes)
+        told = bool(self.state)
+        return Reading(self.signature, self.trust, self.prepend, self.functions, self.dims, self.shapes, told)
 
     @property
     def delivery(self) -> Delivery:

@@ -23,7 +23,7 @@ from ..base.near import near_file
 from ..base.own_functions import OwnFunction
 from ..base.structures import Interface, leaves, named
 from ..graph.ir import Graph, Invalid, Refused, Value
-from ..importers import defaults, ranges, registry, states
+from ..importers import defaults, exported_decoder, ranges, registry, states
 from ..importers.api import AS_IT_IS, Reading, Source
 from ..importers.joining import joined
 from .bounds import Bounds, Limits
@@ -133,7 +133,7 @@ def _one(path: Path, reading: Reading) -> ModelProto:
         raise _not_onnx(path, data) from None
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise _not_onnx(path, data)
-    return model
+    return exported_decoder.alone(model, path, reading)
 
 
 def load_proto(

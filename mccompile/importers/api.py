@@ -34,6 +34,7 @@ class Reading:
     functions: tuple[OwnFunction, ...] = ()  # that compute operators which may be known to nothing else
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that are asked for, where
     shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # a file is for one
+    has_states: bool = False  # which outputs become inputs is told
 
 
 AS_IT_IS = Reading()

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from onnx import ModelProto, load_external_data_for_model
 
-from ..base.errors import BadFile, Problem
-from . import ranges
+from ..base.errors import BadFile, Problem, UnsupportedModel
+from . import ranges, states
 from .api import Importer, Reading, Source
 from .decoders import safetensors
 from .decoders.as_onnx import PAST, TOKENS, most_sizes
+from .decoders.caches import pairs
 from .decoders.config import Config, errors_named
-from .decoders.exported import as_decoder
+from .decoders.exported import as_decoder, open_inputs
 from .decoders.family import check_positions
 
 _CONFIG, _GENAI = "config.json", "genai_config.json"
@@ -54,6 +55,26 @@ def _read(folder: Path, reading: Reading) -> ModelProto:
         context = _context(Config(safetensors.parsed((folder / _CONFIG).read_bytes(), _CONFIG)))
     model = as_decoder(_whole(network), network.name)
     model.graph.name = folder.resolve().name or "model"
+    return _sized(model, context, reading)
+
+
+def alone(model: ModelProto, path: Path, reading: Reading) -> ModelProto:
+    """A decoder with its caches as states, if the file is one, and if nobody says of its own inputs what they are."""
+    said = reading.shapes or reading.prepend or reading.has_states or not reading.dims.keys() <= {PAST, TOKENS}
+    if said or states.declared(model) or not pairs(model.graph, open_inputs(model.graph)):
+        return model
+    made = ModelProto.FromString(model.SerializeToString())
+    try:
+        made = as_decoder(made, path.name)
+    except UnsupportedModel:  # as any network
+        return model
+    with errors_named(path):
+        beside = path.with_name(_CONFIG)
+        told = Config(safetensors.parsed(beside.read_bytes(), _CONFIG)) if beside.is_file() else Config({})
+        return _sized(made, _context(told), reading)
+
+
+def _sized(model: ModelProto, context: int, reading: Reading) -> ModelProto:
     is_free = bool(model.graph.input[0].type.tensor_type.shape.dim[1].dim_param)  # may a run take several tokens?
     sizes = most_sizes(context) if is_free else {PAST: most_sizes(context)[PAST]}
     ranges.declare(model, sizes)

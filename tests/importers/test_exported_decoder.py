@@ -14,6 +14,8 @@ from onnx import TensorProto, helper
 import mccompile
 from mccompile.base.errors import MccError, UnsupportedModel, WrongUse
 from mccompile.frontend.load import read_proto
+from mccompile.importers.api import Reading
+from mccompile.importers.renaming import name_apart
 from tests.importers.decoders.exported import WAYS, continued, folder
 
 COMPILER = shutil.which("tcc") or "cc"
@@ -65,6 +67,32 @@ def test_a_merged_decoder_takes_the_branch_with_a_past_and_tokens_one_by_one(tmp
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_a_file_alone_goes_on_too_whatever_its_names_are(way: str, tmp_path: Path) -> None:
+    path = folder(tmp_path / "net", way)
+    wanted = continued(path, PROMPT, 64)
+    model = onnx.load(path / "model.onnx")
+    caches = [entry.name for entry in (*model.graph.input, *model.graph.output) if "key_values" in entry.name]
+    names = {name: f"past_{number}" for number, name in enumerate(caches)} | {"input_ids": "tokens", "logits": "cat_9"}
+    presents = [entry.name for entry in model.graph.output[1:]]
+    names |= {name: f"cat_{number}" for number, name in enumerate(reversed(presents))}
+    name_apart(model.graph, "", names)
+    onnx.save(model, tmp_path / "alone.onnx")
+    assert greedy(tmp_path / "alone.onnx", 64) == wanted
+
+
+def test_a_file_alone_is_any_network_where_something_is_said_of_its_inputs(tmp_path: Path) -> None:
+    folder(tmp_path, "optimum")
+    whole = onnx.load(tmp_path / "model.onnx").graph.input
+    for said in (
+        Reading(has_states=True),
+        Reading(dims={"past_sequence_length": (0, 9)}),
+        Reading(shapes={"attention_mask": (1, 4)}),
+    ):
+        assert read_proto(tmp_path / "model.onnx", said).graph.input == whole
+    assert len(read_proto(tmp_path / "model.onnx").graph.input) == len(whole) - 2
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_the_last_layer_computes_the_last_token_alone(way: str, tmp_path: Path) -> None:
     plan = mccompile.compile(folder(tmp_path / "net", way), dims={"past": (0, 30), "tokens": (1, 8)}).plan
     products = [step.macs for step in plan.steps() if step.op == "gemm" and step.macs]
@@ -90,7 +118,7 @@ def test_what_is_no_decoder_with_a_cache_is_refused_with_a_way_out(tmp_path: Pat
     del model.graph.input[3:]
     refused("takes no keys and values")
     model.graph.output[1].name = "other"
-    refused(r"has no output 'present\.0\.key'")
+    refused(r"has no output that continues past_key_values\.0\.key")
     model.graph.input[3].type.tensor_type.shape.dim[2].dim_value = 7
     refused("with a free number of tokens")
     model.graph.input[0].name = "pixels"

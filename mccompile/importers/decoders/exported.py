@@ -13,33 +13,43 @@ import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from .. import states
+from ..renaming import name_apart
 from .as_onnx import PAST, TOKENS
+from .caches import pairs
 from .config import unsupported
 
 _TOKENS, _LOGITS = "input_ids", "logits"
 _ALL, _LAST = "logits/all", "logits/last"  # behind every new token, and behind the last one
-_PAST, _PRESENT = "past_key_values.", "present."
-_MASK, _PLACES, _BRANCH, _KEPT = "attention_mask", "position_ids", "use_cache_branch", ("num_logits_to_keep",)
+_PAST = "past_key_values."
+_MASK, _BRANCH, _KEPT = "attention_mask", "use_cache_branch", ("num_logits_to_keep",)
+_INTEGERS = (TensorProto.INT64, TensorProto.INT32)
+_PLACES = ("position_ids", "cache_position")
 _NO_CACHE = "export it with its cache: optimum-cli export onnx --task text-generation-with-past"
 
 
 def as_decoder(model: ModelProto, name: str) -> ModelProto:
     """The model, changed. `name`: of its file, for messages."""
     graph = model.graph
-    constants = {tensor.name for tensor in graph.initializer}
-    inputs = {entry.name: entry for entry in graph.input if entry.name not in constants}
+    inputs = open_inputs(graph)
     outputs = {entry.name: entry for entry in graph.output}
+    caches = pairs(graph, inputs)
+    named = _standard_names(graph, inputs, outputs, caches)
+    if named:
+        name_apart(graph, "", named)
+        return as_decoder(model, name)
     if _TOKENS not in inputs or _LOGITS not in outputs:
         fix = f"to compile it as any network, name the file: mccompile {name} -o out"
         raise unsupported(f"{name} has no input {_TOKENS!r} or no output {_LOGITS!r}", fix)
-    caches = {each: _PRESENT + each.removeprefix(_PAST) for each in inputs if each.startswith(_PAST)}
+    for each in inputs:
+        if each.startswith(_PAST) and each not in caches:
+            _cache(inputs[each], PAST)
+            raise unsupported(f"{name} has no output that continues {each}", _NO_CACHE)
     if not caches:
         raise unsupported(f"{name} takes no keys and values of the tokens before", _NO_CACHE)
-    other = [each for each in inputs if each not in (*caches, _TOKENS, _MASK, _PLACES, _BRANCH, *_KEPT)]
-    missing = [after for after in caches.values() if after not in outputs]
-    if other or missing:
-        what = f"has the input {other[0]!r}" if other else f"has no output {missing[0]!r}"
-        raise unsupported(f"{name} {what}, which a decoder of text alone would not", _NO_CACHE)
+    known = (*caches, _TOKENS, _MASK, *_PLACES, _BRANCH, *_KEPT)
+    other = [each for each in inputs if each not in known or (each == _MASK and _rank(inputs[each]) != 2)]
+    if other:
+        raise unsupported(f"{name} has the input {other[0]!r}, which a decoder of text alone would not", _NO_CACHE)
     length = inputs[_TOKENS].type.tensor_type.shape.dim
     tokens = TOKENS if len(length) < 2 or length[1].dim_value != 1 else 1
     _Writer(model, inputs).write(next(iter(caches)), tokens)
@@ -51,6 +61,33 @@ def as_decoder(model: ModelProto, name: str) -> ModelProto:
     graph.output.extend(_renamed(_cache(inputs[before], behind), after) for before, after in caches.items())
     states.declare(model, {after: before for before, after in caches.items()})
     return model
+
+
+def open_inputs(graph: GraphProto) -> dict[str, ValueInfoProto]:
+    constants = {tensor.name for tensor in graph.initializer}
+    return {entry.name: entry for entry in graph.input if entry.name not in constants}
+
+
+def _standard_names(
+    graph: GraphProto,
+    inputs: Mapping[str, ValueInfoProto],
+    outputs: Mapping[str, ValueInfoProto],
+    caches: Mapping[str, str],
+) -> dict[str, str]:
+    """Of tokens and logits, where a file has no other inputs and outputs that could be them."""
+    rest = [each for each in inputs if each not in (*caches, _MASK, *_PLACES, _BRANCH, *_KEPT)]
+    made = [each for each in outputs if each not in caches.values()]
+    found = {}
+    if caches and len(rest) == 1 and _rank(inputs[rest[0]]) == 2:
+        found[rest[0]] = _TOKENS if inputs[rest[0]].type.tensor_type.elem_type in _INTEGERS else rest[0]
+    if caches and len(made) == 1 and _rank(outputs[made[0]]) == 3:
+        found[made[0]] = _LOGITS
+    taken = {name for node in graph.node for name in (*node.input, *node.output)}
+    return {name: own for name, own in found.items() if name != own and own not in taken}
+
+
+def _rank(entry: ValueInfoProto) -> int:
+    return len(entry.type.tensor_type.shape.dim)
 
 
 def _cache(entry: ValueInfoProto, length: str) -> ValueInfoProto:
@@ -89,11 +126,11 @@ class _Writer:
             one = helper.make_tensor("one", self.inputs[_MASK].type.tensor_type.elem_type, [1], [1])
             self.op("ConstantOfShape", shape, made=_MASK, value=one)
             self.sums(total)
-        if _PLACES in self.inputs:
+        for name in (each for each in _PLACES if each in self.inputs):
             ends = (self.op("Reshape", each, self.constant(np.zeros(0, np.int64))) for each in (past, total))
             places = self.op("Range", *ends, self.constant(np.array(1, np.int64)))
-            row = self.op("Reshape", places, self.constant(np.array([1, -1])))
-            self.op("Cast", row, made=_PLACES, to=self.inputs[_PLACES].type.tensor_type.elem_type)
+            row = self.op("Reshape", places, self.constant(np.array([1] * (_rank(self.inputs[name]) - 1) + [-1])))
+            self.op("Cast", row, made=name, to=self.inputs[name].type.tensor_type.elem_type)
         for node in self.graph.node:
             for names in (node.input, node.output):
                 names[:] = [_ALL if name == _LOGITS else name for name in names]
