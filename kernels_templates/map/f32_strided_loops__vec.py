@@ -2,7 +2,7 @@
 are copied before, where much is computed of each element.
 
 Numbers of 16 bits, and bytes, become floats of 32 bits on the way, but where all are f16 and the target computes in
-that: what rounding every operation gives is the same.
+that: what rounding every operation gives is the same. Doubles are computed in vectors of doubles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import SHORT, DType, bf16, bool_, f16, f32, i32, i64
+from mccompile.base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.tiles import Range
@@ -20,15 +20,16 @@ from mccompile.codegen.traffic import has_traffic, in_vectors, moved, operations
 from mccompile.codegen.vector.vector_loops import (
     BLOCK,
     Chunk,
+    as_floats,
     chunks,
     elementwise_units,
     far_between,
     in_blocks,
     vector_nest,
 )
-from mccompile.codegen.vector.vector_tiles import best_lanes, vector_headers, vector_refusal
+from mccompile.codegen.vector.vector_tiles import DOUBLE_LANES, best_lanes, vector_headers, vector_refusal
 from mccompile.expr.ir import Expr, Operand, apply, cast, literal, operand, walk
-from mccompile.expr.vector_c import NARROW, ROUNDED, refusal, to_vector_statements
+from mccompile.expr.vector_c import NARROW, ROUNDED, mask_of, refusal, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -111,6 +112,7 @@ class VectorLoops(Kernel):
             total = apply("add", apply("exp", share), cast(operand(1, dtype), f32))
             cases += [_case(f"{dtype}_to_{to}", cast(operand(0, dtype), to), 37) for to in (f32, *NARROW)]
             cases.append(replace(_case(f"{dtype}_scalar", total, 37, 2), repeated={1: (0,)}))
+        cases += [replace(case, option=DOUBLE_LANES) for case in _of_doubles()]
         t, add = TensorType(f32, (2, 19, 3, 5)), Map(apply("add", x, y))
         last = (0, 2, 3, 1)
         masked = Map(apply("select", operand(1, bool_), x, literal(-7, f32)))
@@ -136,8 +138,10 @@ class VectorLoops(Kernel):
         return [add]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        dtype = f16 if _in_halves(call, target) else f32
-        reason = vector_refusal(target) or static_views(call) or refusal(call.kind.expressions()[0], dtype, KNOWN)
+        (expr,) = call.kind.expressions()
+        dtype = f64 if expr.dtype is f64 else f16 if _in_halves(call, target) else f32
+        known = (bool_,) if dtype is f64 else KNOWN
+        reason = vector_refusal(target, dtype) or static_views(call) or refusal(expr, dtype, known)
         if reason:
             return No(reason)
         call, copied = _laid(call) if has_traffic(target) else (call, {})
@@ -162,7 +166,7 @@ class VectorLoops(Kernel):
         widened = -(-row // lanes) * WIDENED * integers / target.machine.fmas
         if not has_traffic(target):  # functions make floats of these, one by one
             widened += row * 2 * target.machine.element * sum(view.buffer.dtype is i64 for view in call.ins)
-        cycles = in_vectors(call, rows, -(-row // lanes), lanes, target, widened)
+        cycles = in_vectors(call, rows, -(-row // lanes), as_floats(lanes, _computed_in(call)), target, widened)
         for number, source in copied.items():
             copy = call.ins[number]
             cycles += max(moved(copy, source, target), traffic((copy, source), target))
@@ -185,7 +189,7 @@ class VectorLoops(Kernel):
         for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1):
             if not static(loops.strides[number][-1]):
                 load = Chunk("", lanes).load(lanes, name, loops.index(number), 0, view.buffer.dtype, dtype)
-                kind = f"i32x{lanes}" if view.buffer.dtype is bool_ else f"{dtype}x{lanes}"
+                kind = f"{mask_of(dtype)}x{lanes}" if view.buffer.dtype is bool_ else f"{dtype}x{lanes}"
                 repeated.append(f"const mcc_{kind} of_{name} = {load};")
         outer = [Range.over(loop.counter, loop.count) for loop in loops.loops[:-1]]
         units = Units() if call.workers > 1 and not outer else None
@@ -235,13 +239,35 @@ def _in_halves(call: Call, target: Target) -> bool:
 
 
 def _computed_in(call: Call) -> DType:
-    return f16 if call.blocks[1] == f16.bits else f32
+    return {f16.bits: f16, f64.bits: f64}.get(call.blocks[1], f32)
 
 
 def add(first: int, second: int, last: int) -> Case:
     """An operand is the same along the middle axis."""
     kind, shape = Map(apply("add", operand(0, f32), operand(1, f32))), (first, second, last)
     return Case.of_one_type(f"{first}_{second}_{last}", kind, (shape, shape), shape, repeated={1: (1,)})
+
+
+def _of_doubles() -> list[Case]:
+    x, y, one = operand(0, f64), operand(1, f64), literal(1, f64)
+    names = ("neg", "abs", "floor", "ceil", "trunc", "round_even", "exp", "expm1", "tanh", "erf", "sign", "sin", "cos")
+    cases = [_case(f"f64_{name}", apply(name, x), 21) for name in (*names, "tan", "atan", "sinh", "cosh", "asinh")]
+    cases += [_case(f"f64_{name}", apply(name, apply("abs", x)), 21) for name in ("sqrt", "log", "log1p")]
+    eighth = apply("div", x, literal(8, f64))
+    cases += [_case(f"f64_{name}", apply(name, eighth), 21) for name in ("asin", "acos", "atanh")]
+    cases.append(_case("f64_acosh", apply("acosh", apply("add", literal(9, f64), x)), 21))
+    cases += [_case(f"f64_{name}", apply(name, x, y), 19, 2) for name in ("div", "max", "min", "mod", "fmod")]
+    cases.append(_case("f64_pow", apply("pow", apply("abs", x), y), 19, 2))
+    silu = apply("mul", x, apply("div", one, apply("add", one, apply("exp", apply("neg", x)))))
+    masked = apply("select", operand(1, bool_), apply("tanh", x), apply("select", apply("is_nan", x), one, x))
+    masks = _case("f64_masked", masked, 43, 2)
+    return [
+        *(_case(f"f64_silu_{n}", silu, n) for n in (4, 5, 7, 8, 9, 100)),
+        *cases,
+        masks,
+        replace(masks, name="f64_masked_scalar", repeated={1: (0,)}),
+        replace(_case("f64_add_scalar", apply("sqrt", apply("abs", apply("add", x, y))), 19, 2), repeated={1: (0,)}),
+    ]
 
 
 def _quantized(dtype: DType) -> Expr:

@@ -12,14 +12,14 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import SHORT, f32, u8
+from mccompile.base.dtypes import SHORT, DType, f32, f64, u8
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.loops import Loop, Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
 from mccompile.codegen.traffic import has_traffic, moved, normalized, traffic
-from mccompile.codegen.vector.vector_groups import Groups, joins, vectors_at_once
-from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, stored_refusal
-from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_headers, vector_refusal
+from mccompile.codegen.vector.vector_groups import Groups, in_type, joins, measure_headers, vectors_at_once
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, as_floats, stored_refusal
+from mccompile.codegen.vector.vector_tiles import DOUBLE_LANES, TileSize, best_lanes, vector_refusal
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
@@ -63,6 +63,13 @@ class RowLoops(Kernel):
         logs = replace(last, measure="log_softmax", epilogue=quantized)
         # riscv64v has the last of three: QEMU 7.2 asserts where a vfcvt.rtz begins a block of code, as in the first.
         cases += [_case(f"quantized_{n}", logs, (3, n)) for n in (37, 16, 7)]
+        double = TensorType(f64, (3, 37))
+        scaled_doubles = apply("add", apply("mul", operand(0, f64), operand(1, f64)), literal(0.5, f64))
+        for measure in MEASURES:
+            kind = Normalize((1,), measure, f64, 1e-5)
+            plain = Case(f"f64_{measure}", kind, (double,), (double,), option=DOUBLE_LANES)
+            kind = replace(kind, epilogue=scaled_doubles)
+            cases += [plain, replace(plain, name=f"{plain.name}_scaled", kind=kind, ins=(double,) * 2)]
         return [
             *cases,
             replace(case, ins=case.ins * 3, repeated={1: (0, 1), 2: (0, 1)}),
@@ -90,8 +97,9 @@ class RowLoops(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
-        reason = vector_refusal(target) or static_views(call)
-        reason = reason or refusals(kind.expressions(), narrow=(*NARROW, *SHORT))
+        dtype = kind.accumulator
+        reason = vector_refusal(target, dtype) or static_views(call)
+        reason = reason or refusals(kind.expressions(), dtype, () if dtype is f64 else (*NARROW, *SHORT))
         if reason:
             return No(reason)
         if kind.element is not None:
@@ -100,16 +108,16 @@ class RowLoops(Kernel):
             return No("there is nothing to compute")
         call, copied = _laid(call, target)
         _, inner = _nests(call)
-        if not inner.loops or not SHORTEST <= inner.loops[-1].extent <= LONGEST:
+        if not inner.loops or not SHORTEST <= inner.loops[-1].extent <= _longest(kind.accumulator):
             return No("groups are no rows, or these are too short or too long for vectors")
         if inner.strides[1][-1] != 1:
             return No("elements of a group do not lie side by side")
-        reason = stored_refusal((*call.outs, *call.ins), [strides[-1] for strides in inner.strides])
+        reason = stored_refusal((*call.outs, *call.ins), [strides[-1] for strides in inner.strides], dtype)
         if reason:
             return No(reason)
         alias = epilogue_alias(call, 0)
-        lanes = best_lanes(inner.loops[-1].extent, target)
-        blocks = (lanes, vectors_at_once(lanes, target))
+        lanes = best_lanes(inner.loops[-1].extent, target, dtype)
+        blocks = (lanes, vectors_at_once(lanes, target, dtype))
         return Needs(alias=alias, numeric="ulp", dense=frozenset({0} if copied else ()), blocks=blocks)
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -120,13 +128,13 @@ class RowLoops(Kernel):
         apart = sum(strides[-1] not in (0, 1) for strides in inner.strides)
         vectors = prod(loop.extent for loop in inner.loops[:-1]) * -(-inner.loops[-1].extent // lanes)
         rows = static(call.ins[0].type.count) // prod(loop.extent for loop in inner.loops)
-        cycles = normalized(call, rows, vectors, lanes, apart, target)
+        cycles = normalized(call, rows, vectors, as_floats(lanes, call.of(Normalize).accumulator), apart, target)
         if copied:
             cycles += max(moved(call.ins[0], source, target), traffic((call.ins[0], source), target))
         return Cost(cycles, code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"math.h", "mcc_vecmath.h"}) | vector_headers(call)
+        return measure_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
         outer, _ = _nests(call)
@@ -134,6 +142,7 @@ class RowLoops(Kernel):
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (lanes, at_once) = call.of(Normalize), call.blocks
+        dtype = kind.accumulator
         outer, inner = _nests(call)
         *rows, row = inner.loops
         (y,), names = self.parameter_names(call)
@@ -148,17 +157,19 @@ class RowLoops(Kernel):
                 for around, inside, step in zip(outer.strides, inner.strides, steps, strict=True)
             ]
             loads = [
-                chunk.load(lanes, name, place, step, view.buffer.dtype)
+                chunk.load(lanes, name, place, step, view.buffer.dtype, dtype)
                 for view, name, place, step in zip(call.ins, names, places[1:], steps[1:], strict=True)
             ]
-            lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
+            lines, value = to_vector_statements(
+                kind.epilogue or operand(0, dtype), ["v", *loads[1:]], lanes, dtype=dtype
+            )
             return {
                 "number": number,
                 "short": chunk.lanes < lanes,
                 "x": loads[0],
-                "keep": chunk.store(lanes, y, places[0], "v"),
-                "kept": chunk.load(lanes, y, places[0], 1),
-                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype)],
+                "keep": chunk.store(lanes, y, places[0], "v", 1, dtype, dtype),
+                "kept": chunk.load(lanes, y, places[0], 1, dtype, dtype),
+                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype, dtype)],
             }
 
         parts = Groups(TileSize(lanes, 1, at_once), row.extent)
@@ -181,11 +192,9 @@ class RowLoops(Kernel):
             "inside": ", ".join("-1" if lane < rest else "0" for lane in range(lanes)),
             "measure": kind.measure,
             "keeps": keeps,
-            "count": literal_c(prod(loop.extent for loop in inner.loops), f32),
-            "epsilon": literal_c(kind.epsilon, f32),
-            "lanes": lanes,
-            "vector": f"mcc_f32x{lanes}",
-            "of": f"f32x{lanes}",
+            "count": literal_c(prod(loop.extent for loop in inner.loops), dtype),
+            "epsilon": literal_c(kind.epsilon, dtype),
+            **in_type(dtype, lanes),
         }
 
     def label(self, call: Call) -> str:
@@ -218,15 +227,20 @@ def _nests(call: Call) -> tuple[Nest, Nest]:
     kept = [axis for axis in range(len(out.shape)) if axis not in kind.axes]
     outer = nest([static(out.shape[a]) for a in kept], [view.permuted(kept) for view in views])
     inner = nest([static(out.shape[a]) for a in inside], [view.permuted(inside) for view in views], prefix="r")
-    return outer, _cut(inner)
+    return outer, _cut(inner, _longest(kind.accumulator))
 
 
-def _cut(inner: Nest) -> Nest:
-    """Rows longer than LONGEST as several of the same length, if they can be divided so."""
+def _longest(dtype: DType) -> int:
+    """Doubles have bits to spare."""
+    return LONGEST if dtype is f32 else 1 << 31
+
+
+def _cut(inner: Nest, longest: int) -> Nest:
+    """Longer rows as several of the same length, if they can be divided so."""
     extent = inner.loops[-1].extent if inner.loops else 0
-    if extent <= LONGEST:
+    if extent <= longest:
         return inner
-    row = next((extent // n for n in range(-(-extent // LONGEST), extent // CUT + 1) if extent % n == 0), extent)
+    row = next((extent // n for n in range(-(-extent // longest), extent // CUT + 1) if extent % n == 0), extent)
     if row == extent:
         return inner
     *loops, last = inner.loops

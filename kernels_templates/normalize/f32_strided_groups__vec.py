@@ -13,15 +13,15 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import SHORT, f32, u8
+from mccompile.base.dtypes import SHORT, f32, f64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Loop, Nest, index_c
 from mccompile.codegen.sums import grouped, levels
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import normalized
-from mccompile.codegen.vector.vector_groups import Groups, vectors_at_once
-from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, stored_refusal
-from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, vector_headers, vector_refusal
+from mccompile.codegen.vector.vector_groups import Groups, in_type, measure_headers, vectors_at_once
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, as_floats, stored_refusal
+from mccompile.codegen.vector.vector_tiles import DOUBLE_LANES, TileSize, best_lanes, vector_refusal
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c
 from mccompile.expr.vector_c import NARROW, refusals, to_vector_statements
@@ -67,6 +67,11 @@ class GroupLanes(Kernel):
         rounded = apply("round_even", apply("mul", operand(0, f32), literal(-9.0, f32)))
         quantized = cast(apply("max", apply("min", rounded, literal(255.0, f32)), literal(0.0, f32)), u8)
         logs = replace(first, measure="log_softmax", epilogue=quantized)
+        double = TensorType(f64, (2, 7, 19))
+        for measure in MEASURES:
+            kind = Normalize((1,), measure, f64, 1e-5)
+            plain = Case(f"f64_{measure}", kind, (double,), (double,), option=DOUBLE_LANES)
+            cases += [plain, replace(plain, name=f"{plain.name}_rows", kind=replace(kind, axes=(2,)))]
         return [
             *cases,
             affine,
@@ -91,7 +96,9 @@ class GroupLanes(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Normalize)
-        reason = vector_refusal(target) or static_views(call) or refusals(kind.expressions(), narrow=(*NARROW, *SHORT))
+        dtype = kind.accumulator
+        reason = vector_refusal(target, dtype) or static_views(call)
+        reason = reason or refusals(kind.expressions(), dtype, () if dtype is f64 else (*NARROW, *SHORT))
         if reason:
             return No(reason)
         if kind.element is not None:
@@ -101,12 +108,14 @@ class GroupLanes(Kernel):
         chosen = _lane_loop(call)
         if chosen is None:
             return No("groups do not lie side by side, or too few of them")
-        reason = stored_refusal((*call.outs, *call.ins), [strides[chosen] for strides in _nests(call)[0].strides])
+        reason = stored_refusal(
+            (*call.outs, *call.ins), [strides[chosen] for strides in _nests(call)[0].strides], dtype
+        )
         if reason:
             return No(reason)
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
-        lanes = best_lanes(_nests(call)[0].loops[chosen].extent, target)
-        at_once = vectors_at_once(lanes, target)
+        lanes = best_lanes(_nests(call)[0].loops[chosen].extent, target, dtype)
+        at_once = vectors_at_once(lanes, target, dtype)
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, at_once))
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -116,10 +125,11 @@ class GroupLanes(Kernel):
         side = outer.loops[chosen].extent
         rows = prod(loop.extent for loop in outer.loops) // side * -(-side // lanes)
         vectors = prod(loop.extent for loop in inner.loops)
-        return Cost(normalized(call, rows, vectors, lanes, apart, target), code=700)
+        width = as_floats(lanes, call.of(Normalize).accumulator)
+        return Cost(normalized(call, rows, vectors, width, apart, target), code=700)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call) | {"math.h", "mcc_vecmath.h"}
+        return measure_headers(call)
 
     def units(self, call: Call) -> Sequence[int]:
         """Rows of groups, or vectors of the only row."""
@@ -133,6 +143,7 @@ class GroupLanes(Kernel):
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (lanes, chosen, _) = call.of(Normalize), call.blocks
+        dtype = kind.accumulator
         outer, inner = _nests(call)
         row = outer.loops[chosen]
         (y,), names = self.parameter_names(call)
@@ -156,18 +167,20 @@ class GroupLanes(Kernel):
                 for outside, inside, step in zip(outer.strides, inner.strides, steps, strict=True)
             ]
             loads = [
-                chunk.load(lanes, name, place, step, view.buffer.dtype)
+                chunk.load(lanes, name, place, step, view.buffer.dtype, dtype)
                 for view, name, place, step in zip(call.ins, names, places[1:], steps[1:], strict=True)
             ]
-            lines, value = to_vector_statements(kind.epilogue or operand(0, f32), ["v", *loads[1:]], lanes)
+            lines, value = to_vector_statements(
+                kind.epilogue or operand(0, dtype), ["v", *loads[1:]], lanes, dtype=dtype
+            )
             place = f"held_{number}[{held}]"
             return {
                 "number": number,
                 "apart": loads[0],
                 "x": place if turned else loads[0],
-                "keep": f"{place} = v;" if turned else chunk.store(lanes, y, places[0], "v"),
-                "kept": place if turned else chunk.load(lanes, y, places[0], 1),
-                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype)],
+                "keep": f"{place} = v;" if turned else chunk.store(lanes, y, places[0], "v", 1, dtype, dtype),
+                "kept": place if turned else chunk.load(lanes, y, places[0], 1, dtype, dtype),
+                "lines": [*lines, chunk.store(lanes, y, places[0], value, steps[0], call.outs[0].buffer.dtype, dtype)],
             }
 
         parts = _tiles(call)
@@ -183,10 +196,9 @@ class GroupLanes(Kernel):
             "measure": kind.measure,
             "keeps": keeps,
             "held": count if turned else 0,
-            "count": literal_c(count, f32),
-            "epsilon": literal_c(kind.epsilon, f32),
-            "vector": f"mcc_f32x{lanes}",
-            "of": f"f32x{lanes}",
+            "count": literal_c(count, dtype),
+            "epsilon": literal_c(kind.epsilon, dtype),
+            **in_type(dtype, lanes),
         }
 
     def label(self, call: Call) -> str:

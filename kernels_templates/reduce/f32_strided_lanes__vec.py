@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f16, f32, i32
+from mccompile.base.dtypes import DType, f16, f32, f64, i32
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import Loop, Nest, index_c
@@ -22,12 +22,19 @@ from mccompile.codegen.sums import Level, levels, reduced_nests
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import fmas_of, loads_of, operations, traffic
 from mccompile.codegen.vector.vector_groups import Groups
-from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk
-from mccompile.codegen.vector.vector_tiles import TileSize, best_lanes, lanes_of, vector_headers, vector_refusal
+from mccompile.codegen.vector.vector_loops import SHORTEST, Chunk, as_floats
+from mccompile.codegen.vector.vector_tiles import (
+    DOUBLE_LANES,
+    TileSize,
+    best_lanes,
+    lanes_of,
+    vector_headers,
+    vector_refusal,
+)
 from mccompile.expr.code import Code
 from mccompile.expr.ir import Index, apply, cast, literal, operand, walk
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.expr.vector_c import NARROW, refusal, refusals, to_vector_statements
+from mccompile.expr.vector_c import NARROW, mask_of, refusal, refusals, to_vector_statements
 from mccompile.kernels.api import (
     Call,
     Case,
@@ -73,8 +80,14 @@ class StridedLanes(Kernel):
                 ins, outs = (TensorType(dtype, (2, 19, 5, 7)),), (TensorType(dtype, (2, 19, 1, 1)),)
                 halves = Case(f"{dtype}_{name}", kind, ins, outs)
                 cases += [halves, replace(halves, name=f"{dtype}_{name}_of_columns", permute={0: (0, 2, 3, 1)})]
+        doubles = [
+            replace(case, name=f"f64_{case.name}", **_in_doubles(case))
+            for case in (*cases[:12], *cases[17:24], _case("passes", (515, 300), (0,)))
+            if isinstance(case.kind, Reduce) and case.kind.accumulator is f32
+        ]
         return [
             *cases,
+            *doubles,
             pictures,
             replace(pictures, name="means", kind=means),
             replace(pictures, name="apart", kind=means, permute={0: (2, 3, 0, 1)}, permute_outs={0: (1, 0, 2, 3)}),
@@ -104,47 +117,50 @@ class StridedLanes(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         kind = call.of(Reduce)
-        reason = vector_refusal(target) or static_views(call) or refusal(kind.element, narrow=NARROW)
+        dtype, narrow = _computed_in(kind)
+        reason = vector_refusal(target, dtype) or static_views(call) or refusal(kind.element, dtype, narrow)
         if reason:
             return No(reason)
-        if kind.accumulator not in (f32, *NARROW):
-            return No("only for floats of at most 32 bits")
-        if any(view.buffer.dtype not in (f32, *NARROW) for view in call.ins[: kind.operands]):
-            return No("only for operands of floats of at most 32 bits")
+        if kind.accumulator not in (dtype, *narrow):
+            return No("only for floats")
+        if any(view.buffer.dtype not in (dtype, *narrow) for view in call.ins[: kind.operands]):
+            return No("only for operands that are such floats")
         if 0 in call.ins[0].shape or not kind.axes:
             return No("there is nothing to combine")
         chosen = _lane_loop(call)
         if chosen is None:
             return No("elements do not lie side by side, or too few of them")
         if chosen != ALONG:
-            reason = refusals(kind.expressions()[1:], narrow=NARROW)
+            reason = refusals(kind.expressions()[1:], dtype, narrow)
             ends = (*call.outs, *call.ins[kind.operands :])
-            if reason or any(view.buffer.dtype not in (f32, *NARROW) for view in ends):
-                return No(reason or "only for floats of at most 32 bits")
+            if reason or any(view.buffer.dtype not in (dtype, *narrow) for view in ends):
+                return No(reason or "only for floats")
         elif kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue)):
             return No("positions are not known in vectors")
         alias = {(0, i): 0 for i in range(kind.operands, len(call.ins)) if elementwise_alias(call, i)}
         outer, inner = reduced_nests(call)
-        lanes = best_lanes(outer.loops[chosen].extent, target) if chosen != ALONG else lanes_of(target)
+        lanes = lanes_of(target, dtype) if chosen == ALONG else best_lanes(outer.loops[chosen].extent, target, dtype)
         while chosen == ALONG and lanes > inner.loops[-1].extent:
             lanes //= 2
         passes = _passes(call, outer, inner, chosen)
         row = -(-outer.loops[chosen].extent // lanes) * lanes if passes else 0
-        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, passes), scratch=4 * row, scratch_align=64)
+        scratch = dtype.nbytes(row)
+        return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, passes), scratch=scratch, scratch_align=64)
 
     def cost(self, call: Call, target: Target) -> Cost:
         chosen = _lane_loop(call)
         results, elements = static(call.outs[0].type.count), static(call.ins[0].type.count)
-        lanes, machine = call.blocks[0], target.machine
-        each = loads_of(call.of(Reduce).operands, lanes, target)
-        each = max(each, operations(call.of(Reduce).element) / fmas_of(lanes, target), machine.latency / AT_ONCE)
+        kind, lanes, machine = call.of(Reduce), call.blocks[0], target.machine
+        width = as_floats(lanes, _computed_in(kind)[0])
+        each = loads_of(kind.operands, width, target)
+        each = max(each, operations(kind.element) / fmas_of(width, target), machine.latency / AT_ONCE)
         # Sums along the lanes are added up at the end; others are stored as they are.
         ends = results * 8 * machine.element if chosen == ALONG else results / lanes * (20 + 2 * machine.latency)
         time = max(ends + elements / lanes * each, traffic((*call.outs, *call.ins), target))
         return Cost(time, code=400 if chosen == ALONG else 500)
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call) | {"math.h"}
+        return vector_headers(call, _computed_in(call.of(Reduce))[0]) | {"math.h"}
 
     def units(self, call: Call) -> Sequence[int]:
         return _Printer(call, self.parameter_names(call)).units()
@@ -166,7 +182,8 @@ class _Printer:
         self.lanes, self.chosen, self.passes = call.blocks
         (self.y,), self.names = names
         self.outer, self.inner = reduced_nests(call)
-        self.of, self.along = f"f32x{self.lanes}", self.chosen == ALONG
+        self.dtype, _ = _computed_in(self.kind)
+        self.of, self.along = f"{self.dtype}x{self.lanes}", self.chosen == ALONG
         self.around = [number for number in range(len(self.outer.loops)) if number != self.chosen]
         self.row = self.inner.loops[-1] if self.along else self.outer.loops[self.chosen]
         loops = self.inner.loops
@@ -202,11 +219,10 @@ class _Printer:
         sizes = [(vectors, last) for _, _, vectors, last in self.groups.parts()]
         tiles = [{"header": h, "lines": self.tile(*size)} for h, size in zip(headers, sizes, strict=True)]
         passes = zip(headers, sizes, strict=True) if self.passes else ()
-        begun = (
-            f"for (mcc_index i = 0; i < {self.groups.padded}; ++i) totals[i] = {literal_c(self.kind.identity(), f32)};"
-        )
+        identity = literal_c(self.kind.identity(), self.dtype)
+        begun = f"for (mcc_index i = 0; i < {self.groups.padded}; ++i) totals[i] = {identity};"
         return {
-            "around": around, "tiles": tiles, "begun": begun, "rows": self.levels[0],
+            "around": around, "tiles": tiles, "begun": begun, "rows": self.levels[0], "type": self.dtype.compute_c,
             "passes": [{"header": header, "lines": self.one_pass(*size)} for header, size in passes]}  # fmt: skip
 
     def tile(self, vectors: int, last: int) -> list[str]:
@@ -229,7 +245,7 @@ class _Printer:
         return f"totals + {index_c([1], [self.row.counter], vector * self.lanes)}"
 
     def start(self, name: str, vectors: int) -> list[str]:
-        identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), f32)})"
+        identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), self.dtype)})"
         return [f"mcc_{self.of} {name}_{vector} = {identity};" for vector in range(vectors)]
 
     def join(self, into: str, name: str, vectors: int) -> list[str]:
@@ -287,36 +303,38 @@ class _Printer:
         lines = []
         for vector, chunk in enumerate(chunks):
             loads = [
-                chunk.load(self.lanes, name, *self.place(number, position, vector * self.lanes), self.stored(number))
-                for number, name in enumerate(self.names[: self.kind.operands], 1)
+                self.loaded(chunk, number, *self.place(number, position, vector * self.lanes))
+                for number in range(1, 1 + self.kind.operands)
             ]
             lines += ["{", *self.combined(f"{total}_{vector}", loads), "}"]
         return lines
 
     def combined(self, total: str, loads: Sequence[str]) -> list[str]:
         expr = apply(self.kind.combine, operand(self.kind.operands, self.kind.accumulator), self.kind.element)
-        lines, value = to_vector_statements(expr, [*loads, total], self.lanes)
+        lines, value = to_vector_statements(expr, [*loads, total], self.lanes, dtype=self.dtype)
         return [*lines, f"{total} = {value};"]
 
     def left_over(self, total: str, whole: int) -> list[str]:
         """The elements at the end of a row that fill no vector, of the last ones that fill one."""
         chunk, known = Chunk("", self.lanes), self.lanes - (self.row.extent - whole)
-        loads = []
-        for number, name in enumerate(self.names[: self.kind.operands], 1):
-            index, stride = self.place(number, "0", whole - known)
-            loads.append(chunk.load(self.lanes, name, index, stride, self.stored(number)))
-        lines, value = to_vector_statements(self.kind.element, loads, self.lanes)
+        operands = range(1, 1 + self.kind.operands)
+        loads = [self.loaded(chunk, number, *self.place(number, "0", whole - known)) for number in operands]
+        lines, value = to_vector_statements(self.kind.element, loads, self.lanes, dtype=self.dtype)
         inside = ", ".join("0" if lane < known else "-1" for lane in range(self.lanes))
-        identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), f32)})"
+        identity = f"mcc_set_{self.of}({literal_c(self.kind.identity(), self.dtype)})"
         total = f"{total}_0"
         return [
             "{",
-            f"const mcc_i32x{self.lanes} inside = {{{inside}}};",
+            f"const mcc_{mask_of(self.dtype)}x{self.lanes} inside = {{{inside}}};",
             *lines,
             f"const mcc_{self.of} rest = mcc_select_{self.of}(inside, {value}, {identity});",
             f"{total} = mcc_{self.kind.combine}_{self.of}({total}, rest);",
             "}",
         ]
+
+    def loaded(self, chunk: Chunk, number: int, index: str, stride: int) -> str:
+        """C of a vector of an operand."""
+        return chunk.load(self.lanes, self.names[number - 1], index, stride, self.stored(number), self.dtype)
 
     def stored(self, number: int) -> DType:
         """The type of the result, which is 0, or of an operand."""
@@ -343,14 +361,13 @@ class _Printer:
                 return index_c(strides, counters, vector * self.lanes * step), step
 
             extras = [
-                chunk.load(self.lanes, name, *at(number), self.stored(number))
-                for number, name in enumerate(self.names[self.kind.operands :], 1 + self.kind.operands)
+                self.loaded(chunk, number, *at(number)) for number in range(1 + self.kind.operands, 1 + len(self.names))
             ]
-            made, value = to_vector_statements(
-                self.kind.epilogue or operand(0, self.kind.accumulator), [f"a0_{vector}", *extras], self.lanes
-            )
+            ends = self.kind.epilogue or operand(0, self.kind.accumulator)
+            made, value = to_vector_statements(ends, [f"a0_{vector}", *extras], self.lanes, dtype=self.dtype)
             index, step = at(0)
-            lines += ["{", *made, chunk.store(self.lanes, self.y, index, value, step, self.stored(0)), "}"]
+            store = chunk.store(self.lanes, self.y, index, value, step, self.stored(0), self.dtype)
+            lines += ["{", *made, store, "}"]
         return lines
 
     def result(self, chunks: Sequence[Chunk]) -> list[str]:
@@ -371,7 +388,12 @@ class _Printer:
             self.kind.epilogue or operand(0, self.kind.accumulator), ["total", *extras[self.kind.operands :]], [], "u"
         )
         store = store_c(self.call.outs[0].buffer.dtype, self.y, indices[0], text)
-        return [f"const float total = {value};", *made, store]
+        return [f"const {self.dtype.compute_c} total = {value};", *made, store]
+
+
+def _computed_in(kind: Reduce) -> tuple[DType, Sequence[DType]]:
+    """The floats that vectors have, and the narrower ones that may be among them."""
+    return (f64, ()) if kind.accumulator is f64 else (f32, NARROW)
 
 
 def _lane_loop(call: Call) -> int | None:
@@ -391,7 +413,8 @@ def _passes(call: Call, outer: Nest, inner: Nest, chosen: int) -> int:
     """How many rows are combined at a time; 0: all. Workers share what lies around."""
     if chosen == ALONG or not inner.loops or (call.workers > 1 and len(outer.loops) == 1):
         return 0
-    rows, step = inner.loops[0].extent, 4 * max(abs(static(strides[0])) for strides in inner.strides)
+    rows, step = inner.loops[0].extent, max(abs(static(strides[0])) for strides in inner.strides)
+    step = call.ins[0].buffer.dtype.nbytes(step)
     passes = max(PASS, -(-rows // PASSES))
     return passes if passes < rows and rows * step >= FAR and outer.loops[chosen].extent > SHORTEST * AT_ONCE else 0
 
@@ -407,6 +430,15 @@ def totals_of_columns(first: int, second: int, last: int) -> Case:
 def _with_epilogue(shape: tuple[int, ...], axis: int, combine: str) -> Case:
     kind = Reduce((axis,), combine, f32, operand(0, f32), RELU_OF_SUM)
     return Case.of_one_type("_".join(map(str, shape)), kind, (shape,), kind.out_shape(shape), extras=1)
+
+
+def _in_doubles(case: Case) -> dict[str, Any]:
+    kind = replace(case.kind, accumulator=f64, element=operand(0, f64))
+    return {
+        "kind": kind,
+        "option": DOUBLE_LANES,
+        **{at: tuple(TensorType(f64, t.shape) for t in getattr(case, at)) for at in ("ins", "outs")},
+    }
 
 
 def _case(name: str, shape: tuple[int, ...], axes: tuple[int, ...], combine: str = "add", **options: Any) -> Case:

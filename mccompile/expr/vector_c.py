@@ -1,10 +1,12 @@
-"""Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h; mcc_vec_half.h).
+"""Prints an expression as C over vectors of floats (mcc_vec.h, mcc_vecmath.h, mcc_vecmath_wide.h; mcc_vec_half.h;
+mcc_vec_doubles.h).
 
 Only what vectors can do: floats, and truth values that comparisons make on the way; integers become floats, and the
 value may become a short integer or a truth value. Vectors of 32 bits also compute narrow floats, which are rounded
-after every operation; vectors of 16 bits compute those only. `refusal` says why something else cannot be printed, so
-that the portable kernel takes it. Invariant: every lane gets what scalar C would give, but functions of these headers
-may differ from libm's in the last places, and vectors of 16 bits compute everything in 16 bits.
+after every operation; vectors of 16 bits compute those only, and vectors of doubles doubles. `refusal` says why
+something else cannot be printed, so that the portable kernel takes it. Invariant: every lane gets what scalar C would
+give, but functions of these headers may differ from libm's in the last places, and vectors of 16 bits compute
+everything in 16 bits.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, i32, i64
+from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64
 from ..base.marked import between, called, plain
 from .code import Code
 from .ir import (
@@ -62,7 +64,7 @@ def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str
     floats = (dtype, *(other for other in narrow if other.is_float)) if dtype is f32 else (dtype,)
     for node in walk(expr):
         match node:
-            case Operand() if node.dtype is bool_ and bool_ in narrow and dtype is f32:
+            case Operand() if node.dtype is bool_ and bool_ in narrow and dtype is not f16:
                 continue
             case Operand() if node.dtype in (*SHORT, *ROUNDED) and node.dtype in narrow:
                 continue  # a cast is what reads it, else that is refused
@@ -149,7 +151,7 @@ def _reach(node: Expr) -> tuple[float, float]:
 
 def _in_one_type(expr: Expr, dtype: DType) -> Expr:
     """With vectors of 16 bits, sums come in 16 bits, and what would be computed in 32 bits on the way is so as well."""
-    if dtype is f32:
+    if dtype is not f16:
         return expr
     match expr:
         case Cast() if {expr.dtype, expr.argument.dtype} == {f32, dtype}:
@@ -162,6 +164,11 @@ def _in_one_type(expr: Expr, dtype: DType) -> Expr:
         case Apply():
             return apply(expr.function, *(_in_one_type(arg, dtype) for arg in expr.arguments))
     return expr
+
+
+def mask_of(dtype: DType) -> str:
+    """In the names of types and functions: masks of vectors of such floats. `i64` are sums of products of integers."""
+    return "b64" if dtype is f64 else f"i{dtype.bits}"
 
 
 def half_c(value: float) -> str:
@@ -177,6 +184,8 @@ def uses_math(expr: Expr) -> bool:
 def math_headers(expressions: Iterable[Expr], dtype: DType = f32) -> frozenset[str]:
     """The headers of the functions that vectors of such floats call."""
     called = {node.function for expr in expressions for node in walk(expr) if isinstance(node, Apply)}
+    if dtype is f64:
+        return frozenset({"mcc_vecmath_doubles.h"} if called & (_MATH | _WIDE) else ())
     half = "_half" if dtype is f16 else ""
     found = {f"mcc_vecmath{half}.h": _MATH, f"mcc_vecmath_wide{half}.h": _WIDE}
     return frozenset(header for header, functions in found.items() if functions & called)
@@ -206,13 +215,14 @@ def to_vector_statements(
 ) -> tuple[list[str], str]:
     """C statements that define locals for whatever is used more than once, and the C of the value itself, which is
     rounded to a narrow type when it is stored. Operands are given as C of vectors."""
-    return _Printer(_in_one_type(_without_tests(_of_floats(expr)), dtype), operands, lanes, local, dtype).run()
+    expr = expr if dtype is f64 else _of_floats(expr)
+    return _Printer(_in_one_type(_without_tests(expr), dtype), operands, lanes, local, dtype).run()
 
 
 class _Printer:
     def __init__(self, expr: Expr, operands: Sequence[str], lanes: int, local: str, dtype: DType) -> None:
         self.expr, self.operands, self.local, self.dtype = expr, operands, local, dtype
-        self.of, self.mask = f"{dtype}x{lanes}", f"i{dtype.bits}x{lanes}"
+        self.of, self.mask = f"{dtype}x{lanes}", f"{mask_of(dtype)}x{lanes}"
         self.uses = uses(expr)
         self.names: dict[Expr, str] = {}
         self.lines: list[str] = []
@@ -259,9 +269,7 @@ class _Printer:
         raise TypeError(f"not for vectors: {node}")
 
     def number(self, value: int | float) -> str:
-        if self.dtype is f32:
-            return literal_c(value, f32)
-        return half_c(value)
+        return half_c(value) if self.dtype is f16 else literal_c(value, self.dtype)
 
     def applied(self, node: Apply) -> Code:
         name = node.function

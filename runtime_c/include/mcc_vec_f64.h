@@ -4,7 +4,7 @@
  *     mcc_f64xH  mcc_b64xH  mcc_half_f64xH      doubles; integers, and masks whose lanes are 0 or -1; as many floats
  *     mcc_widen_f64xH(x)  mcc_narrow_f64xH(x)   from and to as many floats
  *     mcc_set mcc_abs mcc_select mcc_fma _f64xH  as in mcc_vec.h; mcc_signed_f64xH(x, y): x >= 0 with the sign of y
- *     mcc_log_f64xH(x)            of x > 0; relative error below 2^-37
+ *     mcc_near_log_f64xH(x)            of x > 0; relative error below 2^-37
  *     mcc_log_of_more_f64xH(x)    log(1 + x)
  *     mcc_exp_less_f64xH(x, less) exp(x) - less, below 2^-31
  *     mcc_root_f64xH(x, near)     the root, from one in floats
@@ -79,7 +79,7 @@
 #define MCC_WIDE_CORES(H)                                                                                              \
     /* x = m * 2^n, sqrt(1/2) <= m < sqrt(2); log(m) = s * p(s^2) for s = (m - 1) / (m + 1). Of positive numbers, also \
        infinity; NaN gives NaN. */                                                                                     \
-    MCC_VEC_INLINE mcc_f64x##H mcc_log_f64x##H(mcc_f64x##H x)                                                          \
+    MCC_VEC_INLINE mcc_f64x##H mcc_near_log_f64x##H(mcc_f64x##H x)                                                     \
     {                                                                                                                  \
         const mcc_b64x##H least = mcc_set_b64x##H(INT64_C(0x3fe6a09e667f3bcd)), bits = (mcc_b64x##H)x - least;         \
         const mcc_b64x##H whole = (bits >> 52) + (mcc_b64x##H)mcc_set_f64x##H(MCC_WIDE_SHIFT);                         \
@@ -99,7 +99,7 @@
     {                                                                                                                  \
         const mcc_b64x##H small = (mcc_b64x##H)(mcc_abs_f64x##H(x) < mcc_set_f64x##H(9.5e-7));                         \
         const mcc_f64x##H near = mcc_fma_f64x##H(x * x, mcc_set_f64x##H(-0.5), x);                                     \
-        return mcc_select_f64x##H(small, near, mcc_log_f64x##H(x + mcc_set_f64x##H(1.0)));                             \
+        return mcc_select_f64x##H(small, near, mcc_near_log_f64x##H(x + mcc_set_f64x##H(1.0)));                        \
     }                                                                                                                  \
     /* exp(x) - less = 2^n * (exp(r) - 1) + 2^n - less, |r| <= log(2)/2. Beyond 110 floats are at their ends. */       \
     MCC_VEC_INLINE mcc_f64x##H mcc_exp_less_f64x##H(mcc_f64x##H x, double less)                                        \

@@ -33,24 +33,24 @@
 #endif
 
 #define MCC_WIDE_FUNCTIONS(H)                                                                                          \
-    MCC_VEC_INLINE mcc_f64x##H mcc_sinh_f64x##H(mcc_f64x##H x)                                                         \
+    MCC_VEC_INLINE mcc_f64x##H mcc_near_sinh_f64x##H(mcc_f64x##H x)                                                    \
     {                                                                                                                  \
         const mcc_f64x##H m = mcc_exp_less_f64x##H(mcc_abs_f64x##H(x), 1.0), one = mcc_set_f64x##H(1.0);               \
         return mcc_signed_f64x##H((m + m / (m + one)) * mcc_set_f64x##H(0.5), x);                                      \
     }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f64x##H mcc_cosh_f64x##H(mcc_f64x##H x)                                                         \
+    MCC_VEC_INLINE mcc_f64x##H mcc_near_cosh_f64x##H(mcc_f64x##H x)                                                    \
     {                                                                                                                  \
         const mcc_f64x##H one = mcc_set_f64x##H(1.0), e = mcc_exp_less_f64x##H(mcc_abs_f64x##H(x), 1.0) + one;         \
         return (e + one / e) * mcc_set_f64x##H(0.5);                                                                   \
     }                                                                                                                  \
-    MCC_VEC_INLINE mcc_f64x##H mcc_atanh_f64x##H(mcc_f64x##H x)                                                        \
+    MCC_VEC_INLINE mcc_f64x##H mcc_near_atanh_f64x##H(mcc_f64x##H x)                                                   \
     {                                                                                                                  \
         const mcc_f64x##H size = mcc_abs_f64x##H(x), one = mcc_set_f64x##H(1.0);                                       \
         const mcc_f64x##H y = mcc_log_of_more_f64x##H((size + size) / (one - size)) * mcc_set_f64x##H(0.5);            \
         return mcc_select_f64x##H((mcc_b64x##H)(size > one), mcc_set_f64x##H(NAN), mcc_signed_f64x##H(y, x));          \
     }                                                                                                                  \
     /* `near`: the root of x^2 + 1, which is |x| far out */                                                            \
-    MCC_VEC_INLINE mcc_f64x##H mcc_asinh_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                      \
+    MCC_VEC_INLINE mcc_f64x##H mcc_near_asinh_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                 \
     {                                                                                                                  \
         const mcc_f64x##H size = mcc_abs_f64x##H(x), one = mcc_set_f64x##H(1.0), s = x * x;                            \
         const mcc_b64x##H far = (mcc_b64x##H)(size > mcc_set_f64x##H(1e9));                                            \
@@ -59,7 +59,7 @@
         return mcc_signed_f64x##H(mcc_log_of_more_f64x##H(size + more), x);                                            \
     }                                                                                                                  \
     /* `near`: the root of x^2 - 1, which is x far out */                                                              \
-    MCC_VEC_INLINE mcc_f64x##H mcc_acosh_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                      \
+    MCC_VEC_INLINE mcc_f64x##H mcc_near_acosh_f64x##H(mcc_f64x##H x, mcc_f64x##H near)                                 \
     {                                                                                                                  \
         const mcc_f64x##H one = mcc_set_f64x##H(1.0), t = x - one;                                                     \
         const mcc_f64x##H square = t * (t + mcc_set_f64x##H(2.0));                                                     \
@@ -86,10 +86,10 @@
         return mcc_select_f64x##H(odd, -c, s) / mcc_select_f64x##H(odd, s, c);                                         \
     }                                                                                                                  \
     /* of x >= 0 */                                                                                                    \
-    MCC_VEC_INLINE mcc_f64x##H mcc_pow_f64x##H(mcc_f64x##H x, mcc_f64x##H y)                                           \
+    MCC_VEC_INLINE mcc_f64x##H mcc_near_pow_f64x##H(mcc_f64x##H x, mcc_f64x##H y)                                      \
     {                                                                                                                  \
         const mcc_b64x##H none = (mcc_b64x##H)(x == mcc_set_f64x##H(0.0));                                             \
-        const mcc_f64x##H log = mcc_select_f64x##H(none, mcc_set_f64x##H(-INFINITY), mcc_log_f64x##H(x));              \
+        const mcc_f64x##H log = mcc_select_f64x##H(none, mcc_set_f64x##H(-INFINITY), mcc_near_log_f64x##H(x));         \
         return mcc_exp_less_f64x##H(y * log, 0.0);                                                                     \
     }                                                                                                                  \
     typedef double mcc_f64x##H##_functions
@@ -169,13 +169,13 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
     }                                                                                                                  \
     typedef float mcc_f32x##N##_remainder
 
-#define MCC_WIDE_ONE(N, H, name)                                                                                       \
+#define MCC_WIDE_ONE(N, H, name, of)                                                                                   \
     MCC_VECMATH_CALLED mcc_f32x##N mcc_##name##_f32x##N(mcc_f32x##N x)                                                 \
     {                                                                                                                  \
         mcc_half_f64x##H half[2];                                                                                      \
         (void)memcpy(half, &x, sizeof x);                                                                              \
-        half[0] = mcc_narrow_f64x##H(mcc_##name##_f64x##H(mcc_widen_f64x##H(half[0])));                                \
-        half[1] = mcc_narrow_f64x##H(mcc_##name##_f64x##H(mcc_widen_f64x##H(half[1])));                                \
+        half[0] = mcc_narrow_f64x##H(mcc_##of##_f64x##H(mcc_widen_f64x##H(half[0])));                                  \
+        half[1] = mcc_narrow_f64x##H(mcc_##of##_f64x##H(mcc_widen_f64x##H(half[1])));                                  \
         (void)memcpy(&x, half, sizeof x);                                                                              \
         return x;                                                                                                      \
     }
@@ -183,19 +183,22 @@ MCC_VEC_INLINE int mcc_any_i32x16(mcc_i32x16 mask)
     MCC_VEC_INLINE mcc_f32x##N mcc_both_##name##_f32x##N(mcc_f32x##N x, mcc_f32x##N y)                                 \
     {                                                                                                                  \
         mcc_half_f64x##H half[2], other[2];                                                                            \
+        mcc_f64x##H wide[2];                                                                                           \
         (void)memcpy(half, &x, sizeof x);                                                                              \
         (void)memcpy(other, &y, sizeof y);                                                                             \
-        half[0] = mcc_narrow_f64x##H(mcc_##name##_f64x##H(mcc_widen_f64x##H(half[0]), mcc_widen_f64x##H(other[0])));   \
-        half[1] = mcc_narrow_f64x##H(mcc_##name##_f64x##H(mcc_widen_f64x##H(half[1]), mcc_widen_f64x##H(other[1])));   \
+        wide[0] = mcc_widen_f64x##H(half[0]), wide[1] = mcc_widen_f64x##H(other[0]);                                   \
+        half[0] = mcc_narrow_f64x##H(mcc_near_##name##_f64x##H(wide[0], wide[1]));                                     \
+        wide[0] = mcc_widen_f64x##H(half[1]), wide[1] = mcc_widen_f64x##H(other[1]);                                   \
+        half[1] = mcc_narrow_f64x##H(mcc_near_##name##_f64x##H(wide[0], wide[1]));                                     \
         (void)memcpy(&x, half, sizeof x);                                                                              \
         return x;                                                                                                      \
     }
 
 #define MCC_WIDE(N, H)                                                                                                 \
-    MCC_WIDE_ONE(N, H, sinh)                                                                                           \
-    MCC_WIDE_ONE(N, H, cosh)                                                                                           \
-    MCC_WIDE_ONE(N, H, atanh)                                                                                          \
-    MCC_WIDE_ONE(N, H, near_tan)                                                                                       \
+    MCC_WIDE_ONE(N, H, sinh, near_sinh)                                                                                \
+    MCC_WIDE_ONE(N, H, cosh, near_cosh)                                                                                \
+    MCC_WIDE_ONE(N, H, atanh, near_atanh)                                                                              \
+    MCC_WIDE_ONE(N, H, near_tan, near_tan)                                                                             \
     MCC_WIDE_TWO(N, H, asinh)                                                                                          \
     MCC_WIDE_TWO(N, H, acosh)                                                                                          \
     MCC_WIDE_TWO(N, H, pow)                                                                                            \

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from mccompile.base.constant import Constant
 from mccompile.base.dtypes import f16, f32
@@ -146,3 +146,15 @@ def test_the_best_of_many_are_sorted_without_branches(k: int, kernel: str, tmp_p
     graph = model("best", [node("TopK", "x k", "y where")], [("x", (4, 300))], [("y", (4, k))], {"k": np.array([k])})
     (step,) = compile(save(graph, tmp_path), Options(target="x86-64-v3", prefer="time")).plan.steps()
     assert step.function.kernel.id == f"top_k/{kernel}"
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "aarch64", "riscv64v", "wasm32"])
+@pytest.mark.parametrize("op", ["Exp", "Sqrt", "Sigmoid", "Softmax", "ReduceProd", "LogSoftmax"])
+def test_doubles_are_computed_in_vectors(op: str, target: str, tmp_path: Path) -> None:
+    y = (7, 1) if op == "ReduceProd" else (7, 33)
+    more = {"axes": [1]} if op == "ReduceProd" else {}
+    made = model("doubles", [node(op, "x", "y", **more)], [("x", (7, 33))], [("y", y)])
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.DOUBLE
+    (step,) = compile(save(made, tmp_path), Options(target=target, prefer="time")).plan.steps()
+    assert step.function.kernel.isa == "vec"

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...base.dtypes import DType, f32, f64
+from ...expr.scalar_c import literal_c
+from ...expr.vector_c import mask_of
 from ...kernels.work import Units
+from ...kinds.normalize import Normalize
+from ...program.ir import Call
 from ...targets.api import Target
 from ..tiles import Range
 from .vector_loops import Chunk
-from .vector_tiles import TileSize, vector_registers
+from .vector_tiles import TileSize, vector_headers, vector_registers
 
 AT_ONCE = 4  # vectors that do not wait for each other, where there are registers for them
 
@@ -57,9 +62,31 @@ class Groups:
         return found
 
 
-def vectors_at_once(lanes: int, target: Target) -> int:
+def vectors_at_once(lanes: int, target: Target, dtype: DType = f32) -> int:
     """How many vectors of such a loop are worked on together: each needs some registers besides its sums."""
-    return max(1, min(AT_ONCE, vector_registers(lanes, target) // 4))
+    return max(1, min(AT_ONCE, vector_registers(lanes, target, dtype) // 4))
+
+
+def in_type(dtype: DType, lanes: int) -> dict[str, object]:
+    """What the templates of groups are told of the floats of their vectors."""
+    double = dtype is f64
+    return {
+        "vector": f"mcc_{dtype}x{lanes}",
+        "of": f"{dtype}x{lanes}",
+        "lanes": lanes,
+        "mask": mask_of(dtype),
+        "type": dtype.compute_c,
+        "f": "" if double else "f",
+        "zero": literal_c(0, dtype),
+        "one": literal_c(1, dtype),
+        "exponent": "mcc_exp_" if double else "mcc_exp_below_",  # of what is at most 0
+    }
+
+
+def measure_headers(call: Call) -> frozenset[str]:
+    """The headers that templates of groups need."""
+    dtype = call.of(Normalize).accumulator
+    return vector_headers(call, dtype) | {"math.h", f"mcc_vecmath{'_doubles' if dtype is f64 else ''}.h"}
 
 
 def joins(count: int) -> list[tuple[int, int]]:

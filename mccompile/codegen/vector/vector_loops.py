@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...base.dims import Dim, static
-from ...base.dtypes import SHORT, DType, bool_, f32, u8
+from ...base.dtypes import SHORT, DType, bool_, f32, f64, u8
 from ...base.marked import marked_name, named
-from ...expr.vector_c import NARROW
+from ...expr.vector_c import NARROW, mask_of
 from ...kernels.work import Units
 from ...program.ir import Call, View
 from ...targets.machine import Machine
@@ -33,7 +33,7 @@ class Chunk:
         """C of a vector of so many floats of `dtype`, from numbers that are stored in another type, maybe; of truth
         values, a mask."""
         if stored is bool_:
-            return f"mcc_load_mask_i32x{of}({pointer} + {index}, {stride}, {self.lanes})"
+            return f"mcc_load_mask_{mask_of(dtype)}x{of}({pointer} + {index}, {stride}, {self.lanes})"
         if not stride:
             return repeated(f"{dtype}x{of}", f"{pointer}[{index}]", stored, dtype)
         return self.moved("load", of, f"{pointer} + {index}", stride, f"{narrow(stored, dtype)}{dtype}")
@@ -70,8 +70,15 @@ def repeated(of: str, number: str, stored: DType, dtype: DType = f32) -> str:
     return f"mcc_set_{of}({number if stored is dtype else cast})"
 
 
-def stored_refusal(views: Sequence[View], steps: Sequence[Dim]) -> str:
+def as_floats(lanes: int, dtype: DType) -> int:
+    """The floats of 32 bits in as many bytes: what costs are known of."""
+    return lanes * dtype.bits // f32.bits if dtype is f64 else lanes
+
+
+def stored_refusal(views: Sequence[View], steps: Sequence[Dim], dtype: DType = f32) -> str:
     """Why vectors of floats cannot be loaded and stored as what views have, so far apart along a row, or nothing."""
+    if dtype is f64:
+        return "" if all(view.buffer.dtype is f64 for view in views) else "only for doubles"
     for view, step in zip(views, steps, strict=True):
         if view.buffer.dtype in SHORT and step not in (0, 1):
             return f"{view.buffer.dtype} does not lie side by side"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 
-from ...base.dtypes import SHORT, DType, bool_, f16, f32, i8
+from ...base.dtypes import SHORT, DType, bool_, f16, f32, f64, i8
 from ...base.marked import called, marked_name, named
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
@@ -25,7 +25,7 @@ from ...targets.api import Target
 from ...targets.machine import Machine
 from ..tiles import Range
 from .vector_epilogue import SQUARE, Epilogue, accumulator
-from .vector_loops import narrow
+from .vector_loops import as_floats, narrow
 from .vector_runs import HALF_RUN
 
 FLOAT = 4  # bytes
@@ -39,13 +39,14 @@ MAX_POINTS, MAX_VECTORS = 28, 6
 PAIRED = ((1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2), (1, 3), (1, 4))  # points and vectors of loops of pairs
 LONG = 100  # lines of a tile whose parts may be functions
 WIDEST_REGISTERS = 32  # of 64 bytes
+DOUBLE_LANES = "double_lanes"  # of targets: doubles in their widest vector
 STORED_ALONE = 1.5  # cycles of storing one lane of a vector
 FOR_TOTALS = 6  # registers in which 32-bit totals of 16-bit sums come by
 
 
-def lanes_of(target: Target) -> int:
-    """Floats in the widest vector of the target."""
-    return min(target.vector_bytes // FLOAT, 16)
+def lanes_of(target: Target, dtype: DType = f32) -> int:
+    """Floats, or doubles, in the widest vector of the target."""
+    return target.option(DOUBLE_LANES, 0) if dtype is f64 else min(target.vector_bytes // FLOAT, 16)
 
 
 def fetched_ahead(panel: int, total: int) -> int:
@@ -60,8 +61,8 @@ def vector_registers(lanes: int, target: Target, dtype: DType = f32) -> int:
     return target.option("vector_registers", 16) // max(lanes * dtype.bits // 8 // in_each, 1)
 
 
-def vector_refusal(target: Target) -> str:
-    return "" if lanes_of(target) >= 4 else "the target has no vectors of floats"
+def vector_refusal(target: Target, dtype: DType = f32) -> str:
+    return "" if lanes_of(target, dtype) >= (2 if dtype is f64 else 4) else f"the target has no vectors of {dtype}"
 
 
 def computed_in(call: Call) -> DType:
@@ -116,8 +117,8 @@ def vector_headers(call: Call, dtype: DType = f32) -> frozenset[str]:
     """The headers that the vectors of a call need, which are of such floats."""
     expressions = call.kind.expressions()
     math = math_headers(expressions, dtype)
-    if dtype is f16:
-        return math | {"mcc_vec_half.h"}
+    if dtype is not f32:
+        return math | {"mcc_vec_half.h" if dtype is f16 else "mcc_vec_doubles.h"}
     dtypes = {view.buffer.dtype for view in (*call.ins, *call.outs)}
     dtypes.update(node.dtype for expr in expressions for node in walk(expr))
     narrow = not dtypes.isdisjoint((*NARROW, *SHORT, *ROUNDED)) or call.outs[0].buffer.dtype is bool_
@@ -129,11 +130,11 @@ def best_lanes(channels: int, target: Target, dtype: DType = f32) -> int:
     only where the widest is twice what the machine adds at once, as with 64 bytes."""
     if dtype is f16:
         return target.option("half_lanes", 0)
-    widest = lanes_of(target)
-    candidates = [n for n in (16, 8, 4) if n <= widest]
+    widest = lanes_of(target, dtype)
+    candidates = [n for n in ((8, 4, 2) if dtype is f64 else (16, 8, 4)) if n <= widest]
 
     def effort(lanes: int) -> float:
-        narrow = 1.1 * max(lanes * 2 / widest, 1) / 2 if widest == 16 and lanes < widest else 1.0
+        narrow = 1.1 * max(lanes * 2 / widest, 1) / 2 if as_floats(widest, dtype) == 16 and lanes < widest else 1.0
         return -(-channels // lanes) * narrow
 
     return min(candidates, key=lambda lanes: (effort(lanes), -(-channels // lanes) * lanes, -lanes))
