@@ -156,6 +156,15 @@ class Body:
         else:
             self.nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
 
+    def continued(self, index: int, new: str, axis: int) -> tuple[str, str]:
+        """An operand with what is new behind it: stored as the operand is, and as it is computed with."""
+        wide, value = self.operand(index), self.operands[index]
+        if value is None or not value.type.dtype.is_narrow_float:
+            whole = self.op("Concat", wide, new, axis=axis)
+            return whole, whole
+        stored = self.op("Concat", f"in{index}", self.op("Cast", new, to=value.type.dtype.onnx), axis=axis)
+        return stored, self.as_float(stored)
+
     def inner(self) -> Body:
         """What is to be the body of a loop: it sees the names that are made before it."""
         return Body(self.node, self.attributes, self.operands, f"{self.prefix}t{len(self.nodes)}/")

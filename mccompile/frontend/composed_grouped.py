@@ -68,14 +68,15 @@ def group_query_attention(body: Body) -> None:
     caches = []
     for number, new in ((0, key), (1, value)):
         if grows:
-            whole = body.op("Concat", body.operand(PAST_KEY + number), new, axis=2)
+            stored, whole = body.continued(PAST_KEY + number, new, 2)
         else:
             cache = _cache(body, number, body.sizes(batch, groups, _rest(body, room, past, length), width), room)
             written = body.op("TensorScatter", cache, new, before, axis=2)
             whole = written if length == room else body.op("Where", taken, written, body.number(0.0))
+            stored = ""
         caches.append(whole)
         if body.wants(1 + number):
-            body.give(1 + number, whole)
+            body.give(1 + number, stored or whole, is_float=not stored)
     seen = _seen(body, before, length, places)
     queries, (keys, values) = query, caches
     if heads != groups:  # heads of a group share keys and values, which are not repeated

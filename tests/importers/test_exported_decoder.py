@@ -80,6 +80,32 @@ def test_a_file_alone_goes_on_too_whatever_its_names_are(way: str, tmp_path: Pat
     assert greedy(tmp_path / "alone.onnx", 64) == wanted
 
 
+def test_attention_in_half_precision_continues_its_cache(tmp_path: Path) -> None:
+    path = folder(tmp_path / "net", "genai")
+    model = onnx.load(path / "model.onnx")
+    nodes = list(model.graph.node)
+    del model.graph.node[:]
+    for node in nodes:
+        after = []
+        if node.op_type == "GroupQueryAttention":
+            for index in (0, 1, 2, 7, 8):
+                if len(node.input) > index and node.input[index]:
+                    half = f"{node.name}/half_{index}"
+                    model.graph.node.append(
+                        helper.make_node("Cast", [node.input[index]], [half], to=TensorProto.FLOAT16)
+                    )
+                    node.input[index] = half
+            after = [helper.make_node("Cast", [f"{node.name}/made"], [node.output[0]], to=TensorProto.FLOAT)]
+            node.output[0] = f"{node.name}/made"
+        model.graph.node.extend([node, *after])
+    for entry in (*model.graph.input, *model.graph.output):
+        if "key_values" in entry.name or "present" in entry.name:
+            entry.type.tensor_type.elem_type = TensorProto.FLOAT16
+    onnx.save(model, path / "model.onnx")
+    wanted = continued(path, PROMPT, 40)
+    assert len(set(wanted)) > 3 and greedy(path, 40) == wanted
+
+
 def test_a_file_alone_is_any_network_where_something_is_said_of_its_inputs(tmp_path: Path) -> None:
     folder(tmp_path, "optimum")
     whole = onnx.load(tmp_path / "model.onnx").graph.input

@@ -201,8 +201,9 @@ def continued(path: Path, tokens: list[int], count: int) -> list[int]:
 
     session, found, new = onnxruntime.InferenceSession(path / "model.onnx"), list(tokens), len(tokens)
     taken = {entry.name: entry.shape for entry in session.get_inputs()}
+    kinds = {entry.name: np.float16 if "16" in entry.type else np.float32 for entry in session.get_inputs()}
     names = [name for name in taken if name.startswith("past")]
-    caches = {name: np.zeros((1, taken[name][1], 0, taken[name][3]), np.float32) for name in names}
+    caches = {name: np.zeros((1, taken[name][1], 0, taken[name][3]), kinds[name]) for name in names}
     for _ in range(count):
         feeds: dict[str, Any] = {"input_ids": np.array([found[-new:]]), **caches}
         feeds["attention_mask"] = np.ones((1, len(found)), np.int64)
