@@ -11,7 +11,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, i8, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c
-from mccompile.codegen.windows import Axis, any_axes, known, windows_name
+from mccompile.codegen.windows import Axis, any_axes, known, ring_row, ring_rows, windows_name
 from mccompile.expr.code import Code
 from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
@@ -62,7 +62,8 @@ class Windows(Kernel):
         if x.strides[1] != 1 or kind.kernel[1] > MOST or static(x.shape[1]) < AT_ONCE - 1:
             return No("x does not lie channels-last, has few channels, or windows are wide")
         beyond = -static(x.shape[1]) % AT_ONCE
-        return Needs(slack={0: beyond} if beyond else {})
+        rows = frozenset({2} if call.outs[0].shape[2] != 1 else ())
+        return Needs(rows=rows, slack={0: beyond} if beyond else {})
 
     def cost(self, call: Call, target: Target) -> Cost:
         kind, y = call.of(Pool), call.outs[0]
@@ -86,7 +87,8 @@ class Windows(Kernel):
         position = ["0" if axis.out == 1 else f"p{number}" for number, axis in enumerate(axes)]
 
         def place(view: View, channel: str | Code) -> str:
-            return index_c([static(stride) for stride in view.strides], [picture, channel, *position])
+            row = ring_row(position[0], view.lines)
+            return index_c([static(stride) for stride in view.strides], [picture, channel, row, position[1]])
 
         own = Code("c + lane", loose=True)
         loads = [load_c(view.buffer.dtype, f"e{number}", place(view, own)) for number, view in enumerate(call.ins[1:])]
@@ -99,7 +101,14 @@ class Windows(Kernel):
             "batch": static(x.shape[0]),
             "channels": channels,
             "axes": [_printed(axis, number) for number, axis in enumerate(axes)],
-            "x_at": index_c([static(x.strides[0]), axes[0].x, axes[1].x, 1], [picture, "begin0", "begin1", "c"]),
+            "by_rows": call.rows is not None,
+            "rings": ring_rows("p0", [y, *call.ins[1:]]) if call.rows is not None else [],
+            "x_lines": x.lines,
+            "dilation": axes[0].dilation,
+            "x_at": index_c(
+                [static(x.strides[0]), axes[0].x, axes[1].x, 1],
+                [picture, "x_line" if x.lines else "begin0", "begin1", "c"],
+            ),
             "largest": kind.algorithm == "max",
             "least": 0x80808080 if x.buffer.dtype is i8 else 0,
             "long": is_long,
