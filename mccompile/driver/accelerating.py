@@ -4,6 +4,7 @@ as any model is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from ..accelerators.registry import accelerator
@@ -21,6 +22,7 @@ Compile = Callable[[Graph, Options, str], Package]
 
 _ALIGN = 64  # bytes, that a blob may ask for
 _MACROS = ("A", "W", "X", "P", "SWAP", "DUMP", "READY", "NOT_BEGUN")  # of a model's own file
+_ROWS = re.compile(r"\brows_of_(?=\d)")  # functions of a model's own file
 
 
 def accelerated(options: Options, prefix: str, compile_graph: Compile) -> Accelerated | None:
@@ -43,6 +45,7 @@ def _text(package: Package, inputs: Sequence[Value], outputs: Sequence[Value], n
     prefix = package.plan.prefix
     macros = prefix.upper()
     header, code = (package.files[f"{prefix}.{ending}"].decode() for ending in "hc")
+    code = _ROWS.sub(f"{prefix}_rows_of_", code)  # several regions, and the model, may be in one file
     copies_in = [_copied(f"{prefix}_input_in{n}(&m)", f"inputs[{n}]", value) for n, value in enumerate(inputs)]
     copies_out = [_copied(f"results[{n}]", f"{prefix}_output_out{n}(&m)", value) for n, value in enumerate(outputs)]
     return "\n".join(

@@ -134,6 +134,23 @@ def test_a_region_gets_and_gives_axes_as_it_asks(name: str, tmp_path: Path) -> N
     assert correctness.check(tmp_path / "m.onnx", replace(options, optimize=False, keep_inputs=True)).ok
 
 
+@pytest.mark.parametrize("single_file", [False, True])
+def test_regions_and_the_model_run_row_by_row_beside_each_other(single_file: bool, tmp_path: Path) -> None:
+    """Each in functions of its own, in one file."""
+    pads = "Conv <pads = [1, 1, 1, 1]>"
+    parts = [
+        f"[{name}] {name}v = {pads}({x}, w) [{name}2] {y} = {pads}({name}v, v)"
+        for name, x, y in (("a", "x", "h"), ("core", "h", "i"), ("b", "i", "y"))
+    ]
+    taps = ", ".join(f"{number / 40:.3f}" for number in range(-36, 36))
+    weights = f"<float[8,1,3,3] w = {{{taps}}}, float[1,8,3,3] v = {{{taps}}}>"
+    made = network(" ".join(parts), "(float[1,1,16,12] x) => (float[1,1,16,12] y)", weights)
+    onnx.save(made, tmp_path / "m.onnx")
+    options = replace(asked(tmp_path), single_file=single_file)
+    assert taken(made, options) == [["a", "a2"], ["b", "b2"]]
+    assert correctness.check(tmp_path / "m.onnx", options).ok
+
+
 def test_what_does_not_pay_stays_on_the_core(tmp_path: Path) -> None:
     package = compile_graph(load_proto(network(GRAPHS["two ways"])), asked(tmp_path, 1e9), "m")
     partition = package.plan.partition
