@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import cast
@@ -221,7 +220,7 @@ def folded_condition(condition: Sequence[Token], scope: Scope) -> list[Token] | 
     if len(kept) == len(_split(condition, operator)):
         return [*condition]
     first, *others = kept
-    joined = [replace(first[0], before=condition[0].before), *first[1:]]
+    joined = [first[0]._replace(before=condition[0].before), *first[1:]]
     for part in others:
         joined += [Token(" ", operator), *part]
     return joined
@@ -274,11 +273,9 @@ def _choose(words: list[Token], at: int, scope: Scope) -> None:
     known = folded_condition(words[begin:at], scope)
     if known is True or known is False:
         chosen = words[at + 1 : colon] if known else words[colon + 1 : end]
-        chosen[0].before = words[begin].before
-        words[begin:end] = chosen
+        words[begin:end] = [chosen[0]._replace(before=words[begin].before), *chosen[1:]]
     else:
-        known[0].before = words[begin].before
-        words[begin:at] = known
+        words[begin:at] = [known[0]._replace(before=words[begin].before), *known[1:]]
 
 
 def _begin(words: Sequence[Token], at: int) -> int:

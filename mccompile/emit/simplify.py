@@ -128,7 +128,7 @@ def _fold_zero(line: list[Token], at: int) -> bool:
     if right == "+":
         return _cut(line, at, at + 2, line[at].before)
     if right == "-" and at + 2 < len(line):
-        line[at + 2].before = _brackets(line[at + 2].before)
+        line[at + 2] = line[at + 2]._replace(before=_brackets(line[at + 2].before))
         return _cut(line, at, at + 1, line[at].before)
     return False
 
@@ -179,7 +179,8 @@ def _cut(line: list[Token], begin: int, end: int, before: str | None = None) -> 
         return False
     marks = "".join(_brackets(token.before) for token in line[begin:end])
     follower = line[end]
-    follower.before = marks + follower.before if before is None else before + marks + _brackets(follower.before)
+    behind = marks + follower.before if before is None else before + marks + _brackets(follower.before)
+    line[end] = follower._replace(before=behind)
     del line[begin:end]
     _unwrap(line, begin) or _unwrap(line, begin - 1)
     return True
@@ -192,8 +193,8 @@ def _unwrap(line: list[Token], at: int) -> bool:
     if not (line[at].name or line[at].is_literal) or not _groups(line, at - 1):
         return False
     if at + 2 < len(line):
-        line[at + 2].before = _brackets(line[at + 1].before) + line[at + 2].before
-    line[at].before = line[at - 1].before + _brackets(line[at].before)
+        line[at + 2] = line[at + 2]._replace(before=_brackets(line[at + 1].before) + line[at + 2].before)
+    line[at] = line[at]._replace(before=line[at - 1].before + _brackets(line[at].before))
     del line[at + 1], line[at - 1]
     return True
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS
 
@@ -34,8 +34,7 @@ _TYPE = re.compile(r"\*|const|unsigned|float|double|int|long|char|mcc_index|mcc_
 _KEYWORDS = {"return", "case", "else", "do"}  # what a unary operator may follow
 
 
-@dataclass(slots=True)
-class Token:
+class Token(NamedTuple):
     before: str
     text: str
     name: str = ""  # of an identifier
@@ -54,13 +53,18 @@ class Token:
 
 
 def tokens(line: str) -> list[Token]:
+    return [*_tokens(line)]
+
+
+@lru_cache(maxsize=1 << 14)  # each pass over a function reads the lines that the one before it left as they were
+def _tokens(line: str) -> tuple[Token, ...]:
     found = []
     for match in _TOKEN.finditer(line):
         before, text, kind, piece, name = match.groups()
         if kind == "name":
             text, name = (text, piece) if piece.isidentifier() else (piece, None)
         found.append(Token(before, text, name or ""))
-    return found
+    return tuple(found)
 
 
 def printed(line: Sequence[Token]) -> str:
