@@ -160,6 +160,7 @@ def test_rows_that_a_pool_never_asks_for_are_no_condition(target: str) -> None:
     """Of 14 rows of a convolution a pool reads 12: the window never reaches the lower edge."""
     made = [node("Conv", "x w", "h", pads=[1, 1, 1, 1]), node("MaxPool", "h", "y", kernel_shape=[3, 3], strides=[3, 3])]
     weights = {"w": floats(0, 4, 1, 3, 3)}
-    package = compiled(model("edge", made, [("x", (1, 1, 14, 14))], [("y", (1, 4, 4, 4))], weights), Options(target))
+    network = model("edge", made, [("x", (1, 1, 14, 14))], [("y", (1, 4, 4, 4))], weights)
+    package = compiled(network, Options(target=target))
     text = package.files["edge_kernels.c"].decode()
     assert "mcc_index begin" in text and "end0 = 3;" in text
