@@ -13,7 +13,8 @@ from .api import Importer, Reading, Source
 from .decoders import gguf_file
 from .decoders.config import Config, damaged, errors_named, unsupported
 from .decoders.families import FAMILIES
-from .decoders.family import Family, described
+from .decoders.family import FULL, SLIDING, Family, described
+from .decoders.told import Told
 from .decoders.weights import Blocks, Weight
 
 _WORDS = {  # of config.json, by what GGUF calls it behind the architecture
@@ -93,7 +94,8 @@ def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Fam
     # A family may have its own where config.json does not say; llama.cpp has one for all.
     values.setdefault("head_dim", max(1, config.count("hidden_size") // config.count("num_attention_heads")))
     _add_rotary(values, said, str(kind), tensors)
-    _add_own(values, said, str(kind), tensors)
+    own = {name.removeprefix(f"{kind}."): value for name, value in said.items() if name.startswith(f"{kind}.")}
+    _add_own(values, families[0], own, tensors)
     config = Config(values)
     family = next(family for family in families if family.applies(config))
     _check_turned(family, config, said.get(f"{kind}.rope.dimension_count"))
@@ -155,41 +157,9 @@ def _scaling(said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) 
     return made if way in ("yarn", "linear") and factor else {}
 
 
-def _add_own(values: dict[str, Any], said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) -> None:
-    """What llama.cpp takes by itself."""
-    layers = Config(values).count("num_hidden_layers")
-    if kind in ("llama", "qwen2", "qwen3", "phi3", "gemma", "starcoder2"):
-        values.pop("sliding_window", None)
-    near = said.get(f"{kind}.attention.sliding_window_pattern")
-    if kind == "olmo2" and "sliding_window" in values and near is None:
-        near = [(number + 1) % 4 != 0 for number in range(min(layers, 4096))]
-    if kind == "gemma3" and "sliding_window" not in values:
-        near = [False] * min(layers, 4096)
+def _add_own(values: dict[str, Any], family: Family, said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> None:
+    """What llama.cpp takes by itself. `said`: by keys behind the architecture."""
+    near = said.get("attention.sliding_window_pattern")
     if isinstance(near, list):
-        values["layer_types"] = ["sliding_attention" if each else "full_attention" for each in near]
-    if kind == "smollm3":
-        values["no_rope_layers"] = [int((number + 1) % 4 != 0) for number in range(min(layers, 4096))]
-    if kind == "starcoder":
-        values["multi_query"] = values.get("num_key_value_heads") == 1
-    if kind == "falcon":
-        values["new_decoder_architecture"] = True
-        values["num_ln_in_parallel_attn"] = 2 if "blk.0.attn_norm_2.weight" in tensors else 1
-    if kind in ("gemma2", "gemma3"):  # the factor of scores is that of the head, but in the largest models
-        large = {"gemma2": 46, "gemma3": 62}[kind] == layers
-        head = Config(values).count("head_dim")
-        wide = Config(values).count("hidden_size") // Config(values).count("num_attention_heads")
-        values["query_pre_attn_scalar"] = wide if large else head
-    if kind == "gemma3" or (kind == "olmo2" and "sliding_window" in values):
-        scaling = values.pop("rope_scaling", None) or {"rope_type": "default"}
-        alone = 10000.0 if kind == "gemma3" else values["rope_theta"]
-        values["rope_parameters"] = {
-            "full_attention": {"rope_theta": values["rope_theta"], **scaling},
-            "sliding_attention": {"rope_theta": said.get(f"{kind}.rope.freq_base_swa", alone)},
-        }
-        size = said.get(f"{kind}.{_ROPE}attn_factor")
-        if kind == "gemma3" and size and scaling.get("rope_type") == "yarn":  # of cosines in all layers
-            values["rope_parameters"]["sliding_attention"] |= {**scaling, "factor": 1.0, "attention_factor": size}
-    if kind == "stablelm":
-        values["use_parallel_residual"] = "blk.0.ffn_norm.weight" not in tensors
-    if kind == "gptneox":
-        values["hidden_act"] = "gelu"
+        values["layer_types"] = [SLIDING if each else FULL for each in near]
+    values |= family.own(Told(values, said, tensors))

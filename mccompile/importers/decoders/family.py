@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto
@@ -17,6 +18,7 @@ from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
 from .config import Config, damaged, unsupported
 from .description import Decoder, Layer
 from .rotary import rotary, told
+from .told import Told, silent
 from .weights import Weight, stacked
 
 LLAMA_NAMES = {  # of Hugging Face by role; {} is the layer
@@ -72,6 +74,7 @@ class Family:
     neighbours: bool = False  # and in Hugging Face's files
     split: Callable[[Decoder], dict[str, np.ndarray]] = thirds  # rows of the fused matrix of Hugging Face
     turned: bool = False  # Hugging Face has the weights of products transposed
+    own: Callable[[Told], Mapping[str, Any]] = silent  # what llama.cpp takes by itself, in words of config.json
     norm_offset: float = 0.0  # what Hugging Face leaves out of the weights of norms
 
 

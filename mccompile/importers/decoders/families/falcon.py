@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..config import Config, unsupported
 from ..description import Decoder
 from ..family import Family, by_groups, llama_like
+from ..told import Told
 
 _NAMES = {
     "embed": "transformer.word_embeddings",
@@ -47,6 +49,11 @@ def _has_two_norms(config: Config) -> bool:
     return is_new and config.count("num_ln_in_parallel_attn", 2) == 2
 
 
+def _gguf(told: Told) -> dict[str, Any]:
+    norms = 2 if "blk.0.attn_norm_2.weight" in told.tensors else 1
+    return {"new_decoder_architecture": True, "num_ln_in_parallel_attn": norms}
+
+
 FAMILIES = (
     Family(
         ("falcon",),
@@ -56,6 +63,7 @@ FAMILIES = (
         applies=_has_two_norms,
         architectures=("falcon",),
         gguf_names=_GGUF_NORMS,
+        own=_gguf,
     ),
     Family(("falcon",), _falcon, _NAMES, split=by_groups, architectures=("falcon",)),
 )

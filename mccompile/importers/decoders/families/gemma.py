@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..config import Config, unsupported
 from ..description import Decoder
 from ..family import FULL, LLAMA_NAMES, SLIDING, Family, llama_like, turned_by_kind, windowed
+from ..told import Told, no_window
 
 NAMES = {
     **LLAMA_NAMES,
@@ -49,8 +51,25 @@ def _gemma3(config: Config) -> Decoder:
     return turned_by_kind(config, made, {FULL: config.real("rope_theta", 1e6), SLIDING: near})
 
 
+def _gemma2_gguf(told: Told, largest: int = 46) -> dict[str, Any]:
+    """The factor of scores is that of the head, but in the model with most layers."""
+    config = Config(told.values)
+    wide = config.count("hidden_size") // config.count("num_attention_heads")
+    return {"query_pre_attn_scalar": wide if told.layers == largest else config.count("head_dim")}
+
+
+def _gemma3_gguf(told: Told) -> dict[str, Any]:
+    made = {**_gemma2_gguf(told, 62), **told.by_kind(10000.0)}
+    if told.values.get("sliding_window") is None:
+        made["layer_types"] = [FULL] * len(told.by_layer(1))
+    scaling, size = told.values.get("rope_scaling") or {}, told.said.get("rope.scaling.attn_factor")
+    if size and scaling.get("rope_type") == "yarn":  # of cosines in all layers
+        made["rope_parameters"][SLIDING] |= {**scaling, "factor": 1.0, "attention_factor": size}
+    return made
+
+
 FAMILIES = (
-    Family(("gemma",), _gemma, architectures=("gemma",), norm_offset=1.0),
-    Family(("gemma2",), _gemma2, NAMES, architectures=("gemma2",), norm_offset=1.0),
-    Family(("gemma3_text",), _gemma3, NAMES, architectures=("gemma3",), norm_offset=1.0),
+    Family(("gemma",), _gemma, architectures=("gemma",), own=no_window, norm_offset=1.0),
+    Family(("gemma2",), _gemma2, NAMES, architectures=("gemma2",), own=_gemma2_gguf, norm_offset=1.0),
+    Family(("gemma3_text",), _gemma3, NAMES, architectures=("gemma3",), own=_gemma3_gguf, norm_offset=1.0),
 )

@@ -4,12 +4,14 @@ the same."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..config import Config
 from ..description import Decoder, Layer
 from ..family import Family, by_groups, llama_like, partly_turned, thirds
+from ..told import Told
 
 GPT2_NAMES = {
     "embed": "transformer.wte",
@@ -85,8 +87,18 @@ def _neox(config: Config) -> Decoder:
     return partly_turned(config, made, 0.25)
 
 
+def _bigcode_gguf(told: Told) -> dict[str, Any]:
+    return {"multi_query": told.values.get("num_key_value_heads") == 1}
+
+
+def _neox_gguf(told: Told) -> dict[str, Any]:
+    return {"hidden_act": "gelu"}
+
+
 FAMILIES = (
     Family(("gpt2",), _gpt2, GPT2_NAMES, architectures=("gpt2",), turned=True),
-    Family(("gpt_bigcode",), _bigcode, GPT2_NAMES, architectures=("starcoder",), split=_bigcode_rows),
-    Family(("gpt_neox",), _neox, _NEOX, architectures=("gptneox",), split=by_groups),
+    Family(
+        ("gpt_bigcode",), _bigcode, GPT2_NAMES, architectures=("starcoder",), split=_bigcode_rows, own=_bigcode_gguf
+    ),
+    Family(("gpt_neox",), _neox, _NEOX, architectures=("gptneox",), split=by_groups, own=_neox_gguf),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..config import Config
 from ..description import Decoder
 from ..family import Family, llama_like, windowed
+from ..told import no_window
 
 
 def _mistral(config: Config) -> Decoder:
@@ -12,6 +13,6 @@ def _mistral(config: Config) -> Decoder:
 
 
 FAMILIES = (
-    Family(("llama",), llama_like, architectures=("llama",), pairs=True),
+    Family(("llama",), llama_like, architectures=("llama",), pairs=True, own=no_window),
     Family(("mistral", "ministral"), _mistral),
 )

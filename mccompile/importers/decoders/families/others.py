@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..config import Config, damaged, unsupported
 from ..description import Decoder
 from ..family import FULL, LLAMA_NAMES, SLIDING, Family, llama_like, partly_turned, turned_by_kind, windowed
+from ..told import Told, no_window
 
 _OLMO2 = {
     **{role: name for role, name in LLAMA_NAMES.items() if role not in ("attn_norm", "mlp_norm")},
@@ -121,6 +123,22 @@ def _stablelm(config: Config) -> Decoder:
     return partly_turned(config, replace(made, norms_by_head=True), 0.25)
 
 
+def _olmo_gguf(told: Told) -> dict[str, Any]:
+    """Those of OLMo 3 have windows."""
+    if told.values.get("sliding_window") is None:
+        return {}
+    kinds = [SLIDING if near else FULL for near in told.by_layer(4)]
+    return {"layer_types": kinds, **told.values, **told.by_kind(told.values["rope_theta"])}
+
+
+def _smollm3_gguf(told: Told) -> dict[str, Any]:
+    return {"no_rope_layers": [int(turns) for turns in told.by_layer(4)]}
+
+
+def _stablelm_gguf(told: Told) -> dict[str, Any]:
+    return {"use_parallel_residual": "blk.0.ffn_norm.weight" not in told.tensors}
+
+
 _ARCEE = {role: name for role, name in LLAMA_NAMES.items() if role != "gate"}
 _SEED_OSS = {"mlp_norm": "blk.{}.post_attention_norm", "attn_post_norm": ""}
 
@@ -133,10 +151,17 @@ FAMILIES = (
     Family(("hunyuan_v1_dense",), _hunyuan, _HUNYUAN, architectures=("hunyuan-dense",)),
     Family(("internlm3",), _wide_heads),
     Family(("olmo",), _olmo, architectures=("olmo",), pairs=True),
-    Family(("olmo2",), _olmo2, _OLMO2, architectures=("olmo2",), applies=lambda config: not config.has("layer_types")),
+    Family(
+        ("olmo2",),
+        _olmo2,
+        _OLMO2,
+        architectures=("olmo2",),
+        applies=lambda config: not config.has("layer_types"),
+        own=_olmo_gguf,
+    ),
     Family(("olmo3",), _olmo3, _OLMO2, architectures=("olmo2",)),
     Family(("seed_oss",), _wide_heads, architectures=("seed_oss",), gguf_names=_SEED_OSS),
-    Family(("smollm3",), _smollm3, architectures=("smollm3",), pairs=True),
-    Family(("starcoder2",), _starcoder2, _STARCODER2, architectures=("starcoder2",)),
-    Family(("stablelm",), _stablelm, _STABLELM, architectures=("stablelm",)),
+    Family(("smollm3",), _smollm3, architectures=("smollm3",), pairs=True, own=_smollm3_gguf),
+    Family(("starcoder2",), _starcoder2, _STARCODER2, architectures=("starcoder2",), own=no_window),
+    Family(("stablelm",), _stablelm, _STABLELM, architectures=("stablelm",), own=_stablelm_gguf),
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..config import Config
 from ..description import Decoder
 from ..family import LLAMA_NAMES, Family, llama_like, partly_turned, windowed
+from ..told import no_window
 
 _NAMES = {
     **{role: name for role, name in LLAMA_NAMES.items() if role not in ("q", "k", "v", "gate", "up")},
@@ -20,4 +21,4 @@ def _phi3(config: Config) -> Decoder:
     return partly_turned(config, windowed(config, made), 1.0)
 
 
-FAMILIES = (Family(("phi3",), _phi3, _NAMES, architectures=("phi3",)),)
+FAMILIES = (Family(("phi3",), _phi3, _NAMES, architectures=("phi3",), own=no_window),)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..config import Config
 from ..description import Decoder
 from ..family import Family, llama_like, windowed
+from ..told import no_window
 
 
 def _qwen(config: Config) -> Decoder:
@@ -20,4 +21,7 @@ def _qwen(config: Config) -> Decoder:
     return made
 
 
-FAMILIES = (Family(("qwen2",), _qwen, architectures=("qwen2",)), Family(("qwen3",), _qwen, architectures=("qwen3",)))
+FAMILIES = (
+    Family(("qwen2",), _qwen, architectures=("qwen2",), own=no_window),
+    Family(("qwen3",), _qwen, architectures=("qwen3",), own=no_window),
+)
