@@ -153,6 +153,23 @@ def test_an_older_save_is_taken_in_the_open(
     assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == 0
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_weights_that_began_equal_come_back(tmp_path: Path, at_once: bool) -> None:
+    """As biases do, which begin with zeros."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> net (float[1, 3] x) => (float[1, 3] p)
+        <float[3, 3] w1 = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[3] b1 = {0, 0, 0}, float[3] b2 = {0, 0, 0}>
+        { h = Gemm(x, w1, b1) p = Gemm(h, w1, b2) }""")
+    onnx.save(model, tmp_path / "net.onnx")
+    out = tmp_path / "out"
+    words = ["train", str(tmp_path / "net.onnx"), "-o", str(out), "--loss", "mse:p", "--learn", "all"]
+    assert run([*words, *["--at-once"] * at_once]) == 0
+    learned = {**initializers(tmp_path / "net.onnx"), "b1": np.ones(3), "b2": np.full(3, 2)}
+    (tmp_path / "saved.bin").write_bytes(slot(out, learned))
+    assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin", "-o", tmp_path / "new.onnx") == 0
+    assert initializers(tmp_path / "new.onnx")["b2"].tolist() == [2.0] * 3
+    assert blob(tmp_path / "net.onnx", out, "--from", tmp_path / "saved.bin") == 0
+
+
 def test_a_header_that_says_gigabytes_takes_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = trained(tmp_path)
     whole = slot(out, initializers(tmp_path / "net.onnx"))

@@ -1,7 +1,8 @@
 """Joins programs that share inputs and kept values into one program of several phases.
 
 Each has been through all passes by itself. Invariant: nothing goes from one phase to another but through what is kept,
-so each is right wherever the plan puts the others; constants that are equal and packed alike are there once.
+so each is right wherever the plan puts the others; constants that are equal and packed alike are there once, but what
+kept values begin with is there for each of them, as another blob may have other weights.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ def join_phases(name: str, parts: Sequence[tuple[Phase, Program]]) -> Program:
             raise InternalError(f"phase {phase.name} has an input that lies in another tensor")
         shared = {("input", own): buffer for own, buffer in given.items()}
         first = {n: b for n, b in program.initial.items() if b is not None}
-        held = [b for b in (*program.buffers(), *first.values()) if b.constant is not None]
-        keyed = [*shared.items(), *((("constant", b.packing, _digest(b)), b) for b in held)]
+        begins = {b: ("initial", n) for n, b in first.items()}  # equal ones differ in a device's blob
+        held = [b for b in dict.fromkeys((*program.buffers(), *first.values())) if b.constant is not None]
+        keyed = [*shared.items(), *((begins.get(b, ("constant", b.packing, _digest(b))), b) for b in held)]
         for key, buffer in keyed:
             if key not in known:
                 known[key] = replace(buffer, name=names.take(buffer.name))
