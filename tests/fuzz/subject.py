@@ -69,7 +69,7 @@ def draw(seed: int, number: int, having: frozenset[str] = frozenset(), tall: flo
             return found
     share = chance.random()
     if share < 0.06:
-        return _network(chance)
+        return quantized_network(chance)
     if share < 0.07:
         found = _case(chance)
         if found is not None:
@@ -81,7 +81,7 @@ def draw(seed: int, number: int, having: frozenset[str] = frozenset(), tall: flo
             return found
 
 
-def _network(chance: np.random.Generator) -> Subject:
+def quantized_network(chance: np.random.Generator) -> Subject:
     """A quantized network with scales of any size; rational arithmetic says what it gives."""
     bits = 16 if chance.random() < 0.15 else 8
     among = qdq_graphs.SHORT_BLOCKS if bits == 16 else range(len(qdq_graphs.BLOCKS))

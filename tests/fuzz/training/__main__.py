@@ -1,8 +1,9 @@
 """The fuzzer of programs that learn: `python -m tests.fuzz.training --seed 1 --count 300`.
 
-Random networks, losses, layers and optimizers are compiled by `mccompile train`, built by tcc, with sanitizers or for
-emulated machines, and called a few times. Losses and outputs are compared with the judge's in float64 at the weights
-that the program has then, gradients with central differences, steps with optimizers in numpy. Status 1: some are wrong.
+Random networks (a tenth of them quantized), losses, layers and optimizers are compiled by `mccompile train`, built by
+tcc, with sanitizers or for emulated machines, and called a few times. Losses and outputs are compared with the judge's
+in float64 at the weights that the program has then, gradients with central differences, steps with optimizers in numpy.
+Status 1: some are wrong.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ OPTIMIZERS = (
 )
 NARROW = {"float16", "bfloat16"}  # how far these may be off is not known
 BATCHES = 3
+QUANTIZED = 0.1  # of networks: in front of what learns, they stay in integers
 CUT = 0.95  # of graphs, to what the loss depends on: the rest costs time, and learns nothing
 
 
@@ -57,6 +58,8 @@ class Drawn:
 
 def draw(seed: int, number: int) -> Drawn:
     chance = np.random.default_rng([seed, number, 11])
+    if np.random.default_rng([seed, number, 13]).random() < QUANTIZED:
+        return _quantized(chance)
     while True:
         made = subject.draw(int(chance.integers(1 << 30)), number, DRAWN)
         texts = any(entry.dtype.kind in "OSU" for entry in made.inputs)
@@ -64,6 +67,27 @@ def draw(seed: int, number: int) -> Drawn:
             found = next(_lessons(chance, made), None)
             if found is not None and not NARROW & set(judged(found.model).types.values()):
                 return found
+
+
+def _quantized(chance: np.random.Generator) -> Drawn:
+    """What is made of integers learns as floats. Without normalizations: rows of equal numbers, which integers often
+    are, have slopes that cancel, and what floats leave of them is no error."""
+    while True:
+        made = subject.quantized_network(chance)
+        operators = {node.op_type for node in made.model.graph.node}
+        if operators & DRAWN and not any("Normalization" in name for name in operators):
+            break
+    output = made.model.graph.output[0]
+    shape = tuple(dim.dim_value for dim in output.type.tensor_type.shape.dim)
+    loss = f"{chance.choice(['mse', 'huber'])}:{output.name}"
+    batches = []
+    for _ in range(BATCHES):
+        batch = {entry.name: entry.draw(chance, {}) for entry in made.inputs}
+        batches.append({**batch, "target": chance.standard_normal(shape).astype(np.float32)})
+    at_once = bool(chance.random() < 0.3)
+    chosen = optimizer("sgd,lr=1" if at_once else str(chance.choice(OPTIMIZERS)))
+    learn, save = str(chance.choice(["all", "last:1"])), Saved(chance.choice(list(Saved)))
+    return Drawn(made.model, Learning(loss, learn, chosen, at_once=at_once, save=save), tuple(batches))
 
 
 def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Drawn]:

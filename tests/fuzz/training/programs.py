@@ -154,11 +154,10 @@ def _read(
 ) -> TrainingRecord:
     at = 0
 
-    def array(shape: Sequence[int]) -> Any:
+    def array(shape: Sequence[int], dtype: Any = np.float32) -> Any:
         nonlocal at
-        count = int(np.prod(shape))
-        found = np.frombuffer(told, np.float32, count, at).reshape(shape)
-        at += 4 * count
+        found = np.frombuffer(told, dtype, int(np.prod(shape)), at).reshape(shape)
+        at += found.nbytes
         return found
 
     def arrays(tensors: Sequence[Tensor]) -> dict[str, Any]:
@@ -169,6 +168,6 @@ def _read(
         found.losses.append(float(array(())))
         found.sums.append({n.removesuffix(".gradient"): a for n, a in arrays(sums).items()})
         found.weights.append(arrays(learned))
-        found.outputs.append({output.name: array(output.static_shape)})
+        found.outputs.append({output.name: array(output.static_shape, output.dtype.numpy)})
     found.weights.append(arrays(learned))
     return found

@@ -18,6 +18,7 @@ from mccompile.passes.learn.phase_graphs import Learning
 from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz.machines import MACHINES, Build
+from tests.fuzz.training import drawn as drawing
 from tests.fuzz.training.__main__ import GOOD, OK, WRONG, come_back, compared, shorter_searches, verdict
 from tests.fuzz.training.drawn import Drawn
 from tests.fuzz.training.programs import SAVED, run
@@ -28,6 +29,12 @@ def test_programs() -> None:
     for number in range(10):
         found, why = verdict(1, number, MACHINES[:1])
         assert found in GOOD, f"program {number}: {why}"
+
+
+def test_quantized_networks_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "QUANTIZED", 1.0)
+    for number in range(3):
+        assert verdict(3, number, MACHINES[:1]) == (OK, "")
 
 
 @pytest.fixture(scope="module")
