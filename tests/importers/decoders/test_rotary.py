@@ -90,3 +90,14 @@ def test_the_range_of_yarn_is_whole_where_kinds_of_layers_have_their_own(is_old:
 def test_the_older_name_of_scaling_goes_first() -> None:
     both = {"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_theta": 5.0}}
     np.testing.assert_allclose(rotary(Config(both), 4).frequencies, [0.5, 0.005], rtol=1e-6)
+
+
+def test_what_smollm3_and_gemma2_take_where_a_file_is_silent() -> None:
+    smollm3, gemma2 = (next(f for f in FAMILIES if kind in f.types) for kind in ("smollm3", "gemma2"))
+    said = {name: value for name, value in LLAMA.items() if name != "rope_theta"}
+    turned = smollm3.describe(Config({**said, "head_dim": 4, "num_hidden_layers": 1})).layers[0].rotary
+    assert turned is not None
+    np.testing.assert_allclose(turned.frequencies, [1, 2e6**-0.5], rtol=1e-6)
+    none = {"attn_logit_softcapping": None, "final_logit_softcapping": None}
+    made, other = (gemma2.describe(Config({**LLAMA, **more})) for more in ({}, none))
+    assert (made.score_cap, made.logit_cap, other.score_cap, other.logit_cap) == (50, 30, 0, 0)

@@ -41,12 +41,17 @@ def _caps(config: Config, made: Decoder) -> Decoder:
     return replace(made, score_cap=score, logit_cap=logit, score_factor=factor)
 
 
-def _gemma2(config: Config, every: int = 2) -> Decoder:
+def _windows(config: Config, every: int) -> Decoder:
     return windowed(config.filled(sliding_window=4096), _caps(config, _gemma(config, "hidden_activation")), every)
 
 
+def _gemma2(config: Config) -> Decoder:
+    usual = {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}  # null says none
+    return _windows(Config({**usual, **config.values}), 2)
+
+
 def _gemma3(config: Config) -> Decoder:
-    made = replace(_gemma2(config, 6), score_cap=0.0)
+    made = replace(_windows(config, 6), score_cap=0.0)
     near = config.real("rope_local_base_freq", 10000.0)
     return turned_by_kind(config, made, {FULL: config.real("rope_theta", 1e6), SLIDING: near})
 

@@ -97,7 +97,7 @@ def _olmo2(config: Config) -> Decoder:
 
 
 def _smollm3(config: Config) -> Decoder:
-    made = llama_like(config, tied=True)
+    made = llama_like(config, tied=True, base=2e6)
     every = config.count("no_rope_layer_interval", 4)
     turns = config.values.get("no_rope_layers") or [(n + 1) % every for n in range(len(made.layers))]
     if not isinstance(turns, list) or len(turns) != len(made.layers):
