@@ -1,7 +1,8 @@
 """roi_max_pool: each region of interest of an image is divided into cells, and the largest element of each cell taken.
 
-Operands x[N,C,H,W] and regions[R,5] (number of the image, then x1, y1, x2, y2, both corners inside); result [R,C,cells
-high, cells wide]. A cell with nothing in it, and a region of an image that does not exist, give 0.
+Operands x[N,C,H,W] and regions[R,5] (number of the image, of which a fraction is cut off, then x1, y1, x2, y2, both
+corners inside); result [R,C,cells high, cells wide]. A cell with nothing in it, and a region of an image that does not
+exist, give 0.
 """
 
 from __future__ import annotations

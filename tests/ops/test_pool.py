@@ -54,9 +54,8 @@ def simple() -> Iterator[One]:
     unpool = {"kernel_shape": (2, 2), "strides": (3, 3)}
     yield One("MaxUnpool", "MaxUnpool", [X[:1, :2, :2, :2], places], {"kernel_shape": (2, 2), "strides": (2, 2)})
     yield One("MaxUnpool_strides", "MaxUnpool", [X[:1, :2, :2, :2], places + 9], unpool)
-    regions = np.array(
-        [[0, 1, 1, 5, 6], [1, 0, 0, 8, 7], [0, 3, 3, 3, 3], [1, 6, 5, 20, 30], [0, 5, 5, 2, 2]], np.float32
-    )
+    corners = [[0, 1, 1, 5, 6], [1, 0, 0, 8, 7], [0, 3, 3, 3, 3], [1, 6, 5, 20, 30], [0, 5, 5, 2, 2]]
+    regions = np.array([*corners, [-0.25, 1, 1, 5, 6], [1.75, 2, 0, 7, 5]], np.float32)
     for scale in (1.0, 0.5):
         yield One(f"MaxRoiPool_{scale}", "MaxRoiPool", [X, regions], {"pooled_shape": (2, 3), "spatial_scale": scale})
 

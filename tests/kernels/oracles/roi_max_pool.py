@@ -12,7 +12,7 @@ from mccompile.kinds.roi_max_pool import RoiMaxPool
 def oracle(kind: RoiMaxPool, x: np.ndarray, regions: np.ndarray) -> np.ndarray:
     y = np.zeros((len(regions), x.shape[1], *kind.cells), x.dtype)
     for r, region in enumerate(regions.astype(np.float64)):
-        if not 0 <= region[0] < x.shape[0]:
+        if not -1 < region[0] < x.shape[0]:
             continue
         image = x[int(region[0])]
         corners = [math.floor(abs(v * kind.scale) + 0.5) * (1 if v >= 0 else -1) for v in region[1:]]
