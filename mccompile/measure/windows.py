@@ -42,7 +42,7 @@ def newest(streamed: Streamed | None, inputs: Arrays) -> dict[str, np.ndarray]:
 
 
 def last(array: np.ndarray, axis: int, count: int) -> np.ndarray:
-    return np.ascontiguousarray(np.take(array, range(array.shape[axis] - count, array.shape[axis]), axis))
+    return _cut(array, axis, array.shape[axis] - count, array.shape[axis])
 
 
 def sliding(graph: Graph, streamed: Streamed, seed: int, pushes: int, length: int, data: Path | None) -> Iterator[Push]:
@@ -79,7 +79,8 @@ def sliding(graph: Graph, streamed: Streamed, seed: int, pushes: int, length: in
 
 
 def _cut(array: np.ndarray, axis: int, low: int, high: int) -> np.ndarray:
-    return np.ascontiguousarray(np.take(array, range(low, high), axis))
+    """Fewer, or none, where a reference that is wrong about the shape gives less: that differs then."""
+    return np.ascontiguousarray(array[(*[slice(None)] * axis, slice(low, high))])
 
 
 def pushes(streamed: Streamed, window: Arrays) -> list[dict[str, np.ndarray]]:
