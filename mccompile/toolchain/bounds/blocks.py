@@ -194,7 +194,8 @@ class _Builder:
             self._table(each, name, parts, after)
             return True
         if name == "mov" and parts[0] == "pc" and each.at in self.code.jumps:
-            self._by_table(each, f"r{thumb.register(parts[1])}")
+            source = thumb.register(parts[1])
+            self._by_table(each, source, f"r{source}")
             return True
         made = thumb.Translated(each, name)
         self.lines += made.lines
@@ -216,10 +217,13 @@ class _Builder:
         self.lines += [
             f"w = None if r{index} is None or r{index} >> 32 else m.part({after} + {size} * r{index}, {size}, False)"
         ]
-        self._by_table(each, f"(None if w is None else {after} + 2 * w)")
+        self._by_table(each, index, f"(None if w is None else {after} + 2 * w)")
 
-    def _by_table(self, each: Instruction, goal: str) -> None:
-        """A jump to where an expression says, or to any entry of a table."""
+    def _by_table(self, each: Instruction, index: int | None, goal: str) -> None:
+        """A jump to where an expression says, or to any entry of a table. What grows in each turn of a loop, in the
+        register of the index when the block begins, chooses another entry in each: no turn stands for the others."""
+        self.lines.insert(0, f"index = r{index}")
+        self.lines.append(f"if index is not None and index >> {values.TURNS}: return ({UNKNOWN}, 'a counter chooses')")
         goals = self.code.jumps.get(each.at, ())
         unknown = f"({JUMP}, {', '.join(map(str, goals))})" if goals else f"({UNKNOWN}, 'a table of jumps')"
         self._end(f"{unknown} if (goal := {goal}) is None or goal >> 32 else goal & ~1", *goals)

@@ -141,11 +141,11 @@ class Run:
 
     def _turn(self, head: int, side: State, stops: frozenset[int], frame: Frame) -> State | None:
         """A turn of a loop, if nothing leaves the loop in it."""
-        depth = self.depth
+        depth, turns = self.depth, dict(self.turns)
         try:
             ended = self._follow(head, side, stops | {head}, frame)
         except Unbounded:
-            self.depth = depth
+            self._back_to(depth, turns)
             return None
         return ended[head] if [*ended] == [head] else None
 
@@ -244,20 +244,27 @@ class Run:
         back = TOP
         registers = [*arguments, *saved[:8], None, STACK, back, None, None, *[None] * 16, *saved[8:]]
         state = State(registers, Memory(self.code.image, {}), 0, {})
-        depth = self.depth
+        depth, turns = self.depth, dict(self.turns)
         try:
             ended = self._follow(goal, state, frozenset(), Frame(goal, back))
         except Unbounded:
-            self.depth = depth
+            self._back_to(depth, turns)
             return None
         state = ended[BACK]
         after = state.registers
         above = any(of(at) == STACK and at & 1 << 31 == 0 for at in state.memory.words)
         kept = after[4:12] + after[CORE + 16 :] == saved and after[13] == STACK
         if not kept or above or state.memory.is_lost:
+            self._back_to(depth, turns)
             return None
         results = tuple(None if each is None or each >> 32 else each for each in after[:4])
         return _Known(results, state.cost, state.calls)
+
+    def _back_to(self, depth: int, turns: dict[int, int]) -> None:
+        """What was known before something was followed in vain."""
+        self.depth = depth
+        self.turns.clear()
+        self.turns.update(turns)
 
     def _shape(self, entry: int) -> Shape:
         if entry not in self.shapes:

@@ -178,6 +178,14 @@ def test_the_dearest_entry_of_a_table_counts_where_data_chooses() -> None:
     assert most(BY_WORDS, {0x130: 0x140, 0x140: 0x10F, 0x144: 0x113}) == 7 + 3
 
 
+def test_a_counter_that_chooses_chooses_another_entry_in_each_turn() -> None:
+    text = (
+        ".f:\nmovs r2, #0\nloop:\ncmp r2, #3\nbhi <end>\ntbb [pc, r2]\n.byte 2\n.byte 9\nnop\nnop\nb <next>\n"
+        "nop\nnext:\nadds r2, #1\nb <loop>\nend:\nbx lr"
+    )
+    assert most(text, {0x108: 0x05050502}) == 1 + 4 * 3 + 5 + 3 * 3 + 3
+
+
 @pytest.mark.parametrize("text", [BY_OFFSETS, BY_WORDS])
 def test_a_table_whose_length_nothing_says_has_no_bound(text: str) -> None:
     with pytest.raises(Unbounded):
@@ -285,6 +293,16 @@ def test_turns_of_loops_and_instructions_of_functions_are_told() -> None:
     run, ended = followed(LOOPS["saved"][0])
     assert sorted(run.turns.values()) == [7, 9]
     assert [*ended.calls.values()] == [9 * 17]
+
+
+def test_turns_of_what_is_followed_in_vain_are_not_told() -> None:
+    """A function whose loop ends by data where its argument is unknown, and it points to what is known."""
+    text = (
+        ".f:\nmovs r2, #3\nstr r2, [r0, #8]\npush {r4, lr}\nbl 10c <g>\npop {r4, pc}\n.g:\nldr r2, [r0, #8]\n"
+        "loop:\nsubs r2, #1\nbne <loop>\nbx lr"
+    )
+    run, _ = followed(text)
+    assert [*run.turns.values()] == [3]
 
 
 def test_a_loop_that_is_entered_again_has_its_most_turns() -> None:
