@@ -21,7 +21,7 @@ class Counting(Protocol):
     program: Path
 
     def counted(
-        self, inputs: Mapping[str, np.ndarray], host_cc: str, more: str = ""
+        self, inputs: Mapping[str, np.ndarray], host_cc: str, more: str = "", state: bytes | None = None
     ) -> tuple[list[str], tuple[int, ...]]: ...
 
 
@@ -33,15 +33,18 @@ def ticks_source(steps: int) -> str:
     return f"{made}{head}{{\n    switch (step) {{\n{cases}    }}\n}}\n"
 
 
-def count_steps(model: Counting, inputs: Mapping[str, np.ndarray], whole: int, steps: int) -> list[int]:
+def count_steps(
+    model: Counting, inputs: Mapping[str, np.ndarray], whole: int, steps: int, state: bytes | None = None
+) -> list[int]:
     """Instructions of each step in a run; of a build with so many ticks. `whole`: of a run without them, by which the
-    cost of telling is known. Nothing where programs are counted in another way."""
+    cost of telling is known. It begins with `state`, or that after init. Nothing where programs are counted in another
+    way."""
     if model.program.read_bytes().startswith(MAGIC):
         return []
     places = symbols(model.program)
     known = model.program.with_name("ticks.txt")
     known.write_text("".join(f"{places.get(f'mcc_tick_{n}', 0):x}\n" for n in range(steps)), encoding="utf-8")
-    lines, _ = model.counted(inputs, "gcc", f",ticks={known}")
+    lines, _ = model.counted(inputs, "gcc", f",ticks={known}", state)
     total, *pairs = lines[1].split()
     counts = [int(pair.partition(":")[0]) for pair in pairs]
     calls = [int(pair.partition(":")[2]) for pair in pairs]

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from onnx import parser
 
+from mccompile.driver import Options
+from mccompile.evidence.time import Varying
 from mccompile.toolchain.bounds.program import Bound
 from mccompile.toolchain.tools import missing
 from tests.fuzz import claims
@@ -29,7 +31,24 @@ def small() -> Subject:
 
 @pytest.mark.parametrize("core", claims.CORES)
 def test_claims_hold(core: str) -> None:
-    assert claims.broken(small(), 1, core) == ([], "bound")
+    found, kind = claims.broken(small(), 1, core)
+    assert found == [] and kind.startswith("bound")
+
+
+def test_options_are_drawn_that_code_with_evidence_may_have() -> None:
+    drawn = [claims.asked(small(), "cortex-m33", np.random.default_rng(seed)) for seed in range(40)]
+    assert {each.target for each in drawn} == {"cortex-m33"}
+    for name in ("prefer", "mem", "slices", "keep_inputs", "external"):
+        assert len({getattr(each, name) for each in drawn}) > 1, name
+    assert not any(pool.copied for each in drawn for pool in each.mem)
+
+
+def test_a_step_that_varies_and_is_not_named_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = Subject(parser.parse_model(MODEL.replace("Relu", "Erf")), small().inputs)
+    assert claims.broken(drawn, 1, "cortex-m4", Options(target="cortex-m4"))[0] == []
+    monkeypatch.setattr(claims, "named", lambda step, _: Varying(step.number, step.function.name, ()))
+    found, _ = claims.broken(drawn, 1, "cortex-m4", Options(target="cortex-m4"))
+    assert len(found) == 1 and found[0].endswith("instructions, and is not named")
 
 
 def test_a_bound_that_is_too_low_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
