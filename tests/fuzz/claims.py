@@ -66,8 +66,10 @@ def asked(drawn: subject.Subject, core: str, chance: np.random.Generator) -> Opt
 
 def inputs_of(drawn: subject.Subject, given: Sequence[Tensor], seed: int) -> list[Mapping[str, np.ndarray]]:
     """What the subject draws; for floats and integers of plain networks anything that a type can hold."""
-    own = [{t.name: each[t.name] for t in given} for each in drawn.runs([seed])[:1]] if not drawn.free else []
-    is_any = all(t.is_static and t.dtype.is_float for t in given)
+    first = drawn.runs([seed])[0]
+    fits = all(t.name in first and first[t.name].shape == t.static_shape for t in given if t.is_static)  # no stream
+    own = [{t.name: first[t.name] for t in given}] if fits else []
+    is_any = not drawn.free and all(t.is_static and t.dtype.is_float for t in given)
     return own + (list(runs(given, INPUTS, seed)) if is_any else [])
 
 
