@@ -128,12 +128,13 @@ def shared_cases(kernel: Kernel, target: Target) -> list[Case]:
 def shared_forms(found: Sequence[Trial], target: Target) -> list[Trial]:
     """Without the functions that workers share, half of what is compiled, for all but each third case on emulated
     targets, beginning with another one on those that have the same cases; all of them with CASES=all. Kernels that run
-    only under emulation have them for each case."""
+    only under emulation have them for each case, and so have cases of an option, which fewer targets have."""
     here = found[0].function.kernel.isa in {*PORTABLE, *targets.load("native").isas}
     if not target.run or target.name not in SHARING or not here:
         return list(found)
     names = list(dict.fromkeys(trial.case.name for trial in found))
     with_workers = set(names[SHARING.index(target.name) // SHARES % SHARES :: SHARES] or names)
+    with_workers |= {trial.case.name for trial in found if trial.case.option}
     return [trial for trial in found if trial.function.call.workers == 1 or trial.case.name in with_workers]
 
 
