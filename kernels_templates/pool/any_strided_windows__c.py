@@ -17,7 +17,7 @@ from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude
 from mccompile.codegen.tiles import Range, Tile, Tiled, cut_sum, epilogue_alias, term_c
 from mccompile.codegen.windows import Sliding, any_axes, positions, ring_row, windows_name
-from mccompile.expr.ir import cast, operand
+from mccompile.expr.ir import apply, cast, literal, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
 from mccompile.kinds.pool import Pool
@@ -64,6 +64,9 @@ class Windows(Kernel):
             _case("i8", replace(plain, accumulator=i8), (1, 3, 9, 16), (5, 8), dtype=i8),
             _case("u8", replace(plain, accumulator=u8), (1, 3, 9, 16), (5, 8), dtype=u8),
         ]
+        more = apply("add", operand(0, i32), literal(77, i32))
+        row = Pool("sum", (1, 4), (1, 1), (1, 1), (0,) * 4, (), i32, epilogue=more)
+        cases.append(replace(_sum_case("sum_pairs", row, (1, 2, 3, 19), (3, 16), i8), permute=nhwc))
         for dtype in (f16, bf16):
             rounded = cast(operand(0, f32), dtype)
             cases.append(_case(f"max_{dtype}", replace(plain, epilogue=rounded), (1, 3, 9, 16), (5, 8), dtype=dtype))

@@ -90,6 +90,10 @@ class Tile:
     def scalars(self) -> str:
         return listed(f"acc[{number}]" for number in range(self.count))
 
+    def scalars_as(self, type: str) -> str:
+        """The same, of another C type."""
+        return listed(f"({type})acc[{number}]" for number in range(self.count))
+
     def over(self, counters: Sequence[str]) -> list[str]:
         """C that opens the loops over its results, by `lane` and by `point`, as far as there are several."""
         counts = {"lane": self.lanes, "point": self.points}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -82,6 +83,15 @@ def runs_of_older() -> list[tuple[str, str]]:
 def test_kernel_computes_what_its_kind_means(id: str, target: str, tmp_path: Path) -> None:
     flags = [] if target == "generic" else ["-O0"]  # embedded/test_kernels.py: as optimized as the target's programs
     assert not wrong_results(KERNELS[id], targets.load(target), tmp_path, flags=flags)
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+@pytest.mark.parametrize("id", ["conv/any_strided_direct__c", "gemm/any_strided__c", "pool/any_strided_windows__c"])
+def test_two_sums_at_once_are_whole(id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GCC 12 loses terms where each step makes two sums unsigned: not in tiles of two integers, or of any number."""
+    monkeypatch.setattr(sys.modules[__name__], "_sanitizing", lambda: "gcc")
+    cases = [case for case in KERNELS[id].cases() if not case.outs[0].dtype.is_float]
+    assert not wrong_results(KERNELS[id], targets.load("generic"), tmp_path, cases, ["-std=c99", "-O2"])
 
 
 @cache
