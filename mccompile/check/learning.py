@@ -17,6 +17,7 @@ from .unrounded import unrounded
 
 Arrays = Mapping[str, np.ndarray]
 STEP = 1e-5
+BEND = 1e-4  # of a slope: less than what is allowed for a gradient
 
 
 class Reference:
@@ -108,7 +109,10 @@ class Reference:
             ahead, behind, far = (self.loss(_moved(weights, along, step), batch) for step in (STEP, -STEP, 3 * STEP))
             first, second, third = (ahead - middle) / STEP, (middle - behind) / STEP, (far - ahead) / (2 * STEP)
             size = max(1e-2, abs(first), abs(second))
+            curved = 1.5 * (first - second)  # by how much slopes of a curve without a bend differ farther away
             if not max(abs(first - second), abs(first - third)) < 1e-2 * size:
+                return None
+            if not abs(third - first - curved) < BEND * size:
                 return None
             total += (ahead - behind) / (2 * STEP)
         return total
