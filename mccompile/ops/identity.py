@@ -41,11 +41,14 @@ class Dropout(Operator):
     random = True  # in training; in inference it goes away anyway
     seed: int | None = None
     mask: DType = bool_
+    mask_is_defined: bool = True  # in inference
 
     @classmethod
     def from_onnx(cls, node: OnnxNode) -> Operator:
+        if node.version < 12 and node.outputs > 1:
+            node.attributes["mask_is_defined"] = False  # most models do not read it
         if node.version < 10 and node.outputs > 1 and node.inputs[0] is not None:
-            node.attributes["mask"] = node.inputs[0].type.dtype  # undefined in inference: most models do not read it
+            node.attributes["mask"] = node.inputs[0].type.dtype
         if node.version < 7:
             node.attributes.pop("is_test", None)
             node.attributes.pop("consumed_inputs", None)
@@ -77,8 +80,8 @@ class Dropout(Operator):
             self.lower_training(to)
             return
         to.set(0, to.input(0))
-        if self.mask is not bool_ and to.is_read(1):
-            raise Unsupported("the mask of Dropout below opset 10 has no meaning in inference", "leave out the output")
+        if not self.mask_is_defined and to.is_read(1):
+            raise Unsupported("the mask of Dropout below opset 12 has no meaning in inference", "leave out the output")
         if to.wants(1):
             to.set(1, to.map(literal(1, self.mask), [], to.type(1).shape))
 

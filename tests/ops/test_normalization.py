@@ -103,10 +103,13 @@ def test_free_dimensions_stay() -> None:
     assert [fact.type for fact in facts] == [x, TensorType(f32, (n, 1)), TensorType(f32, (n, 1))]
 
 
-def test_the_mask_of_an_old_dropout_is_refused() -> None:
+@pytest.mark.parametrize(("version", "mask"), [(7, TensorProto.FLOAT), (10, TensorProto.BOOL), (11, TensorProto.BOOL)])
+def test_the_mask_of_an_old_dropout_is_refused(version: int, mask: int) -> None:
+    """The standard leaves it open: onnxruntime fills it with zeros, ONNX's reference evaluator with ones."""
     node = helper.make_node("Dropout", ["x"], ["y", "mask"])
-    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (2,)) for name in ("x", "y", "mask")]
+    types = {"x": TensorProto.FLOAT, "y": TensorProto.FLOAT, "mask": mask}
+    value = [helper.make_tensor_value_info(name, type, (2,)) for name, type in types.items()]
     graph = helper.make_graph([node], "old_dropout", value[:1], value[1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 7)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8)
     with pytest.raises(UnsupportedModel, match="mask of Dropout"):
         backend.prepare(model)
