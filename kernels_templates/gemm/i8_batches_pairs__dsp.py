@@ -4,19 +4,17 @@ of b are made 16 bits wide in the workspace, less their zero points, and multipl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f32, i8, i32, u8
-from mccompile.base.tensor import TensorType
-from mccompile.codegen.int8.dot import epilogue_of
+from mccompile.base.dtypes import i8, i32, u8
+from mccompile.codegen.int8.batch_cases import batches_case, with_floats
 from mccompile.codegen.int8.rates import INSTRUCTION
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias
-from mccompile.expr.ir import apply, cast, operand
+from mccompile.expr.ir import operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kinds.gemm import Gemm
@@ -32,12 +30,12 @@ class BatchPairs(Kernel):
     def cases(self) -> Sequence[Case]:
         sizes = [(1, 1, 1), (3, 7, 5), (4, 8, 6), (2, 16, 1), (5, 33, 4)]
         return [
-            *(_case(f"{rows}x{depth}x{columns}", rows, depth, columns) for rows, depth, columns in sizes),
-            _case("transposed", 6, 18, 9, turned=True),
-            _case("heads", 5, 16, 7, heads=True),
-            *(_case(f"zeros_{a}_{b}", 5, 12, 7, a, b, zeros=True) for a in (i8, u8) for b in (i8, u8)),
-            _case("zeros_transposed", 3, 22, 4, u8, i8, zeros=True, turned=True),
-            _floats(_case("floats", 4, 9, 5)),
+            *(batches_case(f"{rows}x{depth}x{columns}", rows, depth, columns) for rows, depth, columns in sizes),
+            batches_case("transposed", 6, 18, 9, turned=True),
+            batches_case("heads", 5, 16, 7, heads=True),
+            *(batches_case(f"zeros_{a}_{b}", 5, 12, 7, a, b, zeros="each") for a in (i8, u8) for b in (i8, u8)),
+            batches_case("zeros_transposed", 3, 22, 4, u8, i8, zeros="each", turned=True),
+            with_floats(batches_case("floats", 4, 9, 5)),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -127,43 +125,3 @@ def _beyond(call: Call, target: Target) -> int:
 
 def _batches(call: Call) -> Nest:
     return nest(call.outs[0].shape[:-2], [call.outs[0], *call.ins], prefix="n")
-
-
-def _case(
-    name: str,
-    rows: int,
-    depth: int,
-    columns: int,
-    a: DType = i8,
-    b: DType = i8,
-    zeros: bool = False,
-    turned: bool = False,
-    heads: bool = False,
-) -> Case:
-    """Two batches of two; `turned`: b lies by its columns; `heads`: batches lie within rows, as heads of tokens do."""
-    out, number = (2, 2, rows, columns), (2, 2, 1, 1)
-    chance = np.random.default_rng(columns)
-    limits = ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
-    rest = [np.broadcast_to(chance.integers(low, high, number).astype(np.int32)[:1, :1], out) for low, high in limits]
-    fixed = 4 if zeros else 2
-    points = (TensorType(a, (2, 2, rows)), TensorType(b, (2, 2, columns))) if zeros else ()
-    matrices = TensorType(a, (2, 2, rows, depth)), TensorType(b, (2, 2, depth, columns))
-    return Case(
-        name,
-        Gemm(i32, epilogue_of(i8, 4, (1, 2, 3)), a_zero=zeros, b_zero=zeros),
-        (*matrices, *points, *[TensorType(i32, out)] * 3),
-        (TensorType(i8, out),),
-        permute={1: (0, 1, 3, 2)} if turned else {0: (0, 2, 1, 3), 1: (0, 2, 1, 3)} if heads else {},
-        constant=frozenset(range(fixed, fixed + 3)),
-        ranges={0: (a.low, a.high), 1: (b.low, b.high), 2: (a.low, a.high), 3: (b.low, b.high)},
-        values={fixed + i: array for i, array in enumerate(rest)},
-        repeated=dict.fromkeys(range(fixed, fixed + 3), (0, 1, 2, 3)),
-    )
-
-
-def _floats(case: Case) -> Case:
-    """The result as floats."""
-    assert isinstance(case.kind, Gemm) and case.kind.epilogue is not None
-    rest = apply("mul", cast(case.kind.epilogue, f32), operand(4, f32))
-    out = TensorType(f32, case.outs[0].shape)
-    return replace(case, kind=replace(case.kind, epilogue=rest), ins=(*case.ins, out), outs=(out,))

@@ -4,17 +4,15 @@ tiles are those of constant weights."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f32, i8, i32, u8
+from mccompile.base.dtypes import i8, u8
 from mccompile.base.marked import named, read
-from mccompile.base.tensor import TensorType
-from mccompile.codegen.int8.dot import epilogue_of
+from mccompile.codegen.int8.batch_cases import batches_case, with_floats
 from mccompile.codegen.int8.dot_forms import form_in, form_of
 from mccompile.codegen.int8.dot_products import (
     epilogue_of_products,
@@ -29,7 +27,6 @@ from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias, is_constant
 from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_tiles import TileSize
-from mccompile.expr.ir import apply, cast, operand
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target
 from mccompile.kernels.work import Units
 from mccompile.kinds.gemm import Gemm
@@ -43,16 +40,19 @@ class BatchDots(Kernel):
     def cases(self) -> Sequence[Case]:
         sizes = [(1, 1, 1), (3, 7, 15), (7, 2, 16), (15, 16, 17), (5, 31, 66), (8, 32, 64)]
         return [
-            *(_case(f"{rows}x{depth}x{columns}", rows, depth, columns) for rows, depth, columns in sizes),
-            _case("transposed", 6, 32, 33, turned=True),
-            *(_case(f"u8_{d}x{n}", 5, d, n, u8, u8, zeros=True) for d, n in ((17, 64), (18, 16), (19, 50), (1, 5))),
-            _case("u8_transposed", 5, 22, 40, u8, u8, zeros=True, turned=True),
-            _case("transposed_odd", 6, 18, 9, turned=True),
-            _case("heads", 5, 16, 20, heads=True),
-            _case("zeros_one_by_one", 1, 24, 1, zeros=True),
-            *(_case(f"{a}_by_{b}", 9, 24, 37, a, b) for a in (i8, u8) for b in (i8, u8)),
-            *(_case(f"zeros_{a}_{b}", 9, 24, 67, a, b, zeros=True) for a in (i8, u8) for b in (i8, u8)),
-            _floats(_case("floats", 9, 24, 19)),
+            *(batches_case(f"{rows}x{depth}x{columns}", rows, depth, columns) for rows, depth, columns in sizes),
+            batches_case("transposed", 6, 32, 33, turned=True),
+            *(
+                batches_case(f"u8_{d}x{n}", 5, d, n, u8, u8, zeros="one")
+                for d, n in ((17, 64), (18, 16), (19, 50), (1, 5))
+            ),
+            batches_case("u8_transposed", 5, 22, 40, u8, u8, zeros="one", turned=True),
+            batches_case("transposed_odd", 6, 18, 9, turned=True),
+            batches_case("heads", 5, 16, 20, heads=True),
+            batches_case("zeros_one_by_one", 1, 24, 1, zeros="one"),
+            *(batches_case(f"{a}_by_{b}", 9, 24, 37, a, b) for a in (i8, u8) for b in (i8, u8)),
+            *(batches_case(f"zeros_{a}_{b}", 9, 24, 67, a, b, zeros="one") for a in (i8, u8) for b in (i8, u8)),
+            with_floats(batches_case("floats", 9, 24, 19)),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -185,45 +185,3 @@ def _packs(call: Call, size: TileSize, batches: Nest, names: Sequence[str]) -> l
         arguments += [form.depth, int(form.by_elements), zipped, flip, int(zero != "0"), zero, bias, bias_step]
         found.append((header, ", ".join(map(str, arguments))))
     return found
-
-
-def _case(
-    name: str,
-    rows: int,
-    depth: int,
-    columns: int,
-    a: DType = i8,
-    b: DType = i8,
-    zeros: bool = False,
-    turned: bool = False,
-    heads: bool = False,
-) -> Case:
-    """Two batches of two; `turned`: b lies by its columns; `heads`: batches lie within rows, as heads of tokens do."""
-    out, number = (2, 2, rows, columns), (2, 2, 1, 1)
-    chance = np.random.default_rng(columns)
-    limits = ((-3000, 3000), (1 << 27, 1 << 29), (-400, 400))
-    rest = [np.broadcast_to(chance.integers(low, high, number).astype(np.int32)[:1, :1], out) for low, high in limits]
-    fixed = 4 if zeros else 2
-    points = (TensorType(a, (2, 2, rows)), TensorType(b, (2, 2, columns))) if zeros else ()
-    permute = {1: (0, 1, 3, 2)} if turned else {0: (0, 2, 1, 3), 1: (0, 2, 1, 3)} if heads else {}
-    repeated = dict.fromkeys(range(fixed, fixed + 3), (0, 1, 2, 3)) | dict.fromkeys(range(2, fixed), (0, 1, 2))
-    matrices = TensorType(a, (2, 2, rows, depth)), TensorType(b, (2, 2, depth, columns))
-    return Case(
-        name,
-        Gemm(i32, epilogue_of(i8, 4, (1, 2, 3)), a_zero=zeros, b_zero=zeros),
-        (*matrices, *points, *[TensorType(i32, out)] * 3),
-        (TensorType(i8, out),),
-        permute=permute,
-        constant=frozenset(range(fixed, fixed + 3)),
-        ranges={0: (a.low, a.high), 1: (b.low, b.high), 2: (a.low, a.high), 3: (b.low, b.high)},
-        values={fixed + i: array for i, array in enumerate(rest)},
-        repeated=repeated,
-    )
-
-
-def _floats(case: Case) -> Case:
-    """The result as floats."""
-    assert isinstance(case.kind, Gemm) and case.kind.epilogue is not None
-    rest = apply("mul", cast(case.kind.epilogue, f32), operand(4, f32))
-    out = TensorType(f32, case.outs[0].shape)
-    return replace(case, kind=replace(case.kind, epilogue=rest), ins=(*case.ins, out), outs=(out,))
