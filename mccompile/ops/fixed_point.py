@@ -26,7 +26,7 @@ from .rules.elementwise import Elementwise
 from .rules.window import Window
 
 
-class _FixedPoint(Elementwise, abstract=True):
+class FixedPoint(Elementwise, abstract=True):
     """Sums of terms times multipliers, rounded. Operands may be absent: `scaled` has a place for each of `count`."""
 
     domain = "mccompile"
@@ -65,7 +65,7 @@ class _FixedPoint(Elementwise, abstract=True):
 
 
 @dataclass(frozen=True)
-class Rescale(_FixedPoint):
+class Rescale(FixedPoint):
     """round(t0 * f0 + t1 * f1 + ... + constant) + zero, saturated; at least `low` and at most `high` where these are
     given. Operands: `terms` tensors of 8 or 16-bit integers or of i32, as many multipliers, addend, shift, zero, low,
     high; the last three have the type of the result."""
@@ -97,7 +97,7 @@ class Rescale(_FixedPoint):
         return saturated(rounded, *self.bounds_of(args), zero.dtype)
 
 
-class _ToBytes(_FixedPoint, abstract=True):
+class _ToBytes(FixedPoint, abstract=True):
     to: int
 
     @property
@@ -192,6 +192,7 @@ class ShortRescale(_ToBytes):
     are given. Operands: total, bias, multiplier, addend (with the zero point in it), low, high, raise. `to` is the
     type of the result. `packed`: the total is raised by two to the power that the multiplier ends with."""
 
+    terms = 1
     shift: int = 0
     to: int = 0
     packed: int = 0

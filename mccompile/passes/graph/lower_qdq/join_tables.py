@@ -11,9 +11,10 @@ import numpy as np
 from ....base.constant import Constant
 from ....base.names import Names
 from ....graph.ir import Graph, Node, Value, graphs
-from ....ops.fixed_point import ByteRescale, Lookup, PartRescale, ProductInteger, Rescale
+from ....ops.fixed_point import FixedPoint, Lookup, ProductInteger
 
-STEPS = (Lookup, ProductInteger, Rescale, ByteRescale, PartRescale)
+STEPS = (Lookup, ProductInteger, FixedPoint)
+TERMS: dict[type, int] = {Lookup: 1, ProductInteger: 2}  # FixedPoint says itself
 
 
 def join_tables(graph: Graph) -> None:
@@ -65,10 +66,7 @@ def _sources(node: Node, chain: dict[Node, None]) -> set[Value]:
 
 def _tensors(node: Node) -> list[Value]:
     """The operands that a step is about; the others are its numbers."""
-    if isinstance(node.op, Rescale | ByteRescale | PartRescale):
-        count = node.op.terms
-    else:
-        count = 2 if isinstance(node.op, ProductInteger) else 1
+    count = node.op.terms if isinstance(node.op, FixedPoint) else TERMS[type(node.op)]
     return [value for value in node.inputs[:count] if value is not None]
 
 
