@@ -81,7 +81,7 @@ exporters: $(TESTS) ## compile models as exporters spell them, next to canonical
 
 fuzz: $(TESTS) ## compile random programs and compare them with references (SECONDS=600 SEED=1 ARGS="--targets generic")
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) --jobs $(JOBS) $(ARGS)
-	$(if $(findstring --subject ,$(ARGS)),,printf '%s\n' training languages | \
+	$(if $(findstring --subject ,$(ARGS)),,printf '%s\n' training languages claims | \
 	  xargs -I{} -P $(JOBS) $(PY) -m tests.fuzz.{} --seconds $$(( $(or $(SECONDS),600) / 6 )) --seed $(or $(SEED),1))
 
 sweep: $(TESTS) ## compile everyday blocks at everyday sizes for every target (SECONDS=600 ARGS="--targets generic")

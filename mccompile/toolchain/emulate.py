@@ -214,7 +214,8 @@ class Emulated:
         else:
             require([host_cc], "counting")
             plugin = self.program.with_name("count.so")
-            _call([host_cc, "-O2", "-fPIC", "-shared", str(_FOLDER / "count.c"), "-o", str(plugin)], "count.c")
+            if not plugin.is_file():  # one is enough for all runs
+                _call([host_cc, "-O2", "-fPIC", "-shared", str(_FOLDER / "count.c"), "-o", str(plugin)], "count.c")
             begin, end = (address(self.program, name) for name in ("board_count_begin", "board_count_end"))
             chosen = f"{plugin},begin={begin:#x},end={end:#x},out={counts}{more}"
             command = [self._command[0], "-plugin", chosen, *self._command[1:], str(self.program)]
