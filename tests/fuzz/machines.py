@@ -33,6 +33,9 @@ MACHINES = (
     Machine("x86-64-v3", 2),
     Machine("x86-64-v4", 2),
     Machine("native", 1),
+    # As users build: an optimizer may be wrong where the C is right.
+    Machine("generic", 2, ("gcc", "gcc", "clang"), ("-O2", "-O3"), False),
+    Machine("x86-64-v3", 1, ("gcc", "clang"), ("-O2", "-O3"), False),
     Machine("cortex-m4", 1.2, ("",), ("-O1", "-Os"), False),
     Machine("cortex-m55", 0.5, ("",), ("-O1",), False),
     Machine("rv32imc", 0.5, ("",), ("-O1",), False),

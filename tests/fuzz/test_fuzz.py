@@ -138,6 +138,15 @@ def test_every_way_of_building(way: str, tmp_path: Path) -> None:
     assert verdict(made, tmp_path) == "ok"
 
 
+def test_a_target_with_vectors_is_never_picked_at_run_time() -> None:
+    """Together with `generic` it would be, and the blob would be another one's."""
+    several = next(name for name, way in ways.WAYS.items() if way.several and way.command is None)
+    for target in machines.VECTORS:
+        drawn = {ways.target(several, Options(target=target), np.random.default_rng(seed)) for seed in range(40)}
+        assert len(drawn) > 1
+        assert not any("generic" in asked.split(",") for asked in drawn)
+
+
 def test_after_its_time_nothing_is_begun_or_made_smaller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A failure at the end took another `--shrink` seconds each."""
     ours, theirs = multiprocessing.Pipe(duplex=False)

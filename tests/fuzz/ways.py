@@ -120,9 +120,10 @@ def target(name: str, options: Options, chance: Chance) -> str:
         return options.target
     if WAYS[name].command is not None:
         return f"{options.target},generic"
-    others = [m.target for m in MACHINES if m.target not in (options.target, *VECTORS)]
+    apart = (options.target, *VECTORS)
     if options.target in VECTORS:
-        others.remove("generic")  # that would be picked at run time
+        apart += ("generic",)  # that would be picked at run time
+    others = list(dict.fromkeys(m.target for m in MACHINES if m.target not in apart))
     pair = [options.target, str(chance.choice(others))]
     return ",".join(sorted(pair, key=lambda each: (each == "generic", each)))  # the one for all machines is the last
 
