@@ -196,14 +196,14 @@ class _Worker:
 def _work(pipe: Connection, source: Source, numbers: range, shrinking: float, end: float) -> None:
     """Programs of one build are run together, as many as the machine likes. After `end` no subject is begun, and no
     failure is made smaller."""
-    waiting: dict[str, list[Trial]] = {}
-    builds: dict[str, machines.Build] = {}
+    waiting: dict[Machine, list[Trial]] = {}
+    builds: dict[Machine, machines.Build] = {}
     chance = np.random.default_rng([source.seed, numbers.start, 2])
     with tempfile.TemporaryDirectory(prefix="fuzz-") as scratch:
 
-        def finish(name: str) -> None:
-            trials = waiting.pop(name)
-            build = builds.pop(name)
+        def finish(machine: Machine) -> None:
+            trials = waiting.pop(machine)
+            build = builds.pop(machine)
             for each in trials:
                 each.build = build
             trial.run(trials, Path(scratch, "batch"))
@@ -222,13 +222,13 @@ def _work(pipe: Connection, source: Source, numbers: range, shrinking: float, en
                 pipe.send(Outcome(number, 0, Verdict(CRASH, why), Options(), (), False, False, said))
                 continue
             for made in found:
-                name = made.options.target
-                waiting.setdefault(name, []).append(made)
-                builds.setdefault(name, machines.draw(made.build.machine, chance))
-                if len(waiting[name]) >= made.build.machine.per_batch:
-                    finish(name)
-        for name in list(waiting):
-            finish(name)
+                machine = made.build.machine
+                waiting.setdefault(machine, []).append(made)
+                builds.setdefault(machine, machines.draw(machine, chance))
+                if len(waiting[machine]) >= machine.per_batch:
+                    finish(machine)
+        for machine in list(waiting):
+            finish(machine)
     pipe.send(None)
 
 

@@ -4,6 +4,7 @@ add a row."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -102,3 +103,11 @@ def available(names: tuple[str, ...] = ()) -> tuple[Machine, ...]:
             continue
         found.append(machine)
     return tuple(found)
+
+
+def one_each(there: Sequence[Machine]) -> list[Machine]:
+    """The first row of each target."""
+    found: dict[str, Machine] = {}
+    for machine in there:
+        found.setdefault(machine.target, machine)
+    return list(found.values())

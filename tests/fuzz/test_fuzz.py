@@ -147,6 +147,26 @@ def test_a_target_with_vectors_is_never_picked_at_run_time() -> None:
         assert not any("generic" in asked.split(",") for asked in drawn)
 
 
+def test_rows_of_one_target_are_batched_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together they would all be built as the first of them."""
+    _ours, theirs = multiprocessing.Pipe(duplex=False)
+    rows = tuple(row for row in machines.MACHINES if row.target == "generic")
+    assert len(rows) > 1 and machines.one_each(machines.MACHINES)[0] is rows[0]
+    seen: list[tuple[str, ...]] = []
+
+    def noted(batch: list[Trial], _folder: Path) -> None:
+        for each in batch:
+            seen.append(each.build.machine.levels)
+            assert {flag for flag in each.build.flags if flag[:2] == "-O"} <= {*each.build.machine.levels}
+            each.verdict = trial.Verdict(trial.OK)
+
+    drawn = [replace(program(build=machines.Build(row, "gcc", ())), number=number) for number, row in enumerate(rows)]
+    monkeypatch.setattr(fuzzer, "trials_of", lambda *_: drawn)
+    monkeypatch.setattr(trial, "run", noted)
+    fuzzer._work(theirs, fuzzer.Source(1, rows), range(2), 0.0, time.monotonic() + 60)
+    assert {*seen} == {row.levels for row in rows}
+
+
 def test_after_its_time_nothing_is_begun_or_made_smaller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A failure at the end took another `--shrink` seconds each."""
     ours, theirs = multiprocessing.Pipe(duplex=False)

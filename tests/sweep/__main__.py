@@ -69,7 +69,7 @@ def main() -> int:
     names = [name for name in BLOCKS if arguments.blocks in name]
     asked = tuple(filter(None, arguments.targets.split(",")))
     with tempfile.TemporaryDirectory(prefix="sweep-") as scratch:
-        for machine in machines.available(asked):
+        for machine in machines.one_each(machines.available(asked)):
             for name in names:
                 found = list(trials([name], SIZES, PREFER, [build_of(machine)]))
                 for start in range(0, len(found), machine.per_batch):
