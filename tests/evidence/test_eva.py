@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,17 @@ def raises_no_alarm(folder: Path) -> bool:
     return code == 0 and re.search(r"0 alarms, (\d+) statements reached \(out of \1\)", text) is not None
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Folders of models, each made once."""
+
+    @cache
+    def folder(made: Callable[[], ModelProto], target: str = "generic") -> Path:
+        return folder_of(made(), tmp_path_factory.mktemp("once"), target)
+
+    return folder
+
+
 @needs_frama_c
 @pytest.mark.parametrize("made", [small_models.conv, normalized, recurrent])
 def test_generated_code_raises_no_alarm(made: Callable[[], ModelProto], tmp_path: Path) -> None:
@@ -66,8 +79,10 @@ def _neg() -> ModelProto:
         ("neg.c", "A(float, NEG_AT_Y)", "A(float, NEG_AT_Y + 4)"),
     ],
 )
-def test_an_access_off_by_one_raises_an_alarm(file: str, good: str, bad: str, tmp_path: Path) -> None:
-    folder = folder_of(_neg(), tmp_path)
+def test_an_access_off_by_one_raises_an_alarm(
+    file: str, good: str, bad: str, once: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(once(_neg), tmp_path / "out")
     text = (folder / "code" / file).read_text()
     assert good in text
     (folder / "code" / file).write_text(text.replace(good, bad))
@@ -76,8 +91,8 @@ def test_an_access_off_by_one_raises_an_alarm(file: str, good: str, bad: str, tm
 
 
 @needs_frama_c
-def test_a_run_that_never_ends_well_proves_nothing(tmp_path: Path) -> None:
-    folder = folder_of(small_models.mlp(), tmp_path)
+def test_a_run_that_never_ends_well_proves_nothing(once: Callable[..., Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(once(small_models.mlp), tmp_path / "out")
     source = folder / "code" / "mlp.c"
     source.write_text(source.read_text().replace("if (m->ready != READY)", "if (m->ready == READY)"))
     code, text = said(folder)
@@ -133,8 +148,8 @@ def test_a_loop_of_few_turns_is_told_apart_where_a_constant_says_so() -> None:
 
 
 @pytest.mark.parametrize("level", run_eva.LEVELS)
-def test_annotations_are_all_that_is_added(level: str, tmp_path: Path) -> None:
-    code = folder_of(small_models.conv(), tmp_path, "cortex-m4") / "code"
+def test_annotations_are_all_that_is_added(level: str, once: Callable[..., Path]) -> None:
+    code = once(small_models.conv, "cortex-m4") / "code"
     for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):
         text = path.read_text()
         added = re.sub(r"^ *//@ loop unroll \d+;\n", "", run_eva.annotated(text, level), flags=re.M)
@@ -146,6 +161,6 @@ def test_vectors_have_no_program(tmp_path: Path) -> None:
     assert not (folder / "eva.c").exists() and "vectors of cortex-m55" in (folder / "evidence.json").read_text()
 
 
-def test_the_folder_claims_nothing_that_was_not_looked_at(tmp_path: Path) -> None:
-    folder = folder_of(small_models.mlp(), tmp_path)
+def test_the_folder_claims_nothing_that_was_not_looked_at(once: Callable[..., Path]) -> None:
+    folder = once(small_models.mlp)
     assert "left to Frama-C" in json.loads((folder / "evidence.json").read_text())["not_run"]["undefined_behaviour"]

@@ -1,5 +1,8 @@
 """Every kernel, in all its cases, against numpy: under the sanitizers where it is portable, and on every target that
-has it and is of this machine (embedded/test_kernels.py: on those that are emulated)."""
+has it and is of this machine (embedded/test_kernels.py: on those that are emulated).
+
+Most of the time is printing and compiling: whatever is asked of a portable kernel is asked of the program that computes
+its cases."""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,6 +27,7 @@ from mccompile.kernels.registry import Registry
 from mccompile.targets import api as targets
 from mccompile.targets.api import Target
 from mccompile.toolchain.emulate import run_command
+from tests.kernels.forged import run_forged
 from tests.kernels.harness import (
     STRICT,
     Trial,
@@ -52,14 +56,8 @@ WARNING_FREE = {
 QUICK = shutil.which("tcc") or ""  # takes a tenth of the time of others
 SAME_ELEMENTS, FEWER_ELEMENTS = "same elements", "fewer elements"  # that values that are not finite reach
 PORTABLE = {"c", "fpu", "scalar", "dsp", "helium"}  # the headers of others need their machine
+INTEGERS = ("scalar", "dsp", "helium")
 IDS_OF_PORTABLE = [id for id, kernel in KERNELS.items() if kernel.isa in PORTABLE]
-
-
-def _runs() -> list[tuple[str, str]]:
-    """Kernel and target: portable kernels, and those for this machine where it has them."""
-    native = targets.load("native").isas
-    portable = [(id, "generic") for id in IDS_OF_PORTABLE]
-    return portable + [(id, "native") for id, kernel in KERNELS.items() if kernel.isa != "c" and kernel.isa in native]
 
 
 def runs_of_older() -> list[tuple[str, str]]:
@@ -77,12 +75,6 @@ def runs_of_older() -> list[tuple[str, str]]:
             if kernel.isa != "c" and kernel.isa in target.isas and not same and shutil.which(target.compiler):
                 found.append((target.name, id))
     return found
-
-
-@pytest.mark.parametrize(("id", "target"), _runs())
-def test_kernel_computes_what_its_kind_means(id: str, target: str, tmp_path: Path) -> None:
-    flags = [] if target == "generic" else ["-O0"]  # embedded/test_kernels.py: as optimized as the target's programs
-    assert not wrong_results(KERNELS[id], targets.load(target), tmp_path, flags=flags)
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
@@ -107,9 +99,33 @@ def ids_built_otherwise(prefer: str, than: str) -> list[str]:
     return [id for id in IDS_OF_PORTABLE if differs(KERNELS[id])]
 
 
-@pytest.mark.parametrize("id", ids_built_otherwise("flash", than=targets.load("generic").prefer))
-def test_kernel_of_small_code_computes_the_same(id: str, tmp_path: Path) -> None:
-    assert not wrong_results(KERNELS[id], replace(targets.load("generic"), prefer="flash"), tmp_path)
+def _runs_of_portable() -> list[tuple[str, str]]:
+    """Kernel and what is preferred: the target's own preference, and others for kernels that are built otherwise then.
+    Of integers, what is made for time is asked for too: it has the longest sums without a check."""
+    usual = targets.load("generic").prefer
+    found = [(id, usual) for id in IDS_OF_PORTABLE]
+    return found + [(id, prefer) for prefer in ("flash", "time") for id in ids_built_otherwise(prefer, than=usual)]
+
+
+@pytest.mark.parametrize(("id", "prefer"), _runs_of_portable())
+def test_portable_kernel_computes_what_its_kind_means(id: str, prefer: str, tmp_path: Path) -> None:
+    """No other compiler warns of it, and forged weights have it touch nothing else."""
+    kernel, target = KERNELS[id], replace(targets.load("generic"), prefer=prefer)
+    found, program = built(kernel, target, tmp_path)
+    assert not wrong_of(kernel, found, program)
+    if kernel.isa in INTEGERS and _sanitizing():
+        run_forged(found, program)
+    for compiler in filter(shutil.which, WARNING_FREE):
+        if compiler != _sanitizing():  # which compiled it with the same warnings
+            assert not warnings([compiler, *WARNING_FREE[compiler]], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "id", [id for id, kernel in KERNELS.items() if kernel.isa != "c" and kernel.isa in targets.load("native").isas]
+)
+def test_native_kernel_computes_what_its_kind_means(id: str, tmp_path: Path) -> None:
+    """embedded/test_kernels.py: as optimized as the target's programs."""
+    assert not wrong_results(KERNELS[id], targets.load("native"), tmp_path, flags=["-O0"])
 
 
 # Targets with the same kernels for vectors. They share the cases of each kernel, for compilers take minutes for them.
@@ -156,10 +172,17 @@ def wrong_results(
     flags: Sequence[str] = (),
     reach: Mapping[str, str] | None = None,
 ) -> str:
-    """What is wrong with the results of cases on a target (by default those that it has a share of), which run in one
-    program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers, and without
-    optimization the quickest compiler will do. `reach`, by names of cases: of values that are not finite, only which
-    elements they reach is compared."""
+    """What is wrong with the results of cases on a target, see `built`. `reach`, by names of cases: of values that are
+    not finite, only which elements they reach is compared."""
+    return wrong_of(kernel, *built(kernel, target, folder, cases, flags), reach)
+
+
+def built(
+    kernel: Kernel, target: Target, folder: Path, cases: Sequence[Case] = (), flags: Sequence[str] = ()
+) -> tuple[list[Trial], list[str]]:
+    """Calls of a kernel in cases (by default those that the target has a share of), and the command that runs them in
+    one program. `flags` are added to the target's; for `generic` they stand in place of the sanitizers, and without
+    optimization the quickest compiler will do."""
     found = shared_forms(trials(kernel, target, cases or shared_cases(kernel, target)), target)
     if target.name == "generic":
         sanitizing = _sanitizing()
@@ -171,31 +194,19 @@ def wrong_results(
     options = [*options, *flags]
     write_sources(found, folder, restrict=not {"-O0", "-Og"} & set(options))
     program = compile_program(compiler, [*options, *(["-static"] if target.run else [])], folder)
-    results = run_program([*run_command(target), *program], found)
+    return found, [*run_command(target), *program]
+
+
+def wrong_of(
+    kernel: Kernel, found: Sequence[Trial], program: Sequence[str], reach: Mapping[str, str] | None = None
+) -> str:
+    """What is wrong with the results of a program."""
+    results = run_program(program, found)
     return "\n".join(
         complaint
         for trial, blocks in zip(found, results, strict=True)
         for complaint in complaints(kernel, trial, blocks, (reach or {}).get(trial.case.name, ""))
     )
-
-
-@pytest.mark.parametrize("compiler", WARNING_FREE)
-@pytest.mark.parametrize("id", IDS_OF_PORTABLE)
-def test_portable_kernel_compiles_without_warnings(id: str, compiler: str, written: Callable[[str], Path]) -> None:
-    if not shutil.which(compiler):
-        pytest.skip(f"{compiler} is not installed")
-    assert not warnings([compiler, *WARNING_FREE[compiler]], written(id))
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Folders with a portable kernel in all its cases, written once for all compilers."""
-
-    @cache
-    def folder_of(id: str) -> Path:
-        return write_portable(id, tmp_path_factory.mktemp("kernel"))
-
-    return folder_of
 
 
 def write_portable(id: str, folder: Path) -> Path:
