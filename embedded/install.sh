@@ -28,6 +28,8 @@ need node "nodejs"
 need qemu-system-arm "qemu-system-arm"
 need qemu-system-riscv32 "qemu-system-misc"
 need qemu-aarch64 "qemu-user"
+need x86_64-w64-mingw32-gcc "gcc-mingw-w64-x86-64-win32"
+need wine "wine wine64"
 [ -e /usr/lib/arm-none-eabi/newlib/nano.specs ] || [ -e /usr/lib/arm-none-eabi/lib/nano.specs ] || missing="$missing libnewlib-arm-none-eabi"
 [ -n "$missing" ] || exit 0
 sudo=
