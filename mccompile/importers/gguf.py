@@ -14,6 +14,7 @@ from .decoders import gguf_file
 from .decoders.config import Config, damaged, errors_named, unsupported
 from .decoders.families import FAMILIES
 from .decoders.family import FULL, SLIDING, Family, described
+from .decoders.fixed_states import Recurrent
 from .decoders.told import Told
 from .decoders.weights import Blocks, Weight
 
@@ -90,11 +91,9 @@ def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Fam
     if table is None:
         raise damaged("there is no tensor token_embd.weight")
     values["vocab_size"] = table.shape[0]
-    config = Config(values)
-    # A family may have its own where config.json does not say; llama.cpp has one for all.
-    values.setdefault("head_dim", max(1, config.count("hidden_size") // config.count("num_attention_heads")))
-    _add_rotary(values, said, str(kind), tensors)
     own = {name.removeprefix(f"{kind}."): value for name, value in said.items() if name.startswith(f"{kind}.")}
+    if families[0].attends:
+        _add_attention(values, said, str(kind), tensors)
     _add_own(values, families[0], own, tensors)
     config = Config(values)
     family = next(family for family in families if family.applies(config))
@@ -102,9 +101,17 @@ def _config(said: Mapping[str, Any], tensors: Mapping[str, Weight]) -> tuple[Fam
     return family, config
 
 
+def _add_attention(values: dict[str, Any], said: Mapping[str, Any], kind: str, tensors: Mapping[str, Weight]) -> None:
+    config = Config(values)
+    # A family may have its own where config.json does not say; llama.cpp has one for all.
+    values.setdefault("head_dim", max(1, config.count("hidden_size") // config.count("num_attention_heads")))
+    _add_rotary(values, said, kind, tensors)
+
+
 def _check_turned(family: Family, config: Config, turned: object) -> None:
     """Rotary embeddings go over as many channels as the file says."""
-    for layer in family.describe(config).layers:
+    made = family.describe(config)
+    for layer in () if isinstance(made, Recurrent) else made.layers:
         if turned is not None and layer.rotary and 2 * len(layer.rotary.frequencies) != turned:
             raise unsupported(f"rotary embeddings of {str(turned)[:20]} channels of a head")
 

@@ -24,6 +24,7 @@ from ..emit.model import identity_c, state_bytes
 from ..emit.package import Package
 from ..emit.render import TEMPLATES, Source, render, render_c
 from ..emit.runtime import runtime_headers
+from ..importers.decoders.as_onnx import MOST_CONTEXT
 from ..tokenizer import gguf, reading
 from ..tokenizer.description import Tokenizer, unsupported
 from ..tokenizer.library import printed
@@ -100,8 +101,11 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         why = f"{plan.target} has memories apart from each other"
         raise UnsupportedModel(Problem("a program needs one arena", "", why, "use --target generic"))
     batch = next((symbol.high for symbol in plan.given if symbol.name.endswith("tokens")), 1)
-    rows = max(int(size) for state in report["states"] for size in state["shape"][2:3])
-    context = rows - batch + 1  # a run of one token has room behind all others
+    grows = any(state.tensor.symbol == "past" for state in plan.states)
+    context = MOST_CONTEXT  # of what is kept of a text, where states have a fixed size
+    if grows:
+        rows = max(int(size) for state in report["states"] for size in state["shape"][2:3])
+        context = rows - batch + 1  # a run of one token has room behind all others
     tokens, facts = printed(words, f"{prefix}_tokens")
     told: dict[str, Any] = {
         "prefix": prefix,
@@ -110,7 +114,7 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         "title": plan.name.replace("*/", ""),
     }
     told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
-    told["advances"] = plan.advances
+    told |= {"advances": plan.advances, "grows": grows}
     told |= {"program": build_name(prefix), "chat": chatting, "in_c": _piece, "size": lambda text: len(text.encode())}
     told |= {"trims": bool(chatting and any(astuple(chatting.trims)))}
     told |= {"ready": identity_c(package.identity)["ready"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ import numpy as np
 
 from mccompile.importers.decoders.families.gpt import GPT2_NAMES
 from mccompile.importers.decoders.family import GGUF_NAMES, LLAMA_NAMES
+from tests.importers.decoders import recorded
 from tests.importers.decoders.files import LLAMA, SIZES, folder, named
 from tests.importers.decoders.reference import logits, random_weights
 from tests.importers.decoders.test_gguf import SAID
@@ -44,6 +46,15 @@ def gpt2(path: Path) -> tuple[Any, Mapping[str, np.ndarray]]:
     folder(path, {**config, "vocab_size": made.get_vocab_size()}, named(stored, GPT2_NAMES))
     made.save(str(path / "tokenizer.json"))
     return made, weights
+
+
+def rwkv(path: Path) -> None:
+    """A folder of a network whose states have a fixed size."""
+    made, case = of_bytes("llama3"), json.loads(recorded.PATH.read_text())["rwkv"]
+    count = made.get_vocab_size()
+    shapes = {name: [count if x == recorded.VOCABULARY else x for x in own] for name, own in case["shapes"].items()}
+    folder(path, {**case["config"], "vocab_size": count}, recorded.weights(shapes))
+    made.save(str(path / "tokenizer.json"))
 
 
 def gguf(path: Path, said: Mapping[str, Any]) -> Mapping[str, np.ndarray]:

@@ -191,9 +191,15 @@ int main(void)
 """
 
 
-def test_a_session_goes_on_ends_and_is_saved(tmp_path: Path) -> None:
-    models.llama(tmp_path / "tiny", "llama3")
-    program(tmp_path / "tiny", Options(dims=_DIMS, name="tiny")).write(tmp_path / "out")
+@pytest.mark.parametrize("family", ["llama", "rwkv"])
+def test_a_session_goes_on_ends_and_is_saved(family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if family == "rwkv":  # no state grows
+        monkeypatch.setattr("mccompile.llm.program.MOST_CONTEXT", 41)
+        models.rwkv(tmp_path / "tiny")
+    else:
+        models.llama(tmp_path / "tiny", "llama3")
+    dims = {"tokens": (1, 4)} if family == "rwkv" else _DIMS
+    program(tmp_path / "tiny", Options(dims=dims, name="tiny")).write(tmp_path / "out")
     (tmp_path / "test.c").write_text(_HARNESS)
     sources = ["test.c", *(f"out/tiny{part}.c" for part in ("", "_kernels", "_tokens", "_text"))]
     flags = ["-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-Iout", "-Iout/runtime"]

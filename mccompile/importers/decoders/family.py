@@ -17,6 +17,7 @@ from ...base.errors import Problem, WrongUse
 from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
 from .config import Config, damaged, unsupported
 from .description import Decoder, Layer
+from .fixed_states import Recurrent, RecurrentWeights, recurrent_model
 from .rotary import rotary, told
 from .told import Told, silent
 from .weights import Weight, stacked
@@ -65,7 +66,7 @@ def by_groups(decoder: Decoder) -> dict[str, np.ndarray]:
 @dataclass(frozen=True)
 class Family:
     types: tuple[str, ...]  # model_type of config.json
-    describe: Callable[[Config], Decoder]
+    describe: Callable[[Config], Decoder | Recurrent]
     names: Mapping[str, str] = field(default_factory=lambda: LLAMA_NAMES)
     applies: Callable[[Config], bool] = lambda config: True  # of those with one type, the first is taken
     architectures: tuple[str, ...] = ()  # general.architecture of GGUF
@@ -75,6 +76,7 @@ class Family:
     split: Callable[[Decoder], dict[str, np.ndarray]] = thirds  # rows of the fused matrix of Hugging Face
     turned: bool = False  # Hugging Face has the weights of products transposed
     own: Callable[[Told], Mapping[str, Any]] = silent  # what llama.cpp takes by itself, in words of config.json
+    attends: bool = True  # or is what goes on of a fixed size? Names are then those of whole tensors
     norm_offset: float = 0.0  # what Hugging Face leaves out of the weights of norms
 
 
@@ -88,12 +90,24 @@ def described(
 ) -> ModelProto:
     """The model that a file means. `dims`: sizes that are asked for."""
     decoder = family.describe(config)
+    if isinstance(decoder, Recurrent):
+        return _recurrent(family, decoder, tensors, name, gguf)
     if decoder.heads % decoder.groups:
         raise damaged(f"{decoder.heads} heads of queries do not share {decoder.groups} of keys and values")
     decoder = _within(decoder, dims)
     found = RoleWeights(family, decoder, tensors, gguf)
     model = decoder_model(found.decoder, found.find, name)
-    found.stop_if_any_is_left()
+    _stop_if_any(found.left())
+    return model
+
+
+def _recurrent(family: Family, made: Recurrent, tensors: Mapping[str, Weight], name: str, gguf: bool) -> ModelProto:
+    if gguf:
+        found = RecurrentWeights(family.gguf_names, tensors)
+    else:
+        found = RecurrentWeights(family.names, _prefixed(family.names["embed"], family.names["head"], tensors))
+    model = recurrent_model(made, found, name)
+    _stop_if_any(found.left())
     return model
 
 
@@ -124,7 +138,11 @@ class RoleWeights:
 
     def __init__(self, family: Family, decoder: Decoder, tensors: Mapping[str, Weight], gguf: bool) -> None:
         self.family, self.gguf = family, gguf
-        self.tensors = tensors if gguf else _joined(_prefixed(family, tensors))
+        self.tensors = (
+            tensors
+            if gguf
+            else _joined(_prefixed(f"{family.names['embed']}.weight", f"{family.names['head']}.", tensors))
+        )
         self.decoder = decoder
         self.used = set[str]()
         if gguf:
@@ -201,19 +219,21 @@ class RoleWeights:
         made = self.find(whole if suffix == "weight" else f"{whole}.{suffix}", (count, *shape[1:]), number)
         return made and replace(made, name=f"{made.name}.{part}", shape=shape, chosen=rows[part])
 
-    def stop_if_any_is_left(self) -> None:
-        left = sorted(name for name in self.tensors if name not in self.used and not re.fullmatch(_SILENT, name))
-        if left:
-            more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-            raise unsupported(f"the file has weights that its family does not have: {', '.join(left[:3])}{more}")
+    def left(self) -> list[str]:
+        return sorted(name for name in self.tensors if name not in self.used and not re.fullmatch(_SILENT, name))
 
 
-def _prefixed(family: Family, tensors: Mapping[str, Weight]) -> Mapping[str, Weight]:
+def _stop_if_any(left: Sequence[str]) -> None:
+    if left:
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        raise unsupported(f"the file has weights that its family does not have: {', '.join(left[:3])}{more}")
+
+
+def _prefixed(table: str, head: str, tensors: Mapping[str, Weight]) -> Mapping[str, Weight]:
     """Files of a network that was saved without its head leave out what all names begin with."""
-    begin, _, embed = f"{family.names['embed']}.weight".partition(".")
-    if f"{begin}.{embed}" in tensors or embed not in tensors:
+    begin, _, embed = table.partition(".")
+    if table in tensors or embed not in tensors:
         return tensors
-    head = f"{family.names['head']}."
     named = (
         weight if name.startswith(head) else replace(weight, name=f"{begin}.{name}") for name, weight in tensors.items()
     )

@@ -15,13 +15,14 @@ from .weights import Blocks, Weight
 
 
 class Nodes:
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix  # of names, which are those of one graph and of the regions inside
         self.made: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self.known: dict[object, str] = {}
 
     def op(self, name: str, *inputs: str, made: str = "", outputs: int = 1, **attributes: Any) -> str:
-        made = made or f"{name}_{len(self.made)}"
+        made = made or f"{self.prefix}{name}_{len(self.made)}"
         names = [made, *(f"{made}_{number}" for number in range(1, outputs))]
         self.made.append(helper.make_node(name, inputs, names, made, **attributes))
         return made
@@ -47,9 +48,7 @@ class Nodes:
 
     def floats(self, weight: Weight) -> str:
         """A vector, or a table that is not multiplied."""
-        value = weight.value
-        array = value.floats if isinstance(value, Blocks) else value
-        return self.once(weight.name, lambda: self.constant(array.astype(np.float32), weight.name))
+        return self.once(weight.name, lambda: self.constant(weight.floats, weight.name))
 
     def activated(self, x: str, activation: str) -> str:
         if activation == "silu":

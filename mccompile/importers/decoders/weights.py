@@ -52,12 +52,21 @@ class Weight:
     @property
     def flat(self) -> Weight:
         """As one row of floats."""
+        return self.shaped((int(np.prod(self.shape)),))
+
+    def shaped(self, shape: tuple[int, ...]) -> Weight:
+        """As floats of another shape."""
 
         def read() -> np.ndarray:
             found = self.read()
-            return (found.floats if isinstance(found, Blocks) else found).reshape(-1)
+            return (found.floats if isinstance(found, Blocks) else found).reshape(shape)
 
-        return replace(self, shape=(int(np.prod(self.shape)),), read=read)
+        return replace(self, shape=shape, read=read)
+
+    @property
+    def floats(self) -> np.ndarray:
+        found = self.value
+        return np.asarray(found.floats if isinstance(found, Blocks) else found, np.float32)
 
     @cached_property
     def value(self) -> np.ndarray | Blocks:

@@ -20,6 +20,7 @@ _USUAL: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 24, "num_hidde
 _USUAL |= {"num_key_value_heads": 2, "max_position_embeddings": 32}
 _GPT = {"n_embd": 16, "n_head": 4, "n_layer": 2, "n_positions": 32}
 _FALCON = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 32}
+_MAMBA = {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 5}
 _YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 8}
 _LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 16}
 _LONG |= {"short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0]}
@@ -33,6 +34,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "exaone4": ("exaone4", {**_USUAL, "sliding_window": 5, "num_hidden_layers": 4}),
     "falcon": ("falcon", _FALCON),
     "falcon with groups": ("falcon", {**_FALCON, "num_kv_heads": 2, "new_decoder_architecture": True}),
+    "falcon_mamba": ("falcon_mamba", {**_MAMBA, "mixer_rms_eps": 1e-5}),
     "falcon one by one": ("falcon", {**_FALCON, "parallel_attn": False, "multi_query": False, "bias": True}),
     "glm": ("glm", {**_USUAL, "head_dim": 8}),
     "glm4": ("glm4", {**_USUAL, "head_dim": 8}),
@@ -49,6 +51,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "helium": ("helium", {**_USUAL, "head_dim": 4}),
     "hunyuan": ("hunyuan_v1_dense", {**_USUAL, "head_dim": 8}),
     "llama with yarn": ("llama", {**_USUAL, "rope_parameters": _YARN}),
+    "mamba": ("mamba", {**_MAMBA, "time_step_rank": 3}),
+    "mamba with biases": ("mamba", {**_MAMBA, "use_bias": True, "tie_word_embeddings": False}),
+    "mamba2": ("mamba2", {**_MAMBA, "num_heads": 8, "head_dim": 4, "n_groups": 2, "tie_word_embeddings": True}),
     "ministral": ("ministral", {**_USUAL, "head_dim": 4, "sliding_window": 5}),
     "mpt": ("mpt", {"d_model": 24, "n_heads": 3, "n_layers": 2, "max_seq_len": 32}),
     "nemotron": ("nemotron", _USUAL),
@@ -62,6 +67,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "persimmon": ("persimmon", {**_USUAL, "num_key_value_heads": 4}),
     "phi": ("phi", {**_USUAL, "qk_layernorm": True}),
     "phi3 with longrope": ("phi3", {**_USUAL, "rope_parameters": _LONG, "original_max_position_embeddings": 16}),
+    "rwkv": ("rwkv", {"hidden_size": 16, "num_hidden_layers": 4, "rescale_every": 2}),
     "seed_oss": ("seed_oss", {**_USUAL, "head_dim": 8}),
     "stablelm with norms of heads": (
         "stablelm",

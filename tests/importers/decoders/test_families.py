@@ -25,11 +25,12 @@ FAMILIES: dict[str, dict[str, Any]] = json.loads(PATH.read_text())
 def evaluated(path: Path) -> np.ndarray:
     """The logits behind the last token, which sees the others in the cache."""
     session = InferenceSession(read_proto(path).SerializeToString())
-    inputs = {i.name: np.zeros((1, i.shape[1], 0, i.shape[3]), np.float32) for i in session.get_inputs()[1:]}
+    caches = {i.name: [0 if size == "past" else size for size in i.shape] for i in session.get_inputs()[1:]}
+    inputs = {name: np.zeros(shape, np.float32) for name, shape in caches.items()}
     names = [output.name for output in session.get_outputs()]
     for tokens in (TOKENS[None, :-1], TOKENS[None, -1:]):
         made = dict(zip(names, session.run(None, {"input_ids": tokens, **inputs}), strict=True))
-        inputs = {name: made[name.replace("past_key_values", "present")] for name in inputs}
+        inputs = {name: made[name.replace("past_key_values", "present").replace("state.", "next.")] for name in inputs}
     return np.asarray(made["logits"]).reshape(-1)
 
 

@@ -250,9 +250,9 @@ def refused(data: bytes, tmp_path: Path) -> MccError | None:
 
 def test_what_is_not_known_is_refused(tmp_path: Path) -> None:
     data = llama("Q8_0")[0]
-    other = data.replace(text("llama"), text("mamba"))
+    other = data.replace(text("llama"), text("rwkv6"))
     for found, words, kind in (
-        (other, "'mamba'; what is known", UnsupportedModel),
+        (other, "'rwkv6'; what is known", UnsupportedModel),
         (b"GGUF\1" + data[5:], "version 1", UnsupportedModel),
         (data[:-40], "lies at", BadFile),
         (data[:900], "it was cut off", BadFile),

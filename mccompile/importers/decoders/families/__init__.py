@@ -8,7 +8,7 @@ First: `llama.py`.
 from __future__ import annotations
 
 from ..family import Family
-from . import alibi, cohere, custom, falcon, gemma, glm, gpt, gptj, llama, others, phi, phi3, qwen
+from . import alibi, cohere, custom, falcon, gemma, glm, gpt, gptj, llama, mamba, others, phi, phi3, qwen, rwkv
 
 FAMILIES: tuple[Family, ...] = (
     *llama.FAMILIES,
@@ -23,5 +23,7 @@ FAMILIES: tuple[Family, ...] = (
     *cohere.FAMILIES,
     *glm.FAMILIES,
     *others.FAMILIES,
+    *mamba.FAMILIES,
+    *rwkv.FAMILIES,
     *custom.FAMILIES,
 )
