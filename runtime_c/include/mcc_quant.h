@@ -83,10 +83,12 @@ MCC_INLINE int32_t mcc_fixed_round(int64_t sum, uint8_t shift)
     return (int32_t)(shift >= 64 && rest <= 3u ? whole - (whole & 1) : whole);
 }
 
-/* sum / 2^bits to the nearest, halves to even; bits from 1 to 63, and sum + 2^(bits - 1) fits. */
-MCC_INLINE uint64_t mcc_even_shift(uint64_t sum, int bits)
+/* sum / 2^bits to the nearest, halves to even; bits from 32 to 63, so that only the upper half of a sum is shifted, and
+ * sum + 2^(bits - 1) fits. */
+MCC_INLINE uint32_t mcc_even_shift(uint64_t sum, int bits)
 {
-    return (sum + ((UINT64_C(1) << (bits - 1)) - 1u) + (sum >> bits & 1u)) >> bits;
+    const uint32_t odd = (uint32_t)(sum >> 32) >> (bits - 32) & 1u;
+    return (uint32_t)((sum + ((UINT64_C(1) << (bits - 1)) - 1u) + odd) >> 32) >> (bits - 32);
 }
 
 /* 1 / sqrt(number) is about 2^(moved - 60) times the result, which is 2^29 to 2^30; 0 < number < 2^62. Newton's steps
