@@ -34,11 +34,15 @@ build.QUICK = shutil.which("tcc") or ""
 build.PRECOMPILED = precompiled.flags_of
 with suppress(ImportError):  # importers are tested with little else installed
     from hypothesis import HealthCheck, settings
+    from hypothesis.internal.conjecture import providers
 
     settings.register_profile(
         "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
     )
     settings.load_profile("tests")
+    # Else numbers and texts of every module that is loaded are drawn too, which differ from run to run as modules do.
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = providers.Constants
 os.environ[STRICT] = "1"
 os.environ.pop("CI", None)  # the same wherever tests run
 gc.disable()
