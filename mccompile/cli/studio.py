@@ -47,7 +47,7 @@ _MOST = 8  # builds that the page has colours for
     "--since",
     type=click.Path(path_type=Path),
     metavar="OUT",
-    help="An older output folder or report.json: say what changed.",
+    help="An older output folder or report.json: say what changed in the build of that model.",
 )
 @model_options
 def studio(
@@ -96,10 +96,11 @@ def studio(
     if isinstance(ram := builds[0].options.budget.get("ram"), int):
         more["budget"] = ram
     if since is not None:
-        found = difference.since(since, builds[0].analysis)
+        number, found = difference.since(since, [build.analysis for build in builds])
         steps = zip(found.steps, found.now, strict=True)
         said = [{"name": n, "change": c, **({} if now is None else {"step": now})} for (n, c), now in steps]
-        more["since"] = {**found.as_dict(), "steps": said, "before": f"{found.before} in {since.name}"}
+        before = f"{found.before} in {since.name}"
+        more["since"] = {**found.as_dict(), "build": number, "steps": said, "before": before}
     titles = _titles(builds)
     views = [
         view(b.analysis, [*lines_of(b.package)], title) | {"file": b.path.name, "heard": b.heard}

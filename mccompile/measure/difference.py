@@ -178,15 +178,20 @@ def _refuse_models(*files: Path) -> None:
     raise BadFile(Problem(f"{models[0].name} is no report of mccompile", str(models[0]), why, fix))
 
 
-def since(before: Path, after: Mapping[str, Any]) -> Difference:
-    """What changed from a folder or report to what `emit.analysis` says now."""
+def since(before: Path, builds: Sequence[Mapping[str, Any]]) -> tuple[int, Difference]:
+    """What changed from a folder or report to what `emit.analysis` says now, in the build of that model: its number
+    too. The first one of that target, else the first one of that model, else the first one."""
     if before.suffix != ".json" and before.is_file() and not _is_json(before):
         why = "a folder of C that mccompile wrote is compared, or its report"
         fix = f"write it with `mccompile {before} -o out-{before.stem}`, then --since out-{before.stem}"
         if before.suffix in _ARRAYS:
             fix = "name the folder of the earlier build: --since FOLDER"
         raise BadFile(Problem(f"{before.name} is no report of mccompile", str(before), why, fix))
-    return of_reports(_read(before), {**after, **after.get("measured", {}), "steps": after["steps"]})
+    report = _read(before)
+    alike = [[build.get(key) == report[key] for key in ("model", "target")] for build in builds]
+    number = max(range(len(builds)), key=lambda each: (alike[each], -each))
+    after = builds[number]
+    return number, of_reports(report, {**after, **after.get("measured", {}), "steps": after["steps"]})
 
 
 def of_reports(one: Mapping[str, Any], other: Mapping[str, Any]) -> Difference:

@@ -103,6 +103,18 @@ def test_an_older_report_says_what_changed(conv: Path, tmp_path: Path) -> None:
     assert since["steps"] and all(step["step"] < 2 for step in since["steps"] if "step" in step)
 
 
+def test_an_older_report_is_compared_with_the_build_of_its_model(conv: Path, tmp_path: Path) -> None:
+    out, page, other = tmp_path / "out", tmp_path / "page.html", str(save(small_models.mlp(), tmp_path))
+    assert cli.run([str(conv), "-o", str(out)]) == 0
+    assert cli.run(["studio", other, str(conv), "--no-measure", "--since", str(out), "-o", str(page)]) == 0
+    since = page_data(page)["since"]
+    assert since["build"] == 1 and not since["steps"]
+    assert all(figure["before"] == figure["after"] for figure in since["figures"])
+    two = "cortex-m0,generic"
+    assert cli.run(["studio", str(conv), "--target", two, "--no-measure", "--since", str(out), "-o", str(page)]) == 0
+    assert page_data(page)["since"]["build"] == 1
+
+
 def test_integers_are_heard_against_floats(conv: Path, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     samples, int8, page = tmp_path / "samples.npz", tmp_path / "int8.onnx", tmp_path / "page.html"

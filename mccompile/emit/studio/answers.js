@@ -120,7 +120,7 @@ function changed() {
 /** Of the steps that are there now, and of the older ones. */
 function stepsChanged(since) {
   if (since.no_steps) return `${since.no_steps[0].toUpperCase()}${since.no_steps.slice(1)}.`;
-  const now = since.steps.filter(({ step }) => step !== undefined).length, gone = since.steps.length - now, all = builds[0].steps.length;
+  const now = since.steps.filter(({ step }) => step !== undefined).length, gone = since.steps.length - now, all = builds[since.build].steps.length;
   const older = gone ? `; gone: ${gone}` : "";
   return `${now || "None"} of ${all} steps ${now > 1 ? "are" : "is"} new or changed${older}.`;
 }

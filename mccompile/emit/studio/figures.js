@@ -85,7 +85,7 @@ function drawChanges() {
         el("td", { class: "n" }, before === after ? "same" : change(after, before) || "new")))))),
     el("p", { text: stepsChanged(since) }),
     el("ul", { class: "changes" }, since.steps.map(({ name, change: what, step }) =>
-      el("li", step === undefined ? {} : { ...pick("step", 0, step), class: "link" },
-        el("span", { class: "name", title: name, text: step === undefined ? name : stepTitle(builds[0].steps[step], step) }),
+      el("li", step === undefined ? {} : { ...pick("step", since.build, step), class: "link" },
+        el("span", { class: "name", title: name, text: step === undefined ? name : stepTitle(builds[since.build].steps[step], step) }),
         " ", el("span", { class: "soft", text: what })))));
 }
