@@ -20,7 +20,11 @@ _PLAIN = {
 _LOSS = "Loss of an output, of a kind: cross_entropy, nll, mse, huber or bce. Or the name of an output of one number."
 _OPTIONS = (
     click.option(
-        "--learn", default="last:1", show_default=True, metavar="WHAT", help="all, last:N layers, or names of weights."
+        "--learn",
+        default="last:1",
+        show_default=True,
+        metavar="WHAT",
+        help="all, last:N layers, names of weights, or auto.",
     ),
     click.option(
         "--optimizer",

@@ -14,6 +14,7 @@ from .options import (
     force_flag,
     model_argument,
     model_options,
+    samples_option,
 )
 from .reports import show_plans
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show the Pareto-optimal plans instead, by RAM, flash and time of all phases, and what takes less to learn.",
 )
+@samples_option
 @learning_options()
 @model_options
 def train(
@@ -43,13 +45,15 @@ def train(
     force: bool,
     layout: str,
     best: bool,
+    data: Path | None,
     learning: Learning,
     options: Options,
 ) -> None:
     """Compile a model into C that also learns.
 
     <model>_run infers with what was learned, <model>_learn computes the loss of a batch and its gradients, <model>_step
-    moves the weights by their mean, <model>_forget goes back to those of the file.
+    moves the weights by their mean, <model>_forget goes back to those of the file. With --learn auto, samples in --data
+    choose what learns within --budget ram=.
     """
     from ..driver import arrange
     from ..driver.training import best_plans
@@ -57,12 +61,18 @@ def train(
     from ..emit.folder import write_folder
     from ..emit.summary import summary
     from ..frontend.load import name_of
+    from ..measure.sparse_update import choose, refuse_samples
+    from ..passes.learn.phase_graphs import AUTO
 
+    refuse_samples(learning, data)
+    if output is None and not best:
+        raise WrongUse(Problem("nothing says where to write", "-o", "there is no folder", "say where: -o out/"))
+    choice = choose(model, learning, options, data) if learning.learn == AUTO else None
+    learning = choice.asked if choice else learning
     if best:
         show_plans(best_plans(model, learning, options))
         return
-    if output is None:
-        raise WrongUse(Problem("nothing says where to write", "-o", "there is no folder", "say where: -o out/"))
+    assert output is not None
     package = trained(model, learning, options)
     files = arrange(package.files, layout, options.name or name_of(model), options) if layout else package.files
     write_folder(output, files, force)
@@ -71,6 +81,8 @@ def train(
     click.echo(f"{output}: {plan.name} for {plan.target}")
     click.echo(summary(plan, package.weights_bytes))
     click.echo(f"learns   {', '.join(f'{tensor.name} {tensor.type}' for tensor in learned)}")
+    for line in choice.lines() if choice else ():
+        click.echo(line)
     for assumed in package.assumed:
         click.echo(f"assumed  {assumed}")
     for failed in package.left_out:

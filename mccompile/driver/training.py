@@ -18,11 +18,21 @@ from ..frontend.lost_parameters import lost_parameters
 from ..graph.ir import Graph
 from ..passes.api import PROGRAM, Context, Memory, SkippedPass
 from ..passes.learn.join_phases import join_phases
-from ..passes.learn.phase_graphs import LEARNED, RATE, Learning, begin_with, keep_weights, learning_graph, step_graph
+from ..passes.learn.phase_graphs import (
+    AUTO,
+    LEARNED,
+    RATE,
+    Learning,
+    begin_with,
+    keep_weights,
+    learning_graph,
+    step_graph,
+)
 from ..pipeline import chosen
 from ..plan.learning import LEARN, STEP
 from ..program.ir import Program
 from ..program.phases import Phase
+from ..targets.api import Prefer
 from .compiling import frugal, packaged, pass_manager, programmed, read
 from .options import MOST_RECOMPUTED, PLAIN, Options
 from .recomputing import in_strips
@@ -86,6 +96,14 @@ def best_plans(model: Path, asked: Learning, options: Options = PLAIN) -> list[t
     return found
 
 
+def smallest_within(model: Path, asked: Learning, options: Options) -> Point | None:
+    """A plan within the budget of RAM that prefers memory to time, where there is one."""
+    _check(asked, options)
+    changes = {"prefer": Prefer.RAM, "enough": options.budget["ram"]}
+    point = Point(changes, _attempt(model, asked, options, NOTHING)(changes))
+    return None if point.over(options.budget) else point
+
+
 def _attempt(model: Path, asked: Learning, options: Options, earlier: Earlier) -> Attempt:
     """Changes are of options, and of what is asked."""
     of_training = {each.name for each in fields(Learning)}
@@ -125,6 +143,9 @@ def _check(asked: Learning, options: Options) -> None:
         why = "it is measured where a model only infers"
         fix = "give budgets of RAM and weights, such as --budget ram=64K"
         raise WrongUse(Problem(f"--budget {what} does not go with learning", "--budget", why, fix))
+    if asked.learn == AUTO:
+        why = "what learns is chosen by samples"
+        raise WrongUse(Problem("nothing says what shall learn", "--learn auto", why, "add --data samples.npz"))
     if asked.accumulate < 1:
         raise WrongUse(Problem(f"{asked.accumulate} batches make no step", "--accumulate", "", "--accumulate 1"))
     if asked.accumulate > 1 and asked.at_once:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,10 +24,11 @@ from ..frontend.load import STANDARD_INPUT
 from ..frontend.original import Original
 from ..judge.rules import NoWitness
 from ..passes.learn.losses import TARGET
-from ..passes.learn.phase_graphs import Learning
+from ..passes.learn.phase_graphs import AUTO, Learning
 from ..toolchain.learning import TrainingRecord, learned
 from ..toolchain.model_report import Report, Tensor
 from .building import build, input_sets
+from .sparse_update import choose, taking
 
 PLACES, SINGLES = 8, 8  # elements of each tensor, and of all gradients together, that are looked at
 SOME_OF_JUDGE = 10 * MOST_OF_JUDGE  # products of a batch, above which one direction has to do
@@ -70,12 +72,14 @@ def check_learning(
     rtol: float = 1e-3,
     cc: str | None = None,
 ) -> TrainingCheck:
-    """Has a model learn from samples, or random inputs, towards random targets."""
+    """Has a model learn from samples, or random inputs, towards their targets, or random ones."""
     asked = _seen(path, asked)
+    if asked.learn == AUTO:
+        asked = choose(path, asked, options, data, cc).asked
     package = train(path, asked, options)
     model = build(package, options.resolved_target(), cc)
     graph = read_learner(path, options)
-    sets = input_sets(graph, data, seed, batches)
+    sets = input_sets(taking(model.report) if _has_targets(data) else graph, data, seed, batches)
     given = [_batch(each.inputs, model.report, asked, [seed, number]) for number, each in enumerate(sets[:batches])]
     told = learned(model, given, asked.optimizer.lr, asked.accumulate)
     _must_forget(told)
@@ -101,6 +105,16 @@ def _seen(path: Path, asked: Learning) -> Learning:
         fix = "leave out --at-once: gradients and steps are the same then"
         raise WrongUse(Problem("this step does not show its gradients", "--at-once", why, fix))
     return replace(asked, optimizer=replace(asked.optimizer, lr=1.0))
+
+
+def _has_targets(data: Path | None) -> bool:
+    if data is None or data.suffix != ".npz" or not data.is_file():
+        return False
+    try:
+        with np.load(data) as stored:
+            return TARGET in stored.files
+    except (OSError, ValueError, BadZipFile):
+        return False  # reading the samples says what is wrong
 
 
 def _batch(inputs: dict[str, np.ndarray], report: Report, asked: Learning, seed: Sequence[int]) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from ..base.scratch import Scratch
 from ..driver import Options
 from ..driver.training import train as train_file
 from ..frontend.learned import write_learned
+from ..measure.sparse_update import choose, refuse_samples
 from ..passes.learn.batch_norm import BatchNorm
 from ..passes.learn.losses import CLASSES
 from ..passes.learn.optimizers import optimizer as optimizer_of
-from ..passes.learn.phase_graphs import Learning
+from ..passes.learn.phase_graphs import AUTO, Learning
 from ..toolchain.build import find_compiler
 from ..toolchain.host_library import build_shared
 from ..toolchain.model_report import read_report
@@ -169,11 +170,13 @@ def train(
     at_once: bool = False,
     clip: float | None = None,
     batch_norm: str = "frozen",
+    data: str | Path | None = None,
     cc: str | None = None,
     **keywords: Any,
 ) -> Trainer:
     """A model that learns: `net = mccompile.train("kws.onnx", loss="cross_entropy:scores"); net.step(x, y)`. The words
-    are those of the command `mccompile train`; other keywords are those of `mccompile.compile`."""
+    are those of the command `mccompile train`; other keywords are those of `mccompile.compile`. `data`: samples
+    (an .npz file) by which learn="auto" chooses what learns within budget={"ram": BYTES}."""
     words = {"loss": loss, "learn": learn, "optimizer": optimizer, "batch_norm": batch_norm}
     for name, word in words.items():
         if not isinstance(word, str):
@@ -185,4 +188,8 @@ def train(
     path, kept = model_file(model)
     statistics = chosen(BatchNorm, batch_norm, "there is no batch_norm {!r}", "batch_norm")
     asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate, statistics)
+    samples = None if data is None else Path(data)
+    refuse_samples(asked, samples)
+    if asked.learn == AUTO:
+        asked = choose(path, asked, given, samples, cc).asked
     return Trainer(path, asked, given, cc, kept)

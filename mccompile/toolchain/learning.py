@@ -6,7 +6,7 @@ Invariant: both ways make the same calls in the same order, as board/learn_model
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -50,6 +50,15 @@ def learned(model: Model | Emulated, batches: Sequence[Arrays], rate: float, eve
     model.reset(POISON)
     found.weights.append(_weights(report, model.save_state()))
     return found
+
+
+def slopes(model: Model, batches: Iterable[Arrays]) -> Iterator[Arrays]:
+    """The gradients of each batch by the weights as they are in the file: plain SGD with a rate of 0 moves none."""
+    model.reset(POISON)
+    for batch in batches:
+        model.learn(batch, 0.0)
+        yield _sums(model.report, model.save_state())
+        model.step(0.0)
 
 
 def _written(report: Report, batches: Sequence[Arrays], rate: float, every: int) -> bytes:

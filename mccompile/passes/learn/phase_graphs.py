@@ -34,6 +34,7 @@ from .weights import learning, left_out, merged
 
 RATE, LEARNED = "rate", "learned"
 SCALAR = TensorType(f32, ())
+AUTO = "auto"  # what learns is chosen by samples, before anything here is asked
 NORM_ADDED = 1e-6  # what PyTorch adds to a norm before it divides by it
 
 

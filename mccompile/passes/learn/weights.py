@@ -156,8 +156,7 @@ def _operand(node: Node | None, name: str) -> list[Value]:
 def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[Value]:
     """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for: those that lead to
     `of`. Those that were dequantized are constants from now on."""
-    leading = _leading(of)
-    known = layers((node for node in graph.nodes if node in leading), batch_norm, graph.filled_in)
+    leading, known = _leading_layers(graph, of, batch_norm)
     found = _unique(
         [value for part in text.split(",") for value in _asked(graph, known, leading, part, of, batch_norm)]
     )
@@ -168,14 +167,30 @@ def fewer(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[
     """Fewer layers than `all` or `last:N` asks for: half as many, and so on."""
     if text != "all" and not text.startswith("last:"):
         return []
-    leading = _leading(of)
-    known = layers((node for node in graph.nodes if node in leading), batch_norm, graph.filled_in)
+    _, known = _leading_layers(graph, of, batch_norm)
     count = len(known) if text == "all" else _count(text, len(known))
     found = []
     while count > 1:
         count //= 2
         found.append(f"last:{count}")
     return found
+
+
+def scopes(graph: Graph, of: Value, batch_norm: bool = False) -> list[str]:
+    """What can be asked for, from all layers to the last one."""
+    count = len(_leading_layers(graph, of, batch_norm)[1])
+    return ["all", *(f"last:{number}" for number in range(count - 1, 0, -1))]
+
+
+def layer_of(weight: Value) -> Node:
+    """The node that reads it, where others only move its elements."""
+    return next(_readers(weight))
+
+
+def _leading_layers(graph: Graph, of: Value, batch_norm: bool) -> tuple[set[Node], list[Layer]]:
+    """The nodes that lead to `of`, and which of them are layers."""
+    leading = _leading(of)
+    return leading, layers((node for node in graph.nodes if node in leading), batch_norm, graph.filled_in)
 
 
 def merged(weights: Sequence[Value]) -> list[str]:

@@ -168,9 +168,9 @@ def _batch(chance: np.random.Generator, run: Arrays, kind: str, shape: tuple[int
 def _asked(chance: np.random.Generator, model: ModelProto, loss: str, behind: Sequence[NodeProto]) -> Learning:
     several = sum(node.op_type in LAYERS and bool(_weights(model) & set(node.input)) for node in behind) > 1
     learn = str(chance.choice(["all", "all", "all", "last:1", "last:1", "last:1", "last:2" if several else "all"]))
-    floats = [tensor.name for tensor in model.graph.initializer if tensor.data_type == TensorProto.FLOAT]
-    if floats and chance.random() < 0.2:
-        learn = str(chance.choice(floats))
+    floats = sorted(_weights(model) & {name for node in behind for name in node.input})
+    if floats and chance.random() < 0.2:  # any of them, as --learn auto chooses
+        learn = ",".join(chance.choice(floats, int(chance.integers(1, min(4, len(floats)) + 1)), replace=False))
     batch_norm = BatchNorm(chance.choice(list(BatchNorm)))
     if chance.random() < 0.15:
         return Learning(loss, learn, optimizer("sgd,lr=1"), at_once=True, batch_norm=batch_norm)
