@@ -32,9 +32,10 @@ def test_what_is_computed_again_for_numbers_that_are_not_finite_counts(tmp_path:
     assert found.count <= found.bound.instructions <= 1.1 * found.count
 
 
-def test_products_of_a_library_in_assembly_have_a_bound(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["quantized", "mlp"])
+def test_products_of_a_library_in_assembly_have_a_bound(name: str, tmp_path: Path) -> None:
     """Their loops end by data, where a factor is subnormal."""
-    found = compared(path_of("quantized", tmp_path), "cortex-m3")
+    found = compared(path_of(name, tmp_path), "cortex-m3")
     assert found.bound.instructions is not None, found.bound.without
     assert found.count <= found.bound.instructions
 

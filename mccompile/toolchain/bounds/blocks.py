@@ -246,7 +246,7 @@ class _Builder:
             names = ", ".join(f"r{n}" for n in range(15))
             self.lines.append(f"before = [{names}, f, lanes, *R[{CORE}:]]")
             self.lines.append("if c is not False:")
-            self.lines += [f"    {line}" for line in own.lines or ["pass"]]
+            self.lines += [f"    {line}" for line in (own.lines if name != "bx" else []) or ["pass"]]
             self.lines.append(f"    back = {back}")
             self.lines.append("    if c is None:")
             self.lines.append(f"        after = [{names}, f, lanes, *R[{CORE}:]]")

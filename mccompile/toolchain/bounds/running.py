@@ -15,6 +15,7 @@ from . import runtime
 from .blocks import CALL, CORE, FLAGS, JUMP, LANES, RETURN, UNKNOWN, Code, Registers
 from .known import State
 from .memory import Memory
+from .paths import Loop, dearest
 from .shape import Shape
 from .turns import TripCounts
 from .values import LIBRARY, MODEL, OBJECT, SAVED, STACK, of
@@ -60,7 +61,7 @@ class Run:
         self.aligned = aligned
         self.known: dict[tuple[object, ...], _Known | None] = {}
         self.shapes: dict[int, Shape] = {}
-        self.visits: dict[int, dict[int, int]] = {}  # of the blocks of functions whose loops end by data
+        self.by_turns: dict[int, bool] = {}  # functions whose loops end by data after so many turns
         self.turns: dict[int, int] = {}  # the most of a loop each time it is entered, by its head
         self.blocks = 0
         self.without: dict[int, Unbounded] = {}  # calls of the function that is asked for which have no bound
@@ -177,9 +178,9 @@ class Run:
         before, kept = state.cost, state.copy() if frame.is_top else state
         depth = self.depth
         try:
-            if goal not in self.visits:
-                self.visits[goal] = runtime.most_visits(self.code, goal)
-            if self.visits[goal]:
+            if goal not in self.by_turns:
+                self.by_turns[goal] = runtime.has_turns(self.code, goal)
+            if self.by_turns[goal]:
                 self._of_runtime(goal, state)
             elif not self._from_known(goal, state):
                 ends = self._follow(goal, state, frozenset(), Frame(goal, after))
@@ -203,7 +204,8 @@ class Run:
         memory = state.memory
         if self.code.function(goal) in runtime.STORING:
             memory.kill(memory.load(state.registers[13]), 8)
-        for at, times in self.visits[goal].items():
+        ways, costs = self.code.ways(goal), {}
+        for at in ways:
             block = self.code.block(at)
             side = state.copy()
             side.registers = [each if n > 3 else None for n, each in enumerate(state.registers)]
@@ -211,9 +213,15 @@ class Run:
             if type(goes) is tuple and goes[0] == CALL:
                 side.registers = [*[None] * 4, *state.registers[4:]]
                 self._call(block.last, goes[1], goes[2], side, Frame(goal, goes[2]))
-            state.cost += times * (block.count + side.cost)
-            self.turns |= {way: runtime.TURNS[self.code.function(goal)] for way in block.ways if way <= at}
+            costs[at] = block.count + side.cost
+        state.cost += dearest(ways, costs, goal, self._turns_of)
         _clobber(state.registers)
+
+    def _turns_of(self, loop: Loop) -> int:
+        most = runtime.turns(self.code, loop)
+        heads = {way for at in loop for way in self.code.block(at).ways if way in loop and way <= at}
+        self.turns |= dict.fromkeys(heads, most)
+        return most
 
     def _forget(self, state: State) -> None:
         """What a call changes that has not been followed."""

@@ -227,6 +227,15 @@ def test_a_store_to_scattered_places_changes_these_alone() -> None:
         most(SCATTERED, words | {OFFSETS + 12: 8 << 16 | 6})
 
 
+def test_a_return_under_a_condition_that_holds_goes_back() -> None:
+    """Before which a return has been skipped, as sums of soft floats do."""
+    text = (
+        ".f:\nmov r4, lr\nldr r1, [r0]\nmovs r2, #1\nbl <g>\nbx r4\n"
+        ".g:\ncmp r1, #3\nit eq\nbxeq lr\ncmp r2, #1\nitt eq\naddeq r0, #1\nbxeq lr\nnop\nnop\nbx lr"
+    )
+    assert most(text) == 5 + 7
+
+
 def test_the_dearer_way_of_a_branch_counts() -> None:
     for first, second in ((1, 4), (4, 1)):
         ways = "nop\n" * first + "b <end>\nother:\n" + "nop\n" * second

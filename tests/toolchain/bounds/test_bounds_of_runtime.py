@@ -1,0 +1,67 @@
+"""Functions of the compiler's run-time, whose loops end by data: shifts end them after so many turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from mccompile.toolchain.bounds.running import Unbounded
+from tests.toolchain.bounds.test_bounds_of_loops import followed, most
+
+AROUND = 4  # instructions of f but for what it calls
+CALLING = ".f:\nmov r4, lr\nbl <{name}>\nnop\nbx r4\n.{name}:\n"
+NORMALIZED = "loop:\nlsls r0, r0, #1\ntst r0, #8388608\nadds r3, #1\nbeq <loop>\nbx lr"  # until bit 23 is set
+COUNTED = "{start}\nloop:\ncmp r2, r3\nlsrs r1, r1, #4\nbne <loop>\nbx lr"
+
+
+def bound(body: str, name: str = "__aeabi_fdiv") -> int:
+    return most(CALLING.format(name=name) + body) - AROUND
+
+
+def test_numbers_are_shifted_until_a_bit_is_set() -> None:
+    assert bound(NORMALIZED) == 23 * 4 + 1
+    run, _ = followed(CALLING.format(name="__aeabi_fdiv") + NORMALIZED)
+    assert [*run.turns.values()] == [23]
+
+
+@pytest.mark.parametrize(
+    ("start", "turns"), [("mov r1, #8388608", 6), ("movs r1, #255", 2), ("ldr r1, [r0]", 8), ("mov r5, #1", 8)]
+)
+def test_numbers_are_shifted_to_the_right_until_none_is_left(start: str, turns: int) -> None:
+    assert bound(COUNTED.format(start=start)) == 1 + 3 * turns + 1
+
+
+@pytest.mark.parametrize(
+    "other", ["mov r1, r0", "ldr r1, [r0]", "ldmia r0, {r1, r2}", "umull r0, r1, r2, r3", "pop {r1}"]
+)
+def test_what_is_written_besides_may_take_a_turn_for_each_bit(other: str) -> None:
+    counted = COUNTED.format(start="mov r1, #8388608").replace("cmp r2, r3", other)
+    assert bound(counted, "__ieee754_sqrtf") == 1 + 3 * 25 + 1
+    normalized = NORMALIZED.replace("adds r3, #1", other.replace("r1", "r0"))
+    assert bound(normalized, "__ieee754_sqrtf") == 4 * 25 + 1
+
+
+def test_the_dearest_way_counts_and_not_all_of_them() -> None:
+    ways = "cmp r0, #0\nbeq <other>\nnop\nnop\nb <end>\nother:\nnop\nend:\n"
+    assert bound(ways + NORMALIZED) == 2 + 3 + 23 * 4 + 1
+
+
+def test_a_turn_takes_the_dearest_way() -> None:
+    loop = "loop:\ncmp r0, r1\nbne <other>\nnop\nnop\nb <end>\nother:\nnop\nend:\nsubs r2, r3\nbne <loop>\nbx lr"
+    assert bound(loop) == 27 * (2 + 3 + 2) + 1
+
+
+def test_all_blocks_of_a_loop_count_that_is_entered_in_the_middle() -> None:
+    loop = "cmp r0, r1\nbne <end>\nloop:\ncmp r0, r1\nbne <end>\nnop\nend:\nsubs r2, r3\nbne <loop>\nbx lr"
+    assert bound(loop) == 2 + 27 * (2 + 1 + 2) + 1
+
+
+def test_what_is_called_there_counts() -> None:
+    called = "mov r5, lr\nbl <g>\ntst r0, r1\nbx r5\n"
+    assert bound(NORMALIZED + "\n.g:\nnop\nnop\nbx lr") == 23 * 4 + 1
+    calling = NORMALIZED.replace("bx lr", called.rstrip()) + "\n.g:\nnop\nnop\nbx lr"
+    assert bound(calling) == 23 * 4 + 4 + 3
+
+
+def test_other_functions_whose_loops_end_by_data_have_no_bound() -> None:
+    with pytest.raises(Unbounded, match="a loop ends by data"):
+        bound(NORMALIZED, "other")
