@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers import PEERS, Contestant, Inputs, peers_of
+from benchmarks.peers import PEERS, Contestant, Inputs, peers_of, versions
 from mccompile.base.dtypes import bf16, f16, i8, u8
 from mccompile.base.errors import BadFile
 from mccompile.check.inputs import random_sets, stored_sets
@@ -48,23 +51,69 @@ def main() -> None:
     parser.add_argument("--shape", action="append", default=[], help="INPUT=1,3,32,32")
     parser.add_argument("--seconds", type=float, default=1.0, help="per contestant and model, roughly")
     parser.add_argument("--realtime", action="store_true", help="give way to nobody else (as root, Linux)")
+    parser.add_argument("--markdown", action="store_true", help="print the table of docs/speed.md as well")
     given = parser.parse_args()
     with alone() if given.realtime else nullcontext():
         peak = max(measured_peak(api.load(given.target)) for _ in range(3))
+    said = ", ".join(filter(None, (_processor(), versions(given.peers))))
+    print(f"{said}, {date.today()}")
     print(f"one thread; peak {peak:.1f} GFLOP/s; microseconds, median (fastest)")
-    lines = []
+    found = []
     for path in given.models:
         with tempfile.TemporaryDirectory() as folder:
-            lines.append(bench(path, given, Path(folder), peak))
-    for title, ratios in (("medians", [line[0] for line in lines]), ("fastest runs", [line[1] for line in lines])):
-        known = [ratio for ratio in ratios if ratio]
+            found.append(bench(path, given, Path(folder), peak))
+    for title, runs in (
+        ("medians", [each.medians for each in found]),
+        ("fastest runs", [each.fastest for each in found]),
+    ):
+        known = [_ratio(times) for times in runs if len(times) > 1]
         if known:
             mean, worst = statistics.geometric_mean(known), max(known)
             print(f"{title}: geometric mean of the ratio to the fastest peer {mean:.3f}, largest {worst:.3f}")
+    if given.markdown:
+        print(table(found, given.peers))
 
 
-def bench(path: Path, given: argparse.Namespace, folder: Path, peak: float) -> tuple[float, float]:
-    """Prints a line per model; gives mccompile's time over that of the fastest peer, by medians and by fastest runs."""
+@dataclass(frozen=True)
+class Times:
+    """Microseconds of a network by contestant, mccompile first."""
+
+    network: str
+    medians: Mapping[str, float]
+    fastest: Mapping[str, float]
+
+
+def _ratio(times: Mapping[str, float]) -> float:
+    """mccompile's time over that of the fastest peer."""
+    ours, *theirs = times.values()
+    return ours / min(theirs)
+
+
+def table(found: Sequence[Times], peers: Sequence[str]) -> str:
+    """As docs/speed.md has it."""
+    there = [peer for peer in peers if any(peer in each.medians for each in found)]
+    lines = [f"| network | mccompile | {' | '.join(there)} | ratio |", f"|---|--:|{'--:|' * len(there)}--:|"]
+    for each in found:
+        ours, *_ = each.medians.values()
+        cells = [_shown(time) for time in (ours, *map(each.medians.get, there))]
+        lines.append(f"| {each.network} | {' | '.join(cells)} | {_ratio(each.medians):.2f} |")
+    return "\n".join(lines)
+
+
+def _shown(time: float | None) -> str:
+    return "" if time is None else f"{time:,.0f}" if time >= 1000 else f"{time:.1f}"
+
+
+def _processor() -> str:
+    """What the machine calls it; nothing where it does not say."""
+    cpuinfo = Path("/proc/cpuinfo")
+    words = cpuinfo.read_text(encoding="utf-8") if cpuinfo.is_file() else ""
+    found = re.search(r"model name\s*: (.*)", words)
+    return found[1] if found else ""
+
+
+def bench(path: Path, given: argparse.Namespace, folder: Path, peak: float) -> Times:
+    """Prints a line per model."""
     ours, inputs = ours_of(path, given, folder)
     with alone() if given.realtime else nullcontext():
         contestants = [ours, *peers_of(path, inputs, folder, given.peers)]
@@ -75,16 +124,15 @@ def bench(path: Path, given: argparse.Namespace, folder: Path, peak: float) -> t
                 contestant = contestants[(turn + number) % len(contestants)]
                 contestant.times(1)  # brings what it needs back into the caches
                 seconds[contestant.name] += contestant.times(runs[contestant.name])
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    fastest = {name: min(values) for name, values in seconds.items()}
-    parts = [f"{name} {medians[name] * 1e6:.1f} ({fastest[name] * 1e6:.1f})" for name in seconds]
-    share = 2e-9 * ours.macs / medians[ours.name] / peak
+    medians = {name: statistics.median(values) * 1e6 for name, values in seconds.items()}
+    fastest = {name: min(values) * 1e6 for name, values in seconds.items()}
+    parts = [f"{name} {medians[name]:.1f} ({fastest[name]:.1f})" for name in seconds]
+    share = 2e-3 * ours.macs / medians[ours.name] / peak
     name = path.parent.name if path.stem == "model" else path.stem
     line = f"{name:20} {'   '.join(parts)}   {share:.0%} of peak   arena {ours.arena}"
     if len(contestants) == 1:
         print(line, flush=True)
-        return 0.0, 0.0
-    ratios = [values[ours.name] / min(values[c.name] for c in contestants[1:]) for values in (medians, fastest)]
+        return Times(name, medians, fastest)
     first = contestants[1].results
     error, apart, tolerance = _distance(ours.results, first), 0.0, TOLERANCE
     told = f"error {error:.1e}"
@@ -92,8 +140,8 @@ def bench(path: Path, given: argparse.Namespace, folder: Path, peak: float) -> t
         apart = max((_distance(c.results, first) for c in contestants[2:]), default=0.0)
         tolerance, told = max(OF_NARROW, 2 * apart), f"{told}, peers apart {apart:.1e}"
     wrong = "" if error <= tolerance else " WRONG"
-    print(f"{line}   ratio {ratios[0]:.3f} ({ratios[1]:.3f})   {told}{wrong}", flush=True)
-    return ratios[0], ratios[1]
+    print(f"{line}   ratio {_ratio(medians):.3f} ({_ratio(fastest):.3f})   {told}{wrong}", flush=True)
+    return Times(name, medians, fastest)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,12 @@ def peers_of(model: Path, inputs: Inputs, folder: Path, wanted: Sequence[str], t
 def missing(wanted: Sequence[str]) -> list[str]:
     """Those of the wanted that are not installed."""
     return [name for name in wanted if importlib.util.find_spec(name) is None]
+
+
+def versions(wanted: Sequence[str]) -> str:
+    """Of the wanted that are installed: "onnxruntime 1.32.0, openvino 2026.4.1"."""
+    there = [name for name in wanted if name not in missing(wanted)]
+    return ", ".join(f"{name} {metadata.version(name.replace('_', '-'))}" for name in there)
 
 
 def _onnxruntime(model: Path, inputs: Inputs, folder: Path, threads: int) -> Contestant | None:

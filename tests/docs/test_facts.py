@@ -40,6 +40,17 @@ def test_the_comparison_has_the_figures_of_the_tables(title: str) -> None:
     assert (cells[0], cells[2], cells[4]) == tables, "the tables of embedded.md changed: say the same in comparison.md"
 
 
+def test_the_first_page_has_figures_of_other_pages() -> None:
+    """Rows on the Cortex-M4 are those of the comparison, the others those of the page on speed."""
+    pages = {page: (DOCS / f"{page}.md").read_text(encoding="utf-8") for page in ("index", "comparison", "speed")}
+    found = re.findall(r"(?m)^\| ([^|]+) \| ([\w-]+) \| ([\d,.]+) \w+ \| \w.* \| ([\d,.]+) \|$", pages["index"])
+    assert {core for _, core, _, _ in found} == {"Cortex-M4", "x86-64"}
+    for network, core, ours, theirs in found:
+        page = pages["comparison" if core == "Cortex-M4" else "speed"]
+        (row,) = re.findall(rf"(?m)^\| {network.removesuffix(', int8')} \|(.*)$", page)
+        assert [cell.strip() for cell in row.split("|")][:2] == [ours, theirs], f"{network}: another page says {row}"
+
+
 def test_the_comparison_has_the_ratios_of_the_page_on_speed() -> None:
     speed = (
         (DOCS / "speed.md").read_text(encoding="utf-8").partition("## Beside other libraries")[2].partition("\n##")[0]
