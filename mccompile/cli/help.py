@@ -14,6 +14,7 @@ import click
 from ..option_table import ENDS, FILES, INSIDE, INT8, MEMORY, SIZES, TARGET
 from .options import OPTIONS as OPTIONS_OF_MODELS
 from .progress import shown
+from .usage import refuse_values_of_flags
 from .values import complete, is_known
 
 _NAMES, _SHORT = 24, 52  # letters of an option, and of what it does, where not all is shown
@@ -126,6 +127,10 @@ class Command(click.Command):
         self.params += [verbose, quiet, everything]
         for param in filter(is_known, self.params):
             param._custom_shell_complete = complete
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        refuse_values_of_flags(self, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         with shown(ctx.meta.get(f"{__name__}.verbose", False), ctx.meta.get(f"{__name__}.quiet", False)):

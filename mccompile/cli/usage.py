@@ -151,7 +151,7 @@ def problem_of(error: click.ClickException, line: Line) -> Problem:
             return _unreadable(error, line)
         case click.BadOptionUsage() if "does not take a value" in error.message:
             flag = error.option_name
-            return Problem(f"{flag} takes no value", path, "it stands alone", f"write {flag} without a value")
+            return Problem(f"{flag} takes no value", path, "it stands alone", _flag_fix(flag, line))
         case click.BadOptionUsage():
             option = line.option(error.option_name)
             value = _example(option) if option is not None else ""
@@ -161,6 +161,29 @@ def problem_of(error: click.ClickException, line: Line) -> Problem:
             return _too_many(error.message, line)
         case _:
             return Problem(error.format_message(), path, f"`{path} --help-all` lists its options", shown)
+
+
+_VALUES = re.compile(r"-?\d+(\.\d+)?|on|off|yes|no|true|false", re.ASCII | re.IGNORECASE)  # that a flag may be given
+_NO = ("0", "off", "no", "false")
+
+
+def refuse_values_of_flags(command: click.Command, arguments: Sequence[str]) -> None:
+    """A value behind a flag, where a command takes several arguments and would take it for one of them."""
+    if not any(isinstance(param, click.Argument) and param.nargs < 0 for param in command.params):
+        return
+    options = [param for param in command.params if isinstance(param, click.Option) and param.is_flag]
+    flags = {name for option in options for name in (*option.opts, *option.secondary_opts)}
+    for before, word in pairwise(arguments):
+        if before in flags and _VALUES.fullmatch(word) and not Path(word).exists():
+            raise click.BadOptionUsage(before, f"Option {before!r} does not take a value.")
+
+
+def _flag_fix(flag: str, line: Line) -> str:
+    option = line.option(flag)
+    if option is None or line.behind(flag).lower() not in _NO:
+        return f"write {flag} without a value"
+    others = option.secondary_opts if flag in option.opts else option.opts
+    return f"write {others[0]}" if others else f"leave out {flag}"
 
 
 def _option_fix(given: str, line: Line) -> str:

@@ -117,6 +117,10 @@ TABLE = """
 2 | conv.onnx -o out --target list | unknown target | `mccompile targets`
 2 | conv.onnx -o out -mcpu=cortex-m4 | no option -m | --target cortex-m4
 2 | conv.onnx -o out --verbose=3 | takes no value | write --verbose without
+2 | studio conv.onnx --plans 0 | --plans takes no value | leave out --plans
+2 | studio conv.onnx --plans 4 | --plans takes no value | write --plans without a value
+2 | studio conv.onnx --measure off | --measure takes no value | write --no-measure
+2 | conv.onnx -o out --keep-inputs 1 | --keep-inputs takes no value | write --keep-inputs without a value
 2 | conv.onnx -o out --float-error 1% | cannot be '1%' | --float-error 0.01
 2 | check conv.onnx --runs 1 --rtol 0.1% | cannot be '0.1%' | --rtol 0.001
 2 | conv.onnx -o out --weights-window 64Q | is no size | --weights-window 64K
