@@ -25,6 +25,7 @@ import numpy as np
 from ....base.dtypes import i32
 from ....base.provenance import show
 from ....graph.ir import Graph, Value, all_nodes
+from ....ops import recurrent
 from ....ops.binary import Mul
 from ....ops.cast import Cast
 from ....ops.fixed_point import Lookup, ProductInteger, times_taken
@@ -194,7 +195,9 @@ def _note(graph: Graph) -> None:
         if isinstance(node.op, MOVES) and not sources:
             continue  # moves what is computed elsewhere
         others = [value for value in node.present_inputs if value.constant is None and value not in sources]
-        if len(into) != len(readers) or not readers:
+        if isinstance(node.op, recurrent.Layer):
+            why = "recurrent layers compute in floats: gates and states are not quantized, whatever their operands are"
+        elif len(into) != len(readers) or not readers:
             why = "its result is not quantized"
         elif [value for value in others if value.type.dtype.is_float]:
             why = "its operands are not all quantized"

@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 from hypothesis import HealthCheck, given, settings
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
@@ -116,6 +116,20 @@ def test_what_stays_in_float_is_noted() -> None:
     assert integers(one_operator("LogSoftmax")).left_in_float == {
         "shares": "LogSoftmax has no integer form with these attributes and types, or its sums may not fit 32 bits"
     }
+
+
+@pytest.mark.parametrize("x", ["DequantizeLinear(q, s, z)", "Cast<to = 1>(q)"])
+def test_recurrent_layers_are_said_to_compute_in_floats(x: str) -> None:
+    """Whether or not what they read is quantized."""
+    text = f"""<ir_version: 10, opset_import: ["" : 21]> g (int8[5,1,4] q) => (float[5,1,1,2] y)
+        <float s = {{0.1}}, int8 z = {{0}}>
+        {{ x = {x}  w8 = ConstantOfShape<value = int8[1] {{3}}>(ws)  w = DequantizeLinear(w8, s, z)
+           r = ConstantOfShape<value = float[1] {{0.5}}>(hs)  y, h = GRU<hidden_size = 2>(x, w, r) }}"""
+    model = parser.parse_model(text)
+    for name, shape in (("ws", [1, 6, 4]), ("hs", [1, 6, 2])):
+        model.graph.initializer.append(numpy_helper.from_array(np.array(shape), name))
+    (why,) = integers(model).left_in_float.values()
+    assert why.startswith("recurrent layers compute in floats")
 
 
 @pytest.mark.parametrize(("op", "is_float"), [("Softmax", False), ("LogSoftmax", True)])
