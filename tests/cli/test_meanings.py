@@ -188,7 +188,7 @@ TABLE = """
 2 | conv.onnx -o out --wrapper python | no wrapper for 'python' | leave out --wrapper python: Python compiles
 2 | conv.onnx -o out --wrapper swift | no wrapper for 'swift' | leave out --wrapper swift: every language
 2 | conv.onnx -o out --target cortex-m4 -mcpu=cortex-m4 | no option -m | leave out -mcpu=cortex-m4: --target says it
-2 | train conv.onnx -o out --loss mse:y --data s.npz | no option --data | leave out --data s.npz: `mccompile check`
+2 | train conv.onnx -o out --loss mse:y --data s.npz | --data is of no use | leave out --data, or say --learn auto
 2 | frontend --rate 16kHz -o f.onnx | cannot be '16kHz' | --rate 16000
 2 | frontend --window 25ms -o f.onnx | cannot be '25ms' | --window 480
 2 | analyze conv.onnx --csv | no option --csv | --json
