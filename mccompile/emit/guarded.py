@@ -87,6 +87,10 @@ def refuse(variants: Sequence[Variant]) -> None:
         fix = "give one of them a guard in a TOML file of your own that inherits it"
         if not variant.guard:
             raise WrongUse(Problem(f"nothing says when code is for {variant.target}", where, "it has no guard", fix))
+        if variant.target in seen.values():
+            raise WrongUse(
+                Problem(f"{variant.target} is there twice", where, "each target has code once", "name it once")
+            )
         if variant.guard in seen:
             why = f"{variant.guard} holds for both"
             raise WrongUse(Problem(f"{seen[variant.guard]} and {variant.target} cannot be told apart", where, why, fix))

@@ -85,6 +85,7 @@ def test_what_is_the_same_stands_once_and_blobs_are_named_after_targets(tmp_path
     ("targets", "options", "said"),
     [
         ("cortex-m4,cortex-m7", {}, "cannot be told apart"),
+        ("cortex-m4,cortex-m0,cortex-m4", {}, "name it once"),
         ("generic,cortex-m4", {}, "would never be used"),
         ("cortex-m4,generic", {"blob": "incbin"}, "brought in by the assembler"),
         ("cortex-m4,cortex-m99", {}, "unknown target"),
