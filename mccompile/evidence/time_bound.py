@@ -41,9 +41,15 @@ def _told(package: Package, found: Bound) -> dict[str, Any]:
     steps: dict[str, list[int]] = {}
     for step in package.plan.steps():
         steps.setdefault(step.function.name, []).append(step.number)
+    own = (f"{package.plan.prefix}_", "mcc_")
     return {
         "instructions": found.instructions,
         "without": [*found.without],
+        "library": [
+            {"function": name, "call": found.dearest[name], "instructions": found.functions[name]}
+            for name in found.functions
+            if not name.startswith(own)
+        ],
         "functions": [
             {"function": name, "steps": numbers, "instructions": found.functions[name]}
             for name, numbers in steps.items()
@@ -73,7 +79,7 @@ def aligned(package: Package) -> int:
 
 
 def _none(why: str) -> dict[str, Any]:
-    return {"instructions": None, "without": [why], "functions": [], "loops": []}
+    return {"instructions": None, "without": [why], "library": [], "functions": [], "loops": []}
 
 
 def shown(found: Mapping[str, Any]) -> str:

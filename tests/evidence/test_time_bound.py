@@ -28,6 +28,17 @@ def test_an_integer_network_has_a_bound_that_counts_do_not_pass() -> None:
     assert found["run"]["high"] <= 1.01 * found["bound"]["instructions"], "which has no ticks in it"
 
 
+def test_functions_of_the_library_have_a_bound_for_each_call() -> None:
+    package = small_models.compiled(small_models.mlp(), Options(target="cortex-m3"))
+    found = time_bound(package, load("cortex-m3"))
+    whole = {"schema": "mccompile-time-1", "inputs": 0, "steps": [], "bound": found}
+    jsonschema.validate(json.loads(json.dumps(whole)), SCHEMA)
+    most = {each["function"]: (each["call"], each["instructions"]) for each in found["library"]}
+    call, calls = most["__aeabi_fmul"]
+    assert 0 < call < calls < found["instructions"]
+    assert not any(name.startswith(("mcc_", f"{package.plan.prefix}_")) for name in most)
+
+
 def test_other_machines_say_that_they_have_none() -> None:
     found = time_bound(small_models.compiled(small_models.mlp()), load("generic"))
     assert found["instructions"] is None and shown(found).startswith("no bound: only machine code of Cortex-M")

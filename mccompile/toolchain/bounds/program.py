@@ -28,6 +28,7 @@ class Bound:
     without: tuple[str, ...]  # what has none: where, and why
     functions: Mapping[str, int] = field(default_factory=dict)  # instructions of all calls in a run, by name
     loops: Sequence[Loop] = ()  # of functions that a run calls
+    dearest: Mapping[str, int] = field(default_factory=dict)  # the most instructions of one call, by name
 
 
 def bound(program: Path, compiler: str, function: str, aligned: int = 0) -> Bound:
@@ -50,7 +51,8 @@ def bound(program: Path, compiler: str, function: str, aligned: int = 0) -> Boun
         Loop(code.function(at), at - code.starts[at].start, line, run.turns[at])
         for at, line in zip(heads, lines, strict=True)
     ]
-    return Bound(ended.cost, (), dict(sorted(calls.items())), tuple(loops))
+    dearest = {code.function(at): run.dearest[at] for at in ended.calls}
+    return Bound(ended.cost, (), dict(sorted(calls.items())), tuple(loops), dearest)
 
 
 def disassembled(program: Path, compiler: str) -> str:

@@ -63,6 +63,7 @@ class Run:
         self.shapes: dict[int, Shape] = {}
         self.by_turns: dict[int, bool] = {}  # functions whose loops end by data after so many turns
         self.turns: dict[int, int] = {}  # the most of a loop each time it is entered, by its head
+        self.dearest: dict[int, int] = {}  # the most instructions of a call, by the function
         self.blocks = 0
         self.without: dict[int, Unbounded] = {}  # calls of the function that is asked for which have no bound
         self.depth = 0
@@ -82,8 +83,12 @@ class Run:
         left: dict[int, int] = {}  # how often a branch that depends on data might have ended a loop
         while True:
             block = self.code.block(at)
-            state.cost += block.count
-            goes = block.run(state.registers, state.memory)
+            goes: Any
+            if at in self.code.names and self._has_turns(at):  # come to by a jump: it returns for who jumps there
+                goes = self._ends_in(at, state)
+            else:
+                state.cost += block.count
+                goes = block.run(state.registers, state.memory)
             self.blocks += 1
             if self.blocks > MOST_BLOCKS:
                 raise Unbounded(at, "the run is longer than what is followed")
@@ -178,9 +183,7 @@ class Run:
         before, kept = state.cost, state.copy() if frame.is_top else state
         depth = self.depth
         try:
-            if goal not in self.by_turns:
-                self.by_turns[goal] = runtime.has_turns(self.code, goal)
-            if self.by_turns[goal]:
+            if self._has_turns(goal):
                 self._of_runtime(goal, state)
             elif not self._from_known(goal, state):
                 ends = self._follow(goal, state, frozenset(), Frame(goal, after))
@@ -196,8 +199,24 @@ class Run:
             self._forget(state)
         if self.code.function(goal) in runtime.OWN:
             state.registers[0] = LIBRARY
-        state.calls[goal] = state.calls.get(goal, 0) + state.cost - before
+        self._count(goal, state, state.cost - before)
         return after
+
+    def _count(self, goal: int, state: State, taken: int) -> None:
+        state.calls[goal] = state.calls.get(goal, 0) + taken
+        self.dearest[goal] = max(taken, self.dearest.get(goal, 0))
+
+    def _has_turns(self, goal: int) -> bool:
+        if goal not in self.by_turns:
+            self.by_turns[goal] = runtime.has_turns(self.code, goal)
+        return self.by_turns[goal]
+
+    def _ends_in(self, goal: int, state: State) -> tuple[int, object, bool]:
+        """A function whose loops end by data, and the return from it."""
+        back, before = state.registers[14], state.cost
+        self._of_runtime(goal, state)
+        self._count(goal, state, state.cost - before)
+        return RETURN, back, False
 
     def _of_runtime(self, goal: int, state: State) -> None:
         """A function whose loops end by data, after so many turns at most."""

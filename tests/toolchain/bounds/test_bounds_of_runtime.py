@@ -62,6 +62,11 @@ def test_what_is_called_there_counts() -> None:
     assert bound(calling) == 23 * 4 + 4 + 3
 
 
+def test_functions_that_end_in_one_have_a_bound() -> None:
+    ending = CALLING.format(name="g") + "nop\nb <__aeabi_fdiv>\n.__aeabi_fdiv:\n"
+    assert most(ending + NORMALIZED) - AROUND == 2 + 23 * 4 + 1
+
+
 def test_other_functions_whose_loops_end_by_data_have_no_bound() -> None:
     with pytest.raises(Unbounded, match="a loop ends by data"):
         bound(NORMALIZED, "other")
