@@ -37,6 +37,10 @@ _WORDS = {  # of config.json, by what GGUF calls it behind the architecture
     "residual_scale": ("residual_multiplier",),
     "attention.scale": ("attention_multiplier",),
     "logit_scale": ("logits_scaling", "logit_scale"),
+    "expert_count": ("num_experts", "num_local_experts"),
+    "expert_used_count": ("num_experts_per_tok",),
+    "expert_feed_forward_length": ("moe_intermediate_size",),
+    "expert_shared_feed_forward_length": ("shared_expert_intermediate_size",),
 }
 _ROPE, _SHORT = "rope.scaling.", "rope_factors_short.weight"
 _FACTORS: dict[str, tuple[str, ...]] = {
@@ -45,12 +49,20 @@ _FACTORS: dict[str, tuple[str, ...]] = {
     "attention.scale": ("granite",),
 }
 _FACTORS |= {"logit_scale": ("granite", "command-r", "cohere2")}
+_FACTORS |= {"expert_count": ("llama", "qwen2moe", "qwen3moe", "olmoe")}
 _DEFAULTS: dict[str, dict[str, float]] = {  # of llama.cpp, where they are not those of config.json
     "gemma2": {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
     "granite": {"attention_multiplier": 0.0},
     "command-r": {"logit_scale": 1.0},
 }
-_OTHER = ("expert_count", "attention.alibi_bias_max", "attention.clamp_kqv", "attention.temperature_scale")
+_OTHER = (
+    "attention.alibi_bias_max",
+    "attention.clamp_kqv",
+    "attention.temperature_scale",
+    "expert_group_count",
+    "expert_weights_scale",
+    "leading_dense_block_count",
+)
 
 
 class GGUF(Importer):

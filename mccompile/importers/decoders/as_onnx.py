@@ -11,13 +11,15 @@ import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from .. import ranges, states
-from .description import Decoder, Layer, Rotary
+from .description import Decoder, Experts, Layer, Rotary
+from .mixtures import mixture
 from .nodes import Nodes
 from .weights import Weight
 
 PAST, TOKENS = "past", "tokens"  # names of the free sizes
 MOST_TOKENS = 16  # of a run, where nobody says more
 MOST_CONTEXT = 1024  # of the cache, where nobody says more
+Place = int | tuple[int, ...] | None  # a layer, or an expert of one
 Find = Callable[..., Weight | None]  # (role, shape, layer): None where there is none
 
 
@@ -85,7 +87,8 @@ class _Writer:
             other = self.norm(x, "mlp_norm" if self.has("mlp_norm", number) else "attn_norm", number)
             return nodes.op("Add", nodes.op("Add", mixed, self.mlp(other, number)), x)
         x = self.added(x, mixed)
-        made = self.mlp(self.norm(x, "mlp_norm", number), number)
+        inner = self.norm(x, "mlp_norm", number)
+        made = self.mixture(inner, number, layer.experts) if layer.experts else self.mlp(inner, number)
         return self.added(x, self.norm(made, "mlp_post_norm", number))
 
     def added(self, x: str, more: str) -> str:
@@ -210,6 +213,12 @@ class _Writer:
             made = nodes.op("Mul", made, self.linear(x, "up", number, d.hidden, d.width))
         return self.linear(made, "down", number, d.width, d.hidden)
 
+    def mixture(self, x: str, number: int, experts: Experts) -> str:
+        def linear(nodes: Nodes, x: str, role: str, place: tuple[int, ...], rows: int, columns: int) -> str:
+            return nodes.product(x, self.need(role, (rows, columns), place), None)
+
+        return mixture(self.nodes, x, number, experts, self.decoder.width, self.decoder.activation, linear)
+
     def capped(self, x: str, cap: float) -> str:
         nodes = self.nodes
         return nodes.op("Mul", nodes.op("Tanh", nodes.op("Div", x, nodes.number(cap))), nodes.number(cap))
@@ -218,7 +227,7 @@ class _Writer:
         weight = self.need(role, (rows, columns), number)
         return self.nodes.product(x, weight, self.find(f"{role}.bias", (rows,), number))
 
-    def need(self, role: str, shape: tuple[int, ...], number: int | None = None) -> Weight:
+    def need(self, role: str, shape: tuple[int, ...], number: Place = None) -> Weight:
         found = self.find(role, shape, number, True)
         assert found is not None
         return found

@@ -20,9 +20,21 @@ class Rotary:
 
 
 @dataclass(frozen=True)
+class Experts:
+    """Instead of one MLP: the few of them that a token's scores prefer."""
+
+    count: int
+    chosen: int  # by each token
+    hidden: int  # channels of an expert
+    among_best: bool = True  # the shares of those that are chosen make 1, else those of all
+    shared: int = 0  # channels of an expert that all tokens go through; 0: there is none
+
+
+@dataclass(frozen=True)
 class Layer:
     window: int = 0  # how many tokens attention looks back to, its own among them; 0: all
     rotary: Rotary | None = None
+    experts: Experts | None = None
     score_factor: float = 1.0  # beside that of all layers
 
 

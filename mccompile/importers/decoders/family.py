@@ -14,7 +14,7 @@ import numpy as np
 from onnx import ModelProto
 
 from ...base.errors import Problem, WrongUse
-from .as_onnx import PAST, TOKENS, decoder_model, most_sizes
+from .as_onnx import PAST, TOKENS, Place, decoder_model, most_sizes
 from .config import Config, damaged, unsupported
 from .description import Decoder, Layer
 from .fixed_states import Recurrent, RecurrentWeights, recurrent_model
@@ -150,11 +150,12 @@ class RoleWeights:
         elif decoder.tied and f"{self.named('head', None)}.weight" in self.tensors:
             self.used.add(f"{self.named('head', None)}.weight")  # a copy of the embedding
 
-    def named(self, role: str, number: int | None) -> str:
+    def named(self, role: str, number: Place) -> str:
         names = {**GGUF_NAMES, **self.family.gguf_names} if self.gguf else self.family.names
-        return names.get(role, "").format(*(() if number is None else (number,)))
+        place = number if isinstance(number, tuple) else () if number is None else (number,)
+        return names.get(role, "").format(*place)
 
-    def find(self, role: str, shape: tuple[int, ...], number: int | None = None, needed: bool = False) -> Weight | None:
+    def find(self, role: str, shape: tuple[int, ...], number: Place = None, needed: bool = False) -> Weight | None:
         part, _, bias = role.partition(".")
         suffix = bias or "weight"
         name = self.named(part, number)
@@ -200,11 +201,13 @@ class RoleWeights:
         if self.gguf and part == "up" and self.decoder.gated and weight.shape == (2 * shape[0], *shape[1:]):
             rows = np.arange(shape[0], 2 * shape[0])  # those of gate lie in front
             return replace(weight, name=f"{weight.name}.up", shape=shape, chosen=rows)
+        if part == "shared_router" and weight.shape == shape[1:]:  # GGUF has it as a vector
+            weight = weight.shaped(shape)
         if weight.shape != shape:
             raise damaged(f"{weight.name} is {list(weight.shape)}, not {list(shape)}")
         return weight
 
-    def _fused(self, part: str, suffix: str, shape: tuple[int, ...], number: int | None) -> Weight | None:
+    def _fused(self, part: str, suffix: str, shape: tuple[int, ...], number: Place) -> Weight | None:
         """Rows of a matrix that holds several."""
         d = self.decoder
         if part in ("q", "k", "v"):
@@ -285,6 +288,10 @@ GGUF_NAMES = {
     "up": "blk.{}.ffn_up",
     "down": "blk.{}.ffn_down",
     "mlp_post_norm": "blk.{}.post_ffw_norm",
+    "router": "blk.{}.ffn_gate_inp",
+    **{f"expert_{part}": f"blk.{{}}.ffn_{part}_exps.{{}}" for part in ("gate", "up", "down")},
+    **{f"shared_{part}": f"blk.{{}}.ffn_{part}_shexp" for part in ("gate", "up", "down")},
+    "shared_router": "blk.{}.ffn_gate_inp_shexp",
 }
 
 

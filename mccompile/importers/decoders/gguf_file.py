@@ -85,10 +85,20 @@ def read(data: bytes) -> tuple[dict[str, Any], dict[str, Weight]]:
         raise damaged(f"general.alignment is {str(unit)[:20]}")
     begin = -(-reader.place // unit) * unit
     whole = np.frombuffer(data, np.uint8)[begin:]
-    found = {name: _weight(name, shape, kind, place, whole) for name, shape, kind, place in heads}
-    if len(found) != len(heads):
+    if len({name for name, *_ in heads}) != len(heads):
         raise damaged("two tensors have one name")
-    return said, found
+    return said, {weight.name: weight for head in heads for weight in _matrices(*head, whole)}
+
+
+def _matrices(name: str, shape: tuple[int, ...], kind: int, place: int, whole: np.ndarray) -> list[Weight]:
+    """Of a stack, as experts lie: ffn_up_exps.0.weight and so on, each read alone."""
+    weight, (stem, dot, end) = _weight(name, shape, kind, place, whole), name.rpartition(".")
+    form = FORMS.get(kind)
+    if len(shape) != 3 or not prod(shape) or form is None:
+        return [weight]
+    size = prod(shape[1:]) // form.elements * form.width
+    names = (f"{stem}.{number}{dot}{end}" for number in range(shape[0]))
+    return [_weight(each, shape[1:], kind, place + at * size, whole) for at, each in enumerate(names)]
 
 
 def _head(reader: _Reader) -> tuple[str, tuple[int, ...], int, int]:

@@ -20,6 +20,7 @@ _USUAL: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 24, "num_hidde
 _USUAL |= {"num_key_value_heads": 2, "max_position_embeddings": 32}
 _GPT = {"n_embd": 16, "n_head": 4, "n_layer": 2, "n_positions": 32}
 _FALCON = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 32}
+_EXPERTS = {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 20}
 _MAMBA = {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 5}
 _YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 8}
 _LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 16}
@@ -55,10 +56,12 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "mamba with biases": ("mamba", {**_MAMBA, "use_bias": True, "tie_word_embeddings": False}),
     "mamba2": ("mamba2", {**_MAMBA, "num_heads": 8, "head_dim": 4, "n_groups": 2, "tie_word_embeddings": True}),
     "ministral": ("ministral", {**_USUAL, "head_dim": 4, "sliding_window": 5}),
+    "mixtral": ("mixtral", {**_USUAL, "num_local_experts": 5, "num_experts_per_tok": 2}),
     "mpt": ("mpt", {"d_model": 24, "n_heads": 3, "n_layers": 2, "max_seq_len": 32}),
     "nemotron": ("nemotron", _USUAL),
     "olmo": ("olmo", _USUAL),
     "olmo3": ("olmo3", {**_USUAL, "num_hidden_layers": 4, "sliding_window": 5}),
+    "olmoe": ("olmoe", {**_USUAL, "num_experts": 6, "num_experts_per_tok": 2}),
     "opt": (
         "opt",
         {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 24}
@@ -67,6 +70,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "persimmon": ("persimmon", {**_USUAL, "num_key_value_heads": 4}),
     "phi": ("phi", {**_USUAL, "qk_layernorm": True}),
     "phi3 with longrope": ("phi3", {**_USUAL, "rope_parameters": _LONG, "original_max_position_embeddings": 16}),
+    "qwen2_moe": ("qwen2_moe", {**_USUAL, **_EXPERTS, "shared_expert_intermediate_size": 12, "mlp_only_layers": [1]}),
+    "qwen3_moe": ("qwen3_moe", {**_USUAL, **_EXPERTS, "head_dim": 8, "norm_topk_prob": True}),
     "rwkv": ("rwkv", {"hidden_size": 16, "num_hidden_layers": 4, "rescale_every": 2}),
     "seed_oss": ("seed_oss", {**_USUAL, "head_dim": 8}),
     "stablelm with norms of heads": (
@@ -86,6 +91,27 @@ def _weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
     if "norm" in name or ".ln_" in name:
         return drawn * np.float32(0.3) + np.float32(name.endswith("weight"))
     return drawn * np.float32(2 / np.sqrt(shape[-1]))
+
+
+def saved(made: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
+    """As transformers saves them: experts one by one, and those of Mixtral by other names."""
+    found = {}
+    for name, array in made.items():
+        stem, _, part = name.rpartition(".experts.")
+        for number, own in enumerate(array if stem else ()):
+            if part == "gate_up_proj":
+                found[f"{stem}.experts.{number}.gate_proj.weight"] = own[: len(own) // 2]
+                found[f"{stem}.experts.{number}.up_proj.weight"] = own[len(own) // 2 :]
+            else:
+                found[f"{stem}.experts.{number}.{part}.weight"] = own
+        if not stem:
+            found[name] = array
+    if kind != "mixtral":
+        return found
+    words = {".mlp.": ".block_sparse_moe.", "gate_proj": "w1", "down_proj": "w2", "up_proj": "w3"}
+    for old, new in words.items():
+        found = {name.replace(old, new): array for name, array in found.items()}
+    return found
 
 
 def _record(kind: str, said: Mapping[str, Any]) -> dict[str, Any]:

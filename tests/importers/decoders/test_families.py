@@ -16,7 +16,7 @@ from mccompile.importers.decoders import families
 from mccompile.importers.decoders.family import LLAMA_NAMES
 
 from .files import LLAMA, SIZES, folder, named
-from .recorded import PATH, SHOWN, TOKENS, VOCABULARY, weights
+from .recorded import PATH, SHOWN, TOKENS, VOCABULARY, saved, weights
 from .reference import random_weights
 
 FAMILIES: dict[str, dict[str, Any]] = json.loads(PATH.read_text())
@@ -37,7 +37,8 @@ def evaluated(path: Path) -> np.ndarray:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_has_the_logits_of_transformers(name: str, tmp_path: Path) -> None:
     case = FAMILIES[name]
-    found = evaluated(folder(tmp_path / "model", case["config"], weights(case["shapes"])))
+    tensors = saved(weights(case["shapes"]), case["config"]["model_type"])
+    found = evaluated(folder(tmp_path / "model", case["config"], tensors))
     np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
     assert int(found.argmax()) == case["token"]
 

@@ -100,7 +100,7 @@ def test_a_factor_of_cosines_stands_beside_that_of_yarn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"llama.expert_count": 2}, "expert_count is 2"),
+        ({"llama.expert_weights_scale": 2.5}, "expert_weights_scale is 2.5"),
         ({"llama.residual_scale": 0.5}, "residual_scale is 0.5"),
         ({"llama.rope.dimension_count": 2}, "embeddings of 2 channels"),
         ({"llama.rope.scaling.type": "longrope"}, "'longrope'"),

@@ -235,9 +235,7 @@ def test_a_lookup_goes_by_rows() -> None:
     for number, (ins, out) in enumerate([("q v", "a"), ("a", "b"), ("b w", "c")]):
         reals = [f"{name}{number}" for name in ins.split()]
         kind = "Conv" if len(reals) > 1 else "Sigmoid"
-        nodes += [
-            node("DequantizeLinear", f"{name} s z", real) for name, real in zip(ins.split(), reals, strict=True)
-        ]
+        nodes += [node("DequantizeLinear", f"{name} s z", real) for name, real in zip(ins.split(), reals, strict=True)]
         nodes.append(node(kind, " ".join(reals), f"{out}f", **({"pads": [1] * 4} if kind == "Conv" else {})))
         nodes.append(node("QuantizeLinear", f"{out}f s z", out))
     nodes.append(node("DequantizeLinear", "c s z", "y"))

@@ -8,11 +8,12 @@ First: `llama.py`.
 from __future__ import annotations
 
 from ..family import Family
-from . import alibi, cohere, custom, falcon, gemma, glm, gpt, gptj, llama, mamba, others, phi, phi3, qwen, rwkv
+from . import alibi, cohere, custom, experts, falcon, gemma, glm, gpt, gptj, llama, mamba, others, phi, phi3, qwen, rwkv
 
 FAMILIES: tuple[Family, ...] = (
     *llama.FAMILIES,
     *qwen.FAMILIES,
+    *experts.FAMILIES,
     *gemma.FAMILIES,
     *phi3.FAMILIES,
     *phi.FAMILIES,

@@ -8,11 +8,18 @@ from ..family import Family, llama_like, windowed
 from ..told import no_window
 
 
-def _mistral(config: Config) -> Decoder:
+def mistral(config: Config) -> Decoder:
     return windowed(config, llama_like(config))
 
 
 FAMILIES = (
-    Family(("llama",), llama_like, architectures=("llama",), pairs=True, own=no_window),
-    Family(("mistral", "ministral"), _mistral),
+    Family(
+        ("llama",),
+        llama_like,
+        applies=lambda config: not config.values.get("num_local_experts"),
+        architectures=("llama",),
+        pairs=True,
+        own=no_window,
+    ),
+    Family(("mistral", "ministral"), mistral),
 )

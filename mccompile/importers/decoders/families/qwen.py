@@ -10,7 +10,7 @@ from ..family import Family, llama_like, windowed
 from ..told import no_window
 
 
-def _qwen(config: Config) -> Decoder:
+def qwen(config: Config) -> Decoder:
     made = llama_like(config)
     if config.flag("use_sliding_window") and config.has("sliding_window"):
         if config.has("layer_types"):
@@ -22,6 +22,6 @@ def _qwen(config: Config) -> Decoder:
 
 
 FAMILIES = (
-    Family(("qwen2",), _qwen, architectures=("qwen2",), own=no_window),
-    Family(("qwen3",), _qwen, architectures=("qwen3",), own=no_window),
+    Family(("qwen2",), qwen, architectures=("qwen2",), own=no_window),
+    Family(("qwen3",), qwen, architectures=("qwen3",), own=no_window),
 )
