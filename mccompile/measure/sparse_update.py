@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isqrt
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ from ..toolchain.model_report import Report
 from ..toolchain.run import Model
 from .building import build
 
-TRIES = 6  # plans that are made to find what fits, twice
+TRIES = 7  # plans that are made to find what fits, twice
 _READING = ("name", "signature", "trust", "prepend", "dims", "shapes")  # options of how a file is read
 
 
@@ -194,7 +195,7 @@ def _try_sets(
     found: Sequence[Candidate], read: Sequence[int], plan: Plan, plans: dict[Chosen, Point | None], enough: int
 ) -> None:
     """Adds plans of sets, of which each is larger than the last one that fits and smaller than the last that does not,
-    until there are `enough`."""
+    until there are `enough`. What fits may be a small part of all: halves are those of the logarithm."""
     least, most = 0, 1 + sum(each.bytes for each in found) + sum(read)
     limit = most - 1
     while most - least > 1 and len(plans) < enough:
@@ -205,7 +206,7 @@ def _try_sets(
             least = limit
         else:
             most = limit
-        limit = (least + most) // 2
+        limit = min(max(isqrt(max(1, least) * most), least + 1), most - 1)
 
 
 def _worth(chosen: Iterable[Candidate]) -> float:

@@ -133,3 +133,10 @@ def test_sets_are_made_for_what_planners_keep(budget: int, recomputes: bool, bes
     assert {each.name for each in chosen} == best
     assert len(tried) <= 2 * TRIES
     assert most_that_fit(found, read, lambda _: None) == ([], None)
+
+
+def test_what_fits_may_be_a_small_part_of_all() -> None:
+    """Biases fit, and no matrix does."""
+    found = candidates(*((f"{kind}{at}", at, 4 if kind == "b" else 9000, 1.0) for at in range(9) for kind in "wb"))
+    chosen, _ = most_that_fit(found, [5000] * 9, lambda some: "fits" if needed(some, [0] * 9) <= 100 else None)  # type: ignore[arg-type, return-value]
+    assert len(chosen) >= 5
