@@ -14,6 +14,8 @@ from mccompile.expr.scalar_c import load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
 from mccompile.kinds.lookup import Lookup
 
+EACH = 0.5  # of an element of arithmetic, which is loaded, computed with and stored
+
 
 class StridedLoops(Kernel):
     kind = Lookup
@@ -37,7 +39,7 @@ class StridedLoops(Kernel):
         return Needs(alias=alias, rows=frozenset(range(len(call.outs[0].shape))))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.outs[0].type.count) * 2 * target.machine.element, code=60)
+        return Cost(upper(call.outs[0].type.count) * EACH * target.machine.element, code=60)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, table, y = call.ins[0], call.ins[1], call.outs[0]
