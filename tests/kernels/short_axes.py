@@ -11,17 +11,24 @@ from mccompile.base.tensor import TensorType
 from mccompile.kernels.api import Case, Kernel, Needs
 from mccompile.targets.api import Target
 from tests.kernels import harness
-from tests.kernels.test_matrix import warnings
+from tests.kernels.test_matrix import SHARES, warnings
 
 Axis = tuple[int, int]  # its number, its size
 
 
 def warnings_of_short_axes(kernel: Kernel, target: Target, compiler: Sequence[str], folder: Path) -> str:
-    """What a compiler says of the kernel over them."""
+    """What a compiler says of the kernel over them: of all functions that run alone, and of those that workers share or
+    that run row by row for each third case; for all of them with CASES=all."""
     cases = [short for case in kernel.cases() for short in short_axes(case) if _serves(kernel, short, target)]
     if not cases:
         return ""
-    harness.write_sources(harness.trials(kernel, target, cases), folder, restrict=False, unread=True)
+    in_parts = {case.name for case in cases[::SHARES]}
+    found = [
+        trial
+        for trial in harness.trials(kernel, target, cases)
+        if trial.case.name in in_parts or (trial.function.call.workers == 1 and trial.function.call.rows is None)
+    ]
+    harness.write_sources(found, folder, restrict=False, unread=True)
     return warnings(compiler, folder)
 
 
