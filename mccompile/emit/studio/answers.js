@@ -29,7 +29,7 @@ function largest(build, b) {
   return card(of(b, "Largest tensor"), pick("buffer", b, n), big(bytes(span(buffer))), el("p", { class: "name", title: buffer.name, text: buffer.label }),
     buffer.type && soft(typeText(buffer)), soft(`${percent(span(buffer) / build.figures.arena_bytes)} of the arena; live: ${lifeText(build, buffer)}`,
       alike > 1 && `. It is one of ${alike} of that size`,
-      top !== n && span(build.buffers[top]) > span(buffer) && [". A workspace is larger: ", link("buffer", b, top,
+      top !== n && span(build.buffers[top]) > span(buffer) && [". Larger: ", link("buffer", b, top,
         `${build.buffers[top].label}, ${bytes(span(build.buffers[top]))}`, build.buffers[top].name)]));
 
   function span(each) { return each.high - each.low; }

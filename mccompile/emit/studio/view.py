@@ -98,8 +98,8 @@ def _buffers(analysis: Mapping[str, Any]) -> list[dict[str, Any]]:
                 if number not in buffer["steps"]:
                     buffer["steps"].append(number)
                 buffer["type"] = buffer["type"] or touch["type"]
-                if touch["role"] == "scratch":
-                    buffer["role"] = "workspace"
+                if touch["role"] == "scratch" and buffer["role"] != "workspace":
+                    buffer["role"], buffer["label"] = "workspace", f"workspace of step {number}"
     for buffer in found:
         if (lines := _lines(buffer)) is not None:
             buffer["lines"] = lines

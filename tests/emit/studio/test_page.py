@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embedded.quantized_models import separable_int8
 from mccompile.cli.pages import lines_of, page_of
 from mccompile.driver import Options
 from mccompile.emit.analysis import analysis_of
@@ -250,6 +251,13 @@ def test_a_ring_says_how_many_lines_of_its_tensor_it_holds() -> None:
     assert "lines" not in view({**analysis, "buffers": [whole], "steps": steps})["buffers"][0]
 
 
+def test_a_workspace_is_called_after_its_step() -> None:
+    """Its own name is made of every node of that step."""
+    found = view(analysis_of(compiled(separable_int8(), Options(target="cortex-m4", prefer=Prefer.TIME))))
+    spaces = [(b["label"], b["steps"]) for b in found["buffers"] if b["role"] == "workspace"]
+    assert spaces and all(label == f"workspace of step {steps[0]}" for label, steps in spaces)
+
+
 def test_the_title_is_there_once(page: str, tmp_path: Path) -> None:
     script = 'return [...document.getElementById("top").childNodes].map(node => node.textContent);'
     title, about = shown(page, script, tmp_path)
@@ -318,7 +326,7 @@ def test_cards_name_nodes_where_tensors_are_called_otherwise(tmp_path: Path) -> 
 def test_what_changed_says_what_got_better_and_which_options_differ(tmp_path: Path) -> None:
     figures = [{"what": "RAM: arena, bytes", "before": 4000, "after": 3000}, {"what": "macs", "before": 5, "after": 5}]
     steps = [{"name": "y", "change": "another kernel", "step": 1}, {"name": "x", "change": "is gone"}]
-    since = {"before": "old", "after": "new", "worst": [], "figures": figures, "steps": steps, "options": ["now -O0"]}
+    since = {"build": 0, "before": "old", "after": "new", "figures": figures, "steps": steps, "options": ["now -O0"]}
     text = studio_page([view(analysis_of(compiled(chain(2))))], {"since": since})
     script = 'return [".card:nth-child(5)", "#changes"].map(each => document.querySelector(each).textContent);'
     card, below = shown(text, script, tmp_path)
@@ -354,6 +362,7 @@ def test_builds_stand_side_by_side(width: int, tmp_path: Path) -> None:
         "pairs": [[[0, 1, n, n] for n in range(min(count))]],
         "without": ["cortex-m4 was not measured"],
         "since": {
+            "build": 1,
             "before": "old",
             "after": "new",
             "worst": ["RAM: 1 → 2"],
