@@ -47,7 +47,9 @@ class _Package(ModuleType):
 
 
 def made_by(call: str) -> Callable[[type[T]], type[T]]:
-    """A class whose objects a function makes: `call` is how it is called."""
+    """A class whose objects a function makes: `call` is how it is called.
+
+    Its __init__ is what checks, as copies and pickles call __new__ without the arguments."""
 
     def wrapped(kind: type[T]) -> type[T]:
         make = kind.__init__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from pathlib import Path, PurePosixPath
 
@@ -121,6 +122,11 @@ def test_a_path_may_be_any_path(tmp_path: Path) -> None:
 def test_settings_of_sound_may_be_numbers_of_numpy() -> None:
     one, other = ({"rate": number(16000), "window": 480, "hop": 320, "mels": number(8)} for number in (int, np.int64))
     assert mccompile.audio_frontend(**one) == mccompile.audio_frontend(**other)
+
+
+def test_what_compile_gives_can_be_copied() -> None:
+    made = mccompile.compile(small_models.conv())
+    assert copy.copy(made).files is made.files and copy.copy(made) is not made
 
 
 def test_what_compile_gives_says_why_it_does_not_pickle() -> None:
