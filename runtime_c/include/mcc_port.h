@@ -93,6 +93,14 @@
 #define MCC_INLINE MCC_UNUSED static inline
 #endif
 
+/* MCC_APART: a function that its callers do not take in, so that each step is done with memory before the next one
+ * stores tensors of other types there: Clang may reorder such stores where it sees both. */
+#if defined(__GNUC__) || defined(__clang__)
+#define MCC_APART __attribute__((noinline))
+#else
+#define MCC_APART
+#endif
+
 /* MCC_PART: a part of a long function, which stands alone for its readers only. */
 #if defined(__GNUC__) || defined(__clang__)
 #define MCC_PART static inline __attribute__((always_inline))

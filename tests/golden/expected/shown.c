@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0x61A4F4ABu
+#define READY 0xAEBCD7F9u
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x61, 0xA4, 0xF4, 0xAB, 0x04, 0x2B, 0x81, 0xE8, 0xCD, 0xE0, 0x4A, 0x9D, 0x1C, 0xAB, 0x3C, 0x30
+        0xAE, 0xBC, 0xD7, 0xF9, 0xF4, 0x37, 0xDC, 0xB2, 0x5A, 0xFE, 0xBB, 0xAA, 0x0D, 0xD1, 0x6D, 0xBE
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
