@@ -13,12 +13,15 @@ from onnxruntime import InferenceSession
 from mccompile.base.errors import BadFile, UnsupportedModel
 from mccompile.frontend.load import read_proto
 from mccompile.importers.decoders import families
+from mccompile.importers.decoders.config import Config
+from mccompile.importers.decoders.description import Decoder
 from mccompile.importers.decoders.family import LLAMA_NAMES
 
 from .files import LLAMA, SIZES, folder, named
 from .recorded import PATH, SHOWN, TOKENS, VOCABULARY, saved, weights
 from .reference import random_weights
 
+_WINDOWS = ("sliding_window", "sliding_window_pattern", "layer_types")
 FAMILIES: dict[str, dict[str, Any]] = json.loads(PATH.read_text())
 
 
@@ -48,6 +51,16 @@ def test_a_window_of_a_family_that_has_none_is_no_window(name: str, tmp_path: Pa
     case = FAMILIES[name]
     found = evaluated(folder(tmp_path / "model", {**case["config"], "sliding_window": 4}, weights(case["shapes"])))
     np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+
+
+@pytest.mark.parametrize(("said", "windows"), [({}, [4096, 4096, 4096, 0]), ({"sliding_window": None}, [0] * 4)])
+def test_exaone_4_has_windows_where_config_json_is_silent(said: dict[str, Any], windows: list[int]) -> None:
+    config = {name: value for name, value in FAMILIES["exaone4"]["config"].items() if name not in _WINDOWS}
+    (family,) = (each for each in families.FAMILIES if "exaone4" in each.types)
+    made = family.describe(Config({**config, **said}))
+    assert isinstance(made, Decoder)
+    assert [layer.window for layer in made.layers] == windows
+    assert [layer.rotary is None for layer in made.layers] == [bool(said) is False and not near for near in windows]
 
 
 def test_norms_of_olmo_have_one_epsilon(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ _STARCODER2 = {
     "up": "model.layers.{}.mlp.c_fc",
     "down": "model.layers.{}.mlp.c_proj",
 }
+_EXAONE4_WINDOW = 4096  # where config.json says nothing of it; with null there is none
 
 
 def _granite(config: Config) -> Decoder:
@@ -53,9 +54,9 @@ def _arcee(config: Config) -> Decoder:
 def _exaone4(config: Config) -> Decoder:
     """Layers that look at all tokens know no positions where others have a window."""
     made = replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5))
-    if not config.has("sliding_window"):
+    if config.values.get("sliding_window", _EXAONE4_WINDOW) is None:
         return made
-    made = windowed(config, made, 4)
+    made = windowed(config.filled(sliding_window=_EXAONE4_WINDOW), made, 4)
     return replace(made, layers=tuple(replace(x, rotary=x.rotary if x.window else None) for x in made.layers))
 
 
@@ -123,6 +124,10 @@ def _stablelm(config: Config) -> Decoder:
     return partly_turned(config, replace(made, norms_by_head=True), 0.25)
 
 
+def _exaone4_gguf(told: Told) -> dict[str, Any]:
+    return {"sliding_window": told.values.get("sliding_window")}
+
+
 def _olmo_gguf(told: Told) -> dict[str, Any]:
     """Those of OLMo 3 have windows."""
     if told.values.get("sliding_window") is None:
@@ -145,7 +150,7 @@ _SEED_OSS = {"mlp_norm": "blk.{}.post_attention_norm", "attn_post_norm": ""}
 FAMILIES = (
     Family(("arcee",), _arcee, _ARCEE, architectures=("arcee",), pairs=True),
     Family(("ernie4_5",), _ernie, architectures=("ernie4_5",), pairs=True, neighbours=True),
-    Family(("exaone4",), _exaone4, _OLMO2, architectures=("exaone4",)),
+    Family(("exaone4",), _exaone4, _OLMO2, architectures=("exaone4",), own=_exaone4_gguf),
     Family(("granite",), _granite, architectures=("granite",), pairs=True),
     Family(("helium",), _helium, neighbours=True),
     Family(("hunyuan_v1_dense",), _hunyuan, _HUNYUAN, architectures=("hunyuan-dense",)),
