@@ -6,18 +6,20 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Value
+from ....ops.conv import ConvInteger
 from ...api import Unit
 from .chain import Chain
 from .families import Form, form
-from .quantities import LAST, parameters, result_parameters, sizes
+from .quantities import LAST, given_parameters, result_parameters, sizes
+from .rounded import Rounding, rescaled
 from .weights import Weights, scaled
-from .windows import VALID, convolved
+from .windows import VALID, convolved, weighed
 from .writing import Writing
 
 
 def _weights(unit: Unit, chain: Chain) -> Weights | str:
     count = sizes(unit.reads[0])[1]
-    given, result = float(parameters(unit.nodes[0])[0]), result_parameters(unit)[0]
+    given, result = given_parameters(unit.reads[0])[0], result_parameters(unit)[0]
     as_it_is = np.full((count, 1, 1, 1), 127, np.int8), np.array(1 / 127)
     return scaled(*as_it_is, None, chain, given, result)
 
@@ -50,6 +52,16 @@ class Channels(Form):
         fields |= {"FusedActivationFunction": chain.activation(unit) or 0}
         convolved(writing, (value, given), weights, made, 1, **fields)
         return ""
+
+    @staticmethod
+    def rounds(there: Rounding) -> Value | None:
+        unit, value = there.unit, there.unit.reads[0]
+        scale, zero = given_parameters(value)
+        if _only_quantizes(unit, there.chain):
+            return there.looked_up(value, zero, lambda x: rescaled(x, scale / there.scale))
+        weights = _weights(unit, there.chain)
+        assert isinstance(weights, Weights)
+        return weighed(there, value, weights, ConvInteger(group=sizes(value)[1]))
 
 
 def quantized(writing: Writing, value: Value, result: Value) -> None:

@@ -25,6 +25,13 @@ def result_parameters(unit: Unit) -> tuple[float, float]:
     return float(scale), float(zero)
 
 
+def given_parameters(value: Value) -> tuple[float, float]:
+    """Scale and zero point of an operand."""
+    real = next(node for node, _ in value.uses if isinstance(node.op, DequantizeLinear))
+    scale, zero = parameters(real)
+    return float(scale), float(zero)
+
+
 def stored(real: Value | None) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """A constant operand as it is stored, with its scale and zero point."""
     node = real.producer if real is not None else None
