@@ -136,7 +136,8 @@ def test_sets_are_made_for_what_planners_keep(budget: int, recomputes: bool, bes
 
 
 def test_what_fits_may_be_a_small_part_of_all() -> None:
-    """Biases fit, and no matrix does."""
-    found = candidates(*((f"{kind}{at}", at, 4 if kind == "b" else 9000, 1.0) for at in range(9) for kind in "wb"))
-    chosen, _ = most_that_fit(found, [5000] * 9, lambda some: "fits" if needed(some, [0] * 9) <= 100 else None)  # type: ignore[arg-type, return-value]
+    """Some biases fit, and no matrix does, of whatever size."""
+    found = candidates(*((f"{k}{at}", at, 4 if k == "b" else 30 << at, 1.0) for at in range(21) for k in "wb"))
+    read = [0] * 21
+    chosen, _ = most_that_fit(found, read, lambda some: "fits" if needed(some, read) <= 100 else None)  # type: ignore[arg-type, return-value]
     assert len(chosen) >= 5
