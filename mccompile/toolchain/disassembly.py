@@ -24,6 +24,7 @@ _REGISTERS = re.compile(r"\{([^}]*)\}")
 _NUMBER = re.compile(r"#?(-?\d+)$")
 _SAVED = re.compile(r"__riscv_save_(\d+)$")
 _RISCV_BRANCHES = [f"b{test}{end}" for test in ("eq", "ne", "lt", "ge", "gt", "le") for end in ("", "u", "z")]
+_MVE = ("14", "15")  # objdump's words for vectors of narrow elements, whose register of 3 bits is not sp, as it says
 _ARM_CONDITIONS = "eq|ne|cs|cc|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le"
 
 
@@ -93,6 +94,8 @@ class Arm:
         written = [word.strip() for word in re.sub(r"\{[^}]*\}", "", text).split(",")]
         if name in ("push", "pop", "vpush", "vpop"):
             return _bytes_of(text) * (-1 if name in ("pop", "vpop") else 1)
+        if name.startswith(("ldc", "stc")) and written[0] in _MVE:
+            return 0
         if written[0] == "sp!":
             return _bytes_of(text) * (1 if "db" in name else -1)
         if name.startswith(("ldm", "stm", "vldm", "vstm")):

@@ -33,6 +33,7 @@ def frames(machine: Arm | RiscV, *lines: str) -> dict[str, Frame]:
         ("str\tr0, [sp, #4]", 0),
         ("ldmia.w\tsp, {r1, r2, ip}", 0),
         ("cmp\tsp, r3", 0),
+        ("ldc2\t15, cr0, [sp], #16", 0),  # vldrh.u32 q0, [r5], #8, as objdump reads it
         ("mov\tr7, sp", 0),
     ],
 )
