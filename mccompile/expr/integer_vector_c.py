@@ -7,7 +7,10 @@ Invariant: every lane gets the bits that scalar C would give.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from ..base.dtypes import DType, f32, i8, i32, i64, u8
 from ..base.marked import called, plain
@@ -121,17 +124,51 @@ def to_integer_statements(
 ) -> list[str]:
     """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
     operands are given as C of vectors; `of` is what names of functions call these, where they are not mcc_dot.h's."""
-    of = of or f"i32x{lanes}"
+    are_names = tuple(plain(text).isidentifier() for text in operands)
+    lines, how, value = _form(_Itself(expr), are_names, lanes, of or f"i32x{lanes}")
+    texts = {str(number): text for number, text in enumerate(operands)} | {"local": local}
+    filled = _PLACE.sub(lambda place: texts[place[1]], "\n".join((*lines, value))).split("\n")
+    return [*filled[:-1], store.format(how, filled[-1])]
+
+
+@dataclass(frozen=True, eq=False)
+class _Itself:
+    """An expression that equals itself alone: -0 and 0 are equal, and not the same C."""
+
+    expr: Expr
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.expr is other.expr
+
+    def __hash__(self) -> int:
+        return id(self.expr)
+
+
+_LOCAL, _PLACE = "ªlocalª", re.compile(r"ª(\w+?)\.?ª")  # of what a form leaves open
+
+
+@lru_cache(512)
+def _form(of_expr: _Itself, are_names: tuple[bool, ...], lanes: int, of: str) -> tuple[tuple[str, ...], str, str]:
+    """Statements, the function that stores and the value, for all tiles that compute the expression: operands and the
+    beginning of the names of locals are left open."""
+    operands = [f"ª{number}ª" if is_name else f"ª{number}.ª" for number, is_name in enumerate(are_names)]
+    lines, how, value = _printed(of_expr.expr, operands, lanes, _LOCAL, of)
+    return tuple(lines), how, value
+
+
+def _printed(expr: Expr, operands: Sequence[str], lanes: int, local: str, of: str) -> tuple[list[str], str, str]:
     before: list[str] = []
     rest, made = _bytes_of_floats(expr)
     loads = [*operands, *[""] * _first_free(expr)][: _first_free(expr)]
     if made:
         for number, byte in enumerate(made):
             name = f"{local}b{number}"
+            lines, how, value = _printed(byte, operands, lanes, f"{name}_", of)
             kept = f"const mcc_{of} {name} = {_BYTES[byte.dtype].format(of)};"
-            before += to_integer_statements(byte, operands, lanes, kept, f"{name}_", of)
+            before += [*lines, kept.format(how, value)]
             loads.append(name)
-        return [*before, *to_integer_statements(rest, loads, lanes, store, local, of)]
+        lines, how, value = _printed(rest, loads, lanes, local, of)
+        return [*before, *lines], how, value
     of_floats = _of_floats(expr)
     if of_floats is not None:
         floats, inner = _floats(of_floats)
@@ -141,16 +178,16 @@ def to_integer_statements(
             before += printer.lines
         lines, text = to_vector_statements(floats, loads, lanes, f"{local}f")
         if expr.dtype is f32:
-            return [*before, *lines, store.format(f"f32x{lanes}", text)]
-        return [*before, *lines, store.format(f"{expr.dtype}_{of}", f"mcc_f32_to_i32x{lanes}({text})")]
+            return [*before, *lines], f"f32x{lanes}", text
+        return [*before, *lines], f"{expr.dtype}_{of}", f"mcc_f32_to_i32x{lanes}({text})"
     printer = _Printer(expr, operands, lanes, local, of)
-    value, how = expr, f"{expr.dtype}_{of}"
+    stored, how = expr, f"{expr.dtype}_{of}"
     if isinstance(expr, Cast):
-        value = expr.argument
-        if isinstance(value, Apply) and value.function == f"saturate_{expr.dtype}":
-            value, how = value.arguments[0], f"saturated_{how}"
-    text = printer.text(value)
-    return [*printer.lines, store.format(how, text)]
+        stored = expr.argument
+        if isinstance(stored, Apply) and stored.function == f"saturate_{expr.dtype}":
+            stored, how = stored.arguments[0], f"saturated_{how}"
+    text = printer.text(stored)
+    return printer.lines, how, text
 
 
 class _Printer:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mccompile.base.dtypes import f32, i8, i32, i64, u8
 from mccompile.base.marked import plain
+from mccompile.expr import integer_vector_c
 from mccompile.expr.integer_vector_c import integer_refusal, to_integer_statements
 from mccompile.expr.ir import Expr, apply, cast, literal, operand
 
@@ -72,3 +75,30 @@ def test_what_has_no_vector_form_is_refused_with_its_reason() -> None:
     shifted = apply("shift_right", SUM, TABLE)
     assert "shifts by computed numbers" in integer_refusal(cast(apply("saturate_u8", shifted), u8))
     assert "not stored as i64" in integer_refusal(cast(SUM, i64))
+
+
+def test_tiles_that_compute_the_same_expression_fill_one_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    expr = cast(apply("saturate_i8", apply("mul", ROUNDED, ROUNDED)), i8)
+    first = c(expr)
+    monkeypatch.setattr(integer_vector_c, "rebuild", None)  # what a second look at the expression would call
+    at_other_places = to_integer_statements(expr, ["u", "v"], 8, "mcc_put_{0}(z, {1});", "w")
+    assert first[0].startswith("const mcc_i32x8 t0 = mcc_shift_right_i32x8(mcc_high_sum_i32x8(t, s, t), 4);")
+    assert plain(at_other_places[0]) == "const mcc_i32x8 w0 = mcc_shift_right_i32x8(mcc_high_sum_i32x8(v, u, v), 4);"
+    assert plain(at_other_places[1]) == "mcc_put_saturated_i8_i32x8(z, mcc_mul_i32x8(w0, w0));"
+
+
+def test_members_that_are_used_twice_get_names_and_names_do_not() -> None:
+    expr = cast(apply("saturate_i8", apply("mul", SUM, SUM)), i8)
+    assert c(expr) == ["mcc_store_saturated_i8_i32x8(y, mcc_mul_i32x8(s, s));"]
+    lines = to_integer_statements(expr, ["four.v0"], 8, "mcc_store_{0}(y, {1});")
+    assert list(map(plain, lines)) == [
+        "const mcc_i32x8 t0 = four.v0;",
+        "mcc_store_saturated_i8_i32x8(y, mcc_mul_i32x8(t0, t0));",
+    ]
+
+
+def test_expressions_that_differ_in_the_sign_of_zero_have_forms_of_their_own() -> None:
+    zero, minus = (apply("mul", cast(SUM, f32), literal(value, f32)) for value in (0.0, -0.0))
+    assert zero == minus
+    assert c(zero) == ["mcc_store_f32x8(y, mcc_mul_f32x8(mcc_i32_to_f32x8(s), mcc_set_f32x8(0.0f)));"]
+    assert c(minus) == ["mcc_store_f32x8(y, mcc_mul_f32x8(mcc_i32_to_f32x8(s), mcc_set_f32x8(-0.0f)));"]

@@ -61,15 +61,16 @@ def product_groups(
     whole = rows // size.points * size.points
     runs = [(0, size.points, whole)] if whole else []
     runs += [(whole, rows - whole, rows)] if whole < rows else []
-    found = []
+    found, epilogue = [], epilogue_of_products(call)
     for header, part in zip(groups.headers("j", units), groups.parts(), strict=True):
-        tiles = [(_rows(run), _tile(call, run[1], size, part, names, weights, late, base)) for run in runs]
+        tiles = [(_rows(run), _tile(call, epilogue, run[1], size, part, names, weights, late, base)) for run in runs]
         found.append((header, tiles))
     return found
 
 
 def _tile(
     call: Call,
+    epilogue: DotEpilogue,
     points: int,
     size: TileSize,
     part: tuple[int, int, int, int],
@@ -88,7 +89,6 @@ def _tile(
     more = zip(call.ins[kind.fixed :], names[kind.fixed :], strict=True)
     extras = [place(view, name, number) for number, (view, name) in enumerate(more, kind.fixed + 1)]
     y = place(call.outs[0], "y", 0)
-    epilogue = epilogue_of_products(call)
     hoisted, results = epilogue.statements(size, points, vectors, last, y, extras)
     depth, row = static(a.shape[-1]), static(a.strides[-2])
     heads, form = 1 + late, form_in(call)
