@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 
 from ..base.dtypes import DType, f32, i8, i32, i64, u8
 from ..base.marked import called, plain
 from .ir import Apply, Cast, Expr, Literal, Operand, operand, rebuild, uses, walk
+from .itself import asked_once
 from .scalar_c import literal_c
 from .vector_c import refusal, to_vector_statements
 
@@ -24,6 +23,7 @@ _OF_I64 = frozenset({"add"})
 _BYTES = {u8: "{{1}} & mcc_set_{0}(255)", i8: "{{1}} << 24 >> 24"}  # what is left of vectors of i32
 
 
+@asked_once
 def integer_refusal(expr: Expr) -> str:
     """Why vectors of sums cannot compute the expression and store it as int8, uint8 or float, or nothing."""
     expr, made = _bytes_of_floats(expr)
@@ -125,34 +125,21 @@ def to_integer_statements(
     """C statements that compute the value and store it. `store` has places for the function ({0}) and the value ({1}),
     operands are given as C of vectors; `of` is what names of functions call these, where they are not mcc_dot.h's."""
     are_names = tuple(plain(text).isidentifier() for text in operands)
-    lines, how, value = _form(_Itself(expr), are_names, lanes, of or f"i32x{lanes}")
+    lines, how, value = _form(expr, are_names, lanes, of or f"i32x{lanes}")
     texts = {str(number): text for number, text in enumerate(operands)} | {"local": local}
     filled = _PLACE.sub(lambda place: texts[place[1]], "\n".join((*lines, value))).split("\n")
     return [*filled[:-1], store.format(how, filled[-1])]
 
 
-@dataclass(frozen=True, eq=False)
-class _Itself:
-    """An expression that equals itself alone: -0 and 0 are equal, and not the same C."""
-
-    expr: Expr
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self.expr is other.expr
-
-    def __hash__(self) -> int:
-        return id(self.expr)
-
-
 _LOCAL, _PLACE = "ªlocalª", re.compile(r"ª(\w+?)\.?ª")  # of what a form leaves open
 
 
-@lru_cache(512)
-def _form(of_expr: _Itself, are_names: tuple[bool, ...], lanes: int, of: str) -> tuple[tuple[str, ...], str, str]:
+@asked_once
+def _form(expr: Expr, are_names: tuple[bool, ...], lanes: int, of: str) -> tuple[tuple[str, ...], str, str]:
     """Statements, the function that stores and the value, for all tiles that compute the expression: operands and the
     beginning of the names of locals are left open."""
     operands = [f"ª{number}ª" if is_name else f"ª{number}.ª" for number, is_name in enumerate(are_names)]
-    lines, how, value = _printed(of_expr.expr, operands, lanes, _LOCAL, of)
+    lines, how, value = _printed(expr, operands, lanes, _LOCAL, of)
     return tuple(lines), how, value
 
 

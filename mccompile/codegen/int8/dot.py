@@ -20,6 +20,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dtypes import DType, i4, i8, i32, u8
 from ...expr.ir import Apply, Cast, Expr, Literal, Operand, apply, cast, literal, operand, operands_used, rebuild, walk
+from ...expr.itself import asked_once
 from ...expr.raised import POWER_BITS, raised_by
 from ...kernels.api import Call, View, viewed
 from ...kinds.conv import Conv
@@ -123,13 +124,10 @@ class Rescaling:
 def rescaling(call: Call, fixed: int, epilogue: Expr | None, raised: bool = False) -> Rescaling | None:
     """How the epilogue begins, if it begins like that, with constants that change along the channels at most. Channels
     lie along axis 1 of pictures, along the last one of matrices. `raised`: sums may be raised first."""
-    starts = {node: found for node in walk(epilogue) if (found := _start(node)) is not None} if epilogue else {}
-    if epilogue is None or len({(found[0], found[1]) for found in starts.values()}) != 1:
+    beginning = _beginning(epilogue) if epilogue else None
+    if beginning is None:
         return None
-    leaves, shift, dtype, packed = next(iter(starts.values()))
-    rest = rebuild(epilogue, lambda node: _bounded(node, dtype) if node in starts else None)
-    if operands_used(rest) & set(leaves[1:]) or any(node == operand(0, i32) for node in walk(rest)):
-        return None
+    leaves, shift, dtype, packed, rest = beginning
     tables = [fixed + leaf - 1 for leaf in leaves[1:]]
     if not all(_per_channel(call, call.ins[index]) for index in tables) or (len(tables) > 3 and not raised):
         return None
@@ -137,6 +135,19 @@ def rescaling(call: Call, fixed: int, epilogue: Expr | None, raised: bool = Fals
     addend = call.ins[tables[-1]]
     shared = _is_shared(call, addend) or (packed and addend.shape[_channels(call, addend)] == 1)
     return Rescaling(tuple(tables), shift, dtype, rest_or_none, packed, shared)
+
+
+@asked_once
+def _beginning(epilogue: Expr) -> tuple[tuple[int, ...], int, DType, bool, Expr] | None:
+    """What `_start` gives for the only rescaling, and what is left to do with its result."""
+    starts = {node: found for node in walk(epilogue) if (found := _start(node)) is not None}
+    if len({(found[0], found[1]) for found in starts.values()}) != 1:
+        return None
+    leaves, shift, dtype, packed = next(iter(starts.values()))
+    rest = rebuild(epilogue, lambda node: _bounded(node, dtype) if node in starts else None)
+    if operands_used(rest) & set(leaves[1:]) or any(node == operand(0, i32) for node in walk(rest)):
+        return None
+    return leaves, shift, dtype, packed, rest
 
 
 def rescaling_in(call: Call, raised: bool = False) -> Rescaling | None:

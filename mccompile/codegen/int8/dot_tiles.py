@@ -28,6 +28,7 @@ from ...base.dtypes import DType, f32, i8, i32, i64, u8
 from ...base.marked import named
 from ...expr.integer_vector_c import integer_refusal, to_integer_statements
 from ...expr.ir import Apply, Expr, operand, operands_used, rebuild
+from ...expr.itself import asked_once
 from ...expr.scalar_c import load_c, store_c, to_statements
 from ...expr.vector_c import math_headers
 from ...kernels.api import viewed
@@ -192,7 +193,7 @@ class DotEpilogue:
         found = rescaling(call, fixed, epilogue)
         if found is not None and epilogue is not None:
             number = found.bias - fixed + 1
-            begun = rebuild(epilogue, lambda node: operand(0, node.dtype) if _adds(node, number) else None)
+            begun = _begun(epilogue, number)
             if number not in operands_used(begun):
                 self.bias, self.expr = found.bias, begun
         self.refusal = self._refusal()
@@ -429,6 +430,12 @@ def zipped(values: np.ndarray, lanes: int) -> np.ndarray:
     """Values of 4 * lanes channels, along the first axis, in the order of mcc_dot_zip."""
     rest = values.shape[1:]
     return values.reshape(lanes // 4, 4, 4, *rest).swapaxes(0, 1).reshape(4 * lanes, *rest)
+
+
+@asked_once
+def _begun(epilogue: Expr, number: int) -> Expr:
+    """The epilogue of sums that begin with operand `number`."""
+    return rebuild(epilogue, lambda node: operand(0, node.dtype) if _adds(node, number) else None)
 
 
 def _adds(node: Expr, number: int) -> bool:
