@@ -71,7 +71,7 @@ def main() -> None:
             mean, worst = statistics.geometric_mean(known), max(known)
             print(f"{title}: geometric mean of the ratio to the fastest peer {mean:.3f}, largest {worst:.3f}")
     if given.markdown:
-        print(table(found, given.peers))
+        print(table(found))
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def _ratio(times: Mapping[str, float]) -> float:
     return ours / min(theirs)
 
 
-def table(found: Sequence[Times], peers: Sequence[str]) -> str:
+def table(found: Sequence[Times]) -> str:
     """As docs/speed.md has it."""
-    there = [peer for peer in peers if any(peer in each.medians for each in found)]
+    there = list(dict.fromkeys(name for each in found for name in [*each.medians][1:]))
     lines = [f"| network | mccompile | {' | '.join(there)} | ratio |", f"|---|--:|{'--:|' * len(there)}--:|"]
     for each in found:
         ours, *_ = each.medians.values()
