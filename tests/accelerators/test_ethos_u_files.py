@@ -100,13 +100,14 @@ def saved(folder: Path, op: str, shape: tuple[int, ...], constants: list[Constan
     draw = np.random.default_rng(5)
     scale = np.asarray(result.get("scale", 0.08), np.float32)
     made = {"s": INPUT_SCALE, "z": np.int8(-3), "s_y": scale, "z_y": np.asarray(result.get("zero", 4), np.int8)}
-    nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xr"])]
+    nodes = []
     for number, (size, dtype, scales, axis) in enumerate(constants):
         name = f"c{number}"
         low = 1 if dtype == "spread" else -127
         made[name] = draw.integers(low, 128, size).astype(dtype.replace("spread", "int8"))
         made[f"s_{name}"] = np.asarray(scales, np.float32)
         nodes.append(helper.make_node("DequantizeLinear", [name, f"s_{name}"], [f"r_{name}"], axis=axis))
+    nodes.append(helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xr"]))  # behind those of constants
     reals = ["xr", *(f"r_c{number}" for number in range(len(constants)))]
     nodes.append(helper.make_node(op, reals, ["f"], **attributes))
     nodes.append(helper.make_node("QuantizeLinear", ["f", "s_y", "z_y"], ["y"], axis=1))
