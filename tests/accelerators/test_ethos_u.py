@@ -227,7 +227,7 @@ def test_what_is_done_to_channels_is_part_of_a_convolution(behind: str, tmp_path
 @pytest.mark.parametrize(("op", "function"), [("Sigmoid", lambda x: 1 / (1 + np.exp(-x))), ("Tanh", np.tanh)])
 def test_tables_of_vela_have_the_scale_of_the_result(op: str, function: Any, tmp_path: Path) -> None:
     made = parser.parse_model(f"""
-        <ir_version: 10, opset_import: ["" : 20]> m (int8[1,8,16,16] x) => (int8[1,8,16,16] y)
+        <ir_version: 10, opset_import: ["" : 20]> m (int8[1,8,32,32] x) => (int8[1,8,32,32] y)
         <float s = {{0.03}}, int8 z = {{-3}}, float s2 = {{0.0045}}, int8 z2 = {{5}}> {{
         xr = DequantizeLinear (x, s, z)
         f = {op} (xr)
