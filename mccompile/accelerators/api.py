@@ -129,7 +129,7 @@ class Accelerator:
     def build(self, region: Region) -> No | Built:
         raise NotImplementedError
 
-    def round_there(self, stand_in: Graph, units: Sequence[Unit]) -> bool:
-        """Rewrites a region of these units, which becomes the stand-in, where the accelerator rounds otherwise than its
-        operators say. False: it does nowhere."""
+    def round_there(self, stand_in: Graph) -> bool:
+        """Rewrites a region, which becomes the stand-in, where the accelerator rounds otherwise than its operators say.
+        False: it does nowhere."""
         return False

@@ -114,7 +114,6 @@ class _Check:
         self.forms, self.orders = handing_over(self._load(), options)
         self.growing = Growing(self._load(), options.state)
         self.package = compile_graph(graph, options, options.name or path.stem)
-        self.tolerance = self.tolerance.of_regions(self.package.plan.partition)
         self.measured = graph.lengths
         self.model = on_board(self.package, port) if port else build(self.package, options.resolved_target(), cc)
         self.runs = Runs(self.model)
@@ -268,8 +267,6 @@ class _Check:
         if self.options.functions:
             names = ", ".join(own.name for own in self.options.functions)
             return f"leave out --external: if it is right then, {names} computes something else"
-        if (there := self.package.plan.partition) is not None and there.rounds_otherwise:
-            return "leave out --accelerator: if it is right then, steps of its rounding may have become more behind it"
         tight = self.tolerance
         usual = replace(tight, rtol=max(tight.rtol, DEFAULT.rtol), atol=max(tight.atol, DEFAULT.atol))
         if usual != tight and all(

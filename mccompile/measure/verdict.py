@@ -19,7 +19,6 @@ from ..check.spread import Spread
 from ..check.witnesses import RoundingEffect, Witness
 from ..emit.package import Package
 from ..graph.ir import Graph
-from ..plan.partition import Partition
 from ..targets.api import Target
 from .fewer_bits import Effect
 
@@ -48,11 +47,6 @@ class Tolerance:
         """Its kernels round twice in places."""
         largest = max(self.of_largest, litert.OF_LARGEST) if is_quantized else self.of_largest
         return replace(self, of_largest=largest, steps=litert.STEPS)
-
-    def of_regions(self, partition: Partition | None) -> Tolerance:
-        """An accelerator may round as those kernels do."""
-        rounds = partition is not None and partition.rounds_otherwise
-        return self.of_litert(is_quantized=True) if rounds else self
 
 
 DEFAULT = Tolerance()

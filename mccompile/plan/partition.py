@@ -30,7 +30,6 @@ class TakenRegion:
     core_cycles: float  # that the core would take, without such waits
     workspace: int
     constants: int  # bytes
-    rounds_otherwise: bool = False  # than the operators say
 
     @property
     def spent(self) -> str:
@@ -47,10 +46,6 @@ class Partition:
     accelerator: str
     taken: list[TakenRegion] = field(default_factory=list)
     left: list[HostUnit] = field(default_factory=list)
-
-    @property
-    def rounds_otherwise(self) -> bool:
-        return any(each.rounds_otherwise for each in self.taken)
 
     def within(self, functions: Set[str]) -> Partition:
         """Without regions that later passes found to be needed by nobody."""

@@ -14,10 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mccompile.accelerators.api import No
 from mccompile.accelerators.ethos_u import backend
-from mccompile.accelerators.ethos_u.vela import Stream
 from mccompile.driver import Options, compile
-from mccompile.measure.building import build
-from mccompile.targets import api as targets
 
 PICTURE = (1, 8, 9, 7)
 SCALES = np.linspace(0.004, 0.009, 16, dtype=np.float32)
@@ -138,42 +135,6 @@ def test_a_file_computes_what_the_model_does(name: str, files: list[bytes], tmp_
     got = net.get_tensor(made["index"])
     got = got.transpose(0, 3, 1, 2) if is_turned else got
     assert np.abs(got.astype(int) - want).max() <= 1 and len(np.unique(want)) >= min(x.size, 2)
-
-
-ROUNDED = {
-    **RIGHT,
-    "sum": ("Add", (1, 8, 9, 7), [weights(1, 8, 1, 7)], {}, {}),
-    "difference": ("Sub", (1, 8, 9, 7), [weights(1, 8, 1, 1)], {}, {"scale": 0.05}),
-    "factor": ("Mul", (1, 8, 9, 7), [weights(1, 8, 1, 1)], {}, {"scale": 0.03}),
-}
-ONCE = {"dense", "dense_as_it_lies"}  # with scales by channel, by LiteRT; Vela's commands say twice
-
-
-@pytest.mark.parametrize("name", sorted(ROUNDED.keys() - ONCE))
-def test_the_stand_in_rounds_as_litert_does(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    pytest.importorskip("ethosu.vela", reason="Vela is not installed, which has the schema of the files")
-    files: list[bytes] = []
-
-    def free(file: bytes, config: str) -> Stream:
-        files.append(file)
-        commands = np.frombuffer(b"COP1".ljust(16, b"\0"), np.uint8)
-        return Stream(commands, commands, 1 << 13, (0, 1 << 12), -1e9, 0)
-
-    monkeypatch.setattr(backend, "compiled", free)
-    package = compile(saved(tmp_path, *ROUNDED[name]), Options(accelerator="ethos-u55-128"))
-    net = litert.Interpreter(model_content=files[-1], experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
-    net.allocate_tensors()
-    given, made = net.get_input_details()[0], net.get_output_details()[0]
-    model = build(package, targets.load("generic"))
-    for seed in range(8):
-        x = np.random.default_rng(seed).integers(-128, 128, ROUNDED[name][1]).astype(np.int8)
-        is_turned = tuple(given["shape"]) != x.shape or x.shape == (1, 1, 1, 1)
-        net.set_tensor(given["index"], x.transpose(0, 2, 3, 1) if is_turned else x)
-        net.invoke()
-        want = net.get_tensor(made["index"])
-        (got,) = model.run({"x": x}).values()
-        assert np.array_equal(got, want.transpose(0, 3, 1, 2) if want.shape != got.shape or is_turned else want)
 
 
 @pytest.mark.parametrize("why", LEFT)

@@ -6,7 +6,6 @@ tried with a stand-in of the driver.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from ...base.extras import install
 from ...graph.ir import Graph
 from ..api import Accelerator, Built, No, Region, Unit
 from .operators import orders_of, why_not, written
-from .rounding import round_units
+from .rounding import round_pools
 from .vela import compiled
 
 _MACS = {"ethos-u55": (32, 64, 128, 256), "ethos-u65": (256, 512), "ethos-u85": (128, 256, 512, 1024, 2048)}
@@ -53,8 +52,8 @@ class EthosU(Accelerator):
         constants = [stream.commands, stream.weights]
         return Built(code, stream.cycles, constants, stream.scratch, 16, orders_of(values, writing), stream.waits)
 
-    def round_there(self, stand_in: Graph, units: Sequence[Unit]) -> bool:
-        return round_units(stand_in, units)
+    def round_there(self, stand_in: Graph) -> bool:
+        return round_pools(stand_in)
 
 
 _CODE = """

@@ -83,16 +83,15 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, context: Con
     too_large = _too_large(region, context.memory, built)
     if too_large is not None:
         return too_large
-    stand_in = asked.stand_in(graph_of(region, built)[0], region.name)
+    stand_in = asked.stand_in(graph_of(region, built), region.name)
     moved = _moved(region, built) * context.target.machine.vector_element
     busy = built.cycles - built.waits
     core = stand_in.cycles
     if busy + moved >= core:
         there = f"{busy:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
         return No(f"it does not pay: {there}, {core:.0f} on the core")
-    rounded, copies = graph_of(region, built)
-    otherwise = asked.accelerator.round_there(rounded, copies)
-    if otherwise:
+    rounded = graph_of(region, built)
+    if asked.accelerator.round_there(rounded):
         stand_in = asked.stand_in(rounded, region.name)
     _write(region, built, stand_in, asked)
     replace_region(graph, region, built, asked)
@@ -107,7 +106,6 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, context: Con
             core,
             built.workspace,
             constants,
-            otherwise,
         )
     )
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...accelerators.api import Built, Order, Region, Unit
+from ...accelerators.api import Built, Order, Region
 from ...base.constant import Constant
 from ...base.names import new_name
 from ...base.tensor import TensorType
@@ -12,12 +12,10 @@ from ...ops.transpose import Transpose
 from ..api import Accelerated
 
 
-def graph_of(region: Region, built: Built) -> tuple[Graph, list[Unit]]:
-    """The region alone, with inputs and results as its function has them, called in0, in1 .. and out0, out1 ..; and
-    its units there."""
+def graph_of(region: Region, built: Built) -> Graph:
+    """The region alone, with inputs and results as its function has them, called in0, in1 .. and out0, out1 .."""
     graph = Graph(region.name)
     copies: dict[Value, Value] = {}
-    nodes: dict[Node, Node] = {}
     for place, value in enumerate(region.inputs):
         order = built.orders.get(value)
         given = Value(f"in{place}", Fact(_ordered(value, order)))
@@ -30,8 +28,7 @@ def graph_of(region: Region, built: Built) -> tuple[Graph, list[Unit]]:
         for value in node.present_outputs:
             copies[value] = Value(f"v{len(copies)}", value.fact)
         outputs = [None if value is None else copies[value] for value in node.outputs]
-        nodes[node] = Node(node.op, inputs, outputs, node.provenance)
-        graph.add(nodes[node])
+        graph.add(Node(node.op, inputs, outputs, node.provenance))
     graph.sort()
     for place, value in enumerate(region.results):
         made, order = copies[value], built.orders.get(value)
@@ -39,7 +36,7 @@ def graph_of(region: Region, built: Built) -> tuple[Graph, list[Unit]]:
             made = graph.compute(Transpose(perm=order), [made], [f"out{place}/turned"], region.provenance)[0]
         made.name = f"out{place}"
         graph.outputs.append(made)
-    return graph, [Unit(tuple(nodes[node] for node in unit.nodes)) for unit in region.units]
+    return graph
 
 
 def replace_region(graph: Graph, region: Region, built: Built, asked: Accelerated) -> None:

@@ -30,14 +30,10 @@ class Chain:
     def is_plain(self) -> bool:
         return bool(np.all(self.gain == 1) and np.all(self.offset == 0))
 
-    def ends(self, unit: Unit) -> tuple[float, ...]:
-        """The bounds, as its result stores them."""
-        return _rounded(self.low, self.high, *result_parameters(unit))
-
     def activation(self, unit: Unit) -> int | None:
         """TFLite's that has these bounds once its result is rounded, if one has."""
         scale, zero = result_parameters(unit)
-        wanted = self.ends(unit)
+        wanted = _rounded(self.low, self.high, scale, zero)
         return next((n for n, ends in _ACTIVATIONS.items() if _rounded(*ends, scale, zero) == wanted), None)
 
 

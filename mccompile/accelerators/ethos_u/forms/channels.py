@@ -6,14 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.ir import Value
-from ....ops.conv import ConvInteger
 from ...api import Unit
 from .chain import Chain
 from .families import Form, form
 from .quantities import LAST, given_parameters, result_parameters, sizes
-from .rounded import Rounding, rescaled
 from .weights import Weights, scaled
-from .windows import VALID, convolved, weighed
+from .windows import VALID, convolved
 from .writing import Writing
 
 
@@ -52,16 +50,6 @@ class Channels(Form):
         fields |= {"FusedActivationFunction": chain.activation(unit) or 0}
         convolved(writing, (value, given), weights, made, 1, **fields)
         return ""
-
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        unit, value = there.unit, there.unit.reads[0]
-        scale, zero = given_parameters(value)
-        if _only_quantizes(unit, there.chain):
-            return there.looked_up(value, zero, lambda x: rescaled(x, scale / there.scale))
-        weights = _weights(unit, there.chain)
-        assert isinstance(weights, Weights)
-        return weighed(there, value, weights, ConvInteger(group=sizes(value)[1]))
 
 
 def quantized(writing: Writing, value: Value, result: Value) -> None:

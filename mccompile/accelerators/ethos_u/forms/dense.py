@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ....graph.ir import Node, Value
-from ....ops.binary import Add
-from ....ops.matmul import MatMulInteger
+from ....graph.ir import Node
 from ...api import Unit
 from .chain import Chain
 from .families import Form, form
-from .quantities import given_parameters, is_activation, result_parameters, sizes, source
-from .rounded import Rounding
+from .quantities import is_activation, result_parameters, sizes, source
 from .weights import Weights, weights_of
 from .writing import Writing
 
@@ -60,18 +55,3 @@ class Dense(Form):
             writing.numbers[result] = writing.reshaped(made, sizes(result), *scale[result])
             writing.orders[result] = tuple(range(result.type.rank))
         return ""
-
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        node = there.chain.node
-        assert node is not None
-        weights, value = weights_of(node, there.chain, there.scale, _axis(node)), source(node)
-        assert isinstance(weights, Weights)
-        scale, zero = given_parameters(value)
-        data, zeros = there.number(weights.data.T, np.int8), there.number(zero, np.int8)
-        total = there.step(
-            Add(), there.wide(there.step(MatMulInteger(), value, data, zeros)), there.number(weights.bias)
-        )
-        alone = weights.scales.size == 1  # then scales are multiplied as floats
-        steps = np.float32(scale) * weights.scales if alone else scale * weights.scales.astype(np.float64)
-        return there.result(there.rescaled(total, steps.astype(np.float64) / there.scale))

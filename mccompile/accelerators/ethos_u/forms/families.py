@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....graph.ir import Node, Value
+from ....graph.ir import Node
 from ...api import Unit
 from .chain import Chain
-from .rounded import Rounding
 from .writing import Writing
 
 
@@ -21,11 +20,6 @@ class Form:
     @staticmethod
     def write(writing: Writing, unit: Unit, chain: Chain) -> str:
         raise NotImplementedError
-
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        """The unit's result as TFLite's kernels round it, for the stand-in; nothing where its operators say it."""
-        return None
 
 
 class Movement:

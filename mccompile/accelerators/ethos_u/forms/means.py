@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....base.dtypes import i32
-from ....graph.ir import Node, Value
-from ....ops.binary import Sub
-from ....ops.cast import Cast
-from ....ops.reduce import ReduceSum
+from ....graph.ir import Node
 from ...api import Unit
 from .chain import Chain
 from .families import Form, form
-from .quantities import LAST, attribute, given_parameters, integers, sizes, source
-from .rounded import Rounding
+from .quantities import LAST, attribute, integers, source
 from .writing import Writing
 
 
@@ -42,14 +35,3 @@ class Mean(Form):
         made = writing.made(unit.makes[0], LAST if keeps else (0, 1))
         writing.net.operator("MEAN", [given, writing.net.ints([1, 2])], made, "ReducerOptions", KeepDims=keeps)
         return ""
-
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        node, result = there.chain.node, there.unit.makes[0]
-        assert node is not None
-        value = source(node)
-        scale, zero = given_parameters(value)
-        numbers = there.step(Sub(), there.step(Cast(to=i32.onnx), value), there.number(zero, np.int32))
-        total = there.step(ReduceSum(keepdims=int(result.type.rank == 4)), numbers, there.number([2, 3]))
-        count = sizes(value)[2] * sizes(value)[3]
-        return there.result(there.rescaled(there.wide(total), scale / there.scale, count))

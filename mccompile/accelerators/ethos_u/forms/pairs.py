@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from ....graph.ir import Node, Value
-from ....ops.binary import Add, Mul, Sub
 from ...api import Order, Unit
 from .chain import Chain
 from .families import Form, form
 from .quantities import is_activation, parameters, real_of, result_parameters, sizes, source, stored
-from .rounded import Rounding
 from .writing import Writing
 
 _OPTIONS = {
@@ -22,7 +20,6 @@ _OPTIONS = {
     "Max": "MaximumMinimumOptions",
     "Min": "MaximumMinimumOptions",
 }
-_FINER = 1 << 20  # steps, in which sums are computed
 _NAMES = {"Max": "MAXIMUM", "Min": "MINIMUM"}
 
 
@@ -59,32 +56,6 @@ class Pair(Form):
         fields = {} if name in _NAMES else {"FusedActivationFunction": chain.activation(unit)}
         writing.net.operator(_NAMES.get(name, name.upper()), numbers, made, _OPTIONS[name], **fields)
         return ""
-
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        node = there.chain.node
-        assert node is not None
-        if node.op.name in _NAMES:
-            return None
-        (a, scale_a), (b, scale_b) = (_without_zero(there, real) for real in node.present_inputs)
-        if node.op.name == "Mul":
-            return there.result(there.rescaled(there.step(Mul(), a, b), scale_a * scale_b / there.scale))
-        wide = 2 * max(scale_a, scale_b)
-        a, b = (there.rescaled(there.step(Mul(), x, there.number(_FINER)), scale / wide)
-                for x, scale in ((a, scale_a), (b, scale_b)))  # fmt: skip
-        total = there.step(Add() if node.op.name == "Add" else Sub(), a, b)
-        return there.result(there.rescaled(total, wide / (_FINER * there.scale)))
-
-
-def _without_zero(there: Rounding, real: Value) -> tuple[Value, float]:
-    """An operand as integers without its zero point, and its scale."""
-    known = _constant(real)
-    if known is not None:
-        data, scale, zero = known
-        return there.number(data.astype(np.int64) - np.int64(zero)), float(np.float32(scale))
-    assert real.producer is not None and real.producer.inputs[0] is not None
-    scale, zero = (float(each) for each in parameters(real.producer))
-    return there.step(Sub(), there.wide(real.producer.inputs[0]), there.number(zero)), scale
 
 
 def _constant(real: Value | None) -> tuple[np.ndarray, Any, Any] | None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....graph.ir import Node, Value
+from ....graph.ir import Node
 from ...api import Unit
 from .chain import Chain
 from .families import Form, form
-from .quantities import attribute, given_parameters, real_of, source
-from .rounded import Rounding, parts, rescaled, rounding_shift
+from .quantities import attribute, real_of, source
 from .writing import Writing
 
 _NAMES = {
@@ -47,36 +46,3 @@ class Table(Form):
         fields = {"Alpha": _slope(chain.node)} if name == "LEAKY_RELU" else {}
         writing.net.operator(name, [given], writing.made(unit.makes[0], writing.orders[value]), options, **fields)
         return ""
-
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        node = there.chain.node
-        assert node is not None
-        if node.op.name in ("Sigmoid", "Tanh"):
-            return None
-        value = source(node)
-        scale, zero = given_parameters(value)
-        if node.op.name == "HardSwish":
-            return there.looked_up(value, zero, lambda x: _hard_swish(x, scale, there.scale))
-        whole, slope = scale / there.scale, float(np.float32(_slope(node)))
-        return there.looked_up(value, zero, lambda x: np.where(x < 0, rescaled(x, whole * slope), rescaled(x, whole)))
-
-
-def _hard_swish(x: np.ndarray, scale: float, result: float) -> np.ndarray:
-    """In 16 bits, as TFLite's kernel does it."""
-    fine = float(np.float32(1 / 128) * np.float32(scale))
-    (part, left, right), (gate, more, less) = (parts(fine / each) for each in (result, float(np.float32(3 / 32768))))
-    part, gate = (np.minimum((each + (1 << 15)) >> 16, 32767) for each in (part, gate))
-    opened = _in_16(_high(_in_16((x * 128) << np.maximum(more - 1, 0)), gate) << np.minimum(more, 1))
-    opened = (rounding_shift(opened, less) + (1 << 15)) >> 1
-    product = opened * _high(x * 128, part)
-    return np.asarray(rounding_shift(np.sign(product) * (np.abs(product) >> 15), right) << left)
-
-
-def _in_16(numbers: np.ndarray) -> np.ndarray:
-    return np.asarray(np.clip(numbers, -32768, 32767))
-
-
-def _high(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of a product of 16 bits each, the upper 16, rounded."""
-    return _in_16((a * b + (1 << 14)) >> 15)

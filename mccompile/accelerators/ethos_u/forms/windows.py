@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ....base.dtypes import f32
 from ....graph.ir import Node, Value
-from ....ops.binary import Add, Mul, Sub
-from ....ops.cast import Cast
-from ....ops.conv import ConvInteger
-from ....ops.unary import Abs, Floor, Sign
 from ...api import Unit
 from .chain import Chain
 from .families import Form, Movement, form, movement
-from .quantities import LAST, given_parameters, parameters, result_parameters, sizes, source
-from .rounded import Rounding
+from .quantities import LAST, parameters, result_parameters, sizes, source
 from .weights import Weights, weights_of
 from .writing import Writing
 
@@ -101,15 +92,6 @@ class Conv(Form):
         convolved(writing, (value, given), weights, writing.made(unit.makes[0], LAST), multiplier, **fields)
         return ""
 
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        node = there.chain.node
-        assert node is not None
-        weights = weights_of(node, there.chain, there.scale)
-        assert isinstance(weights, Weights)
-        shared = {each.name: getattr(node.op, each.name) for each in dataclasses.fields(ConvInteger)}
-        return weighed(there, source(node), weights, ConvInteger(**shared))
-
 
 def convolved(
     writing: Writing, given: tuple[Value, int], weights: Weights, made: int, multiplier: int, **fields: Any
@@ -122,15 +104,6 @@ def convolved(
     name, options = ("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions") if multiplier else ("CONV_2D", "Conv2DOptions")
     fields |= {"DepthMultiplier": multiplier} if multiplier else {}
     writing.net.operator(name, ins, made, options, **fields)
-
-
-def weighed(there: Rounding, value: Value, weights: Weights, op: ConvInteger) -> Value:
-    scale, zero = given_parameters(value)
-    data, zeros = (there.number(each, np.int8) for each in (weights.data, zero))
-    total = there.wide(there.step(op, value, data, zeros))
-    total = there.step(Add(), total, there.number(weights.bias.reshape(-1, 1, 1)))
-    factor = scale * weights.scales.astype(np.float64) / there.scale
-    return there.result(there.rescaled(total, factor.reshape(-1, 1, 1)))
 
 
 def _not_a_pool(node: Node) -> str:
@@ -167,20 +140,6 @@ class Pool(Form):
         assert chain.node is not None
         name = {"AveragePool": "AVERAGE_POOL_2D", "MaxPool": "MAX_POOL_2D"}[chain.node.op.name]
         return _pool(writing, chain.node, source(chain.node), unit.makes[0], name, chain.activation(unit))
-
-    @staticmethod
-    def rounds(there: Rounding) -> Value | None:
-        """Means of the integers as they are stored, halves away from zero. A mean of n integers is a half, or at least
-        1 / n away from one, which floats keep apart for all windows that Vela takes."""
-        pool = there.chain.node
-        assert pool is not None
-        if pool.op.name == "MaxPool":
-            return None
-        mean = there.step(pool.op, there.step(Cast(to=f32.onnx), source(pool)))
-        nudge = there.number(0.5 + 0.25 / float(np.prod(_kernel(pool))), np.float32)
-        size = there.step(Floor(), there.step(Add(), there.step(Abs(), mean), nudge))
-        away = there.wide(there.step(Mul(), there.step(Sign(), mean), size))
-        return there.result(there.step(Sub(), away, there.number(there.zero)))
 
 
 @movement("MaxPool")
