@@ -52,7 +52,7 @@ NAMED = (
         'sha.update(f"fact:{fact}\\n".encode())',
         "pass",
     ),
-    _named("halves up", _QUANT, "(bits - 1)) - 1u) + (sum >> bits & 1u)) >> bits", "(bits - 1))) >> bits"),
+    _named("halves up", _QUANT, "(bits - 1)) - 1u) + odd) >> 32)", "(bits - 1)) + 0u * odd) >> 32)"),
     _named("a step of Newton's less", _QUANT, "step < 4", "step < 3"),
     _named("over what is too small", _IN_PLACE, "or start + buffer.max_bytes > base.max_bytes", ""),
     _named(
