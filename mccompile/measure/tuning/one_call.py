@@ -21,6 +21,7 @@ from ...passes.api import Context, Memory
 from ...passes.planning.plan_memory import plan_memory
 from ...passes.program.pack_constants import pack_constants
 from ...passes.program.select_kernels import select_kernels
+from ...plan.sizes import of_call
 from ...program.ir import CONSTANT, INPUT, Buffer, Call, Program, View
 
 NAME = "call"
@@ -59,7 +60,8 @@ def alone(call: Call, kernel: str, needs: Needs, context: Context, ticking: bool
 
 def _why_not(call: Call) -> str:
     views = (*call.ins, *call.outs)
-    if not is_known(call) or not all(isinstance(view.offset, int) and view.buffer.type.is_static for view in views):
+    are_placed = all(isinstance(view.offset, int) and view.buffer.type.is_static for view in views)
+    if not is_known(call) or of_call(call) or not are_placed:
         return "sizes are known only at run time"
     if any(view.buffer.dtype is string for view in views):
         return "it reads or writes text"

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from onnx import parser
 
 from mccompile import cli
 from mccompile.base.errors import WrongUse
@@ -80,6 +82,14 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     target.write_text('inherits = "cortex-m4"\nrun = ""\ndescription = "a board"\n')
     with pytest.raises(WrongUse, match=r"cannot be measured here[\s\S]*--runner 'command \{\}'"):
         tuned(tmp_path, Options(target=str(target)))
+
+
+def test_calls_that_compute_with_free_sizes_are_left_out(tmp_path: Path) -> None:
+    """Their operands may have known sizes: a shape is computed of what a run is given."""
+    text = "g (float[n,4] x, int64[2] c) => (float[n,4] y, int64[2] z) { s = Shape(x) z = Add(s, c) y = Relu(x) }"
+    path = save(parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {text}'), tmp_path)
+    found = tune(path, replace(SMALL, dims={"n": (1, 3)}), tmp_path / "tuned.sqlite", opened=here)
+    assert found.known == 0 and not found.failures
 
 
 def test_ranks() -> None:
