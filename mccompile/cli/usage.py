@@ -163,7 +163,9 @@ def problem_of(error: click.ClickException, line: Line) -> Problem:
             return Problem(error.format_message(), path, f"`{path} --help-all` lists its options", shown)
 
 
-_VALUES = re.compile(r"-?\d+(\.\d+)?|on|off|yes|no|true|false", re.ASCII | re.IGNORECASE)  # that a flag may be given
+_VALUES = re.compile(  # that a flag may be given
+    r"-?\d+(\.\d+)?|on|off|yes|no|true|false|(?P<key>[a-z]+)=(?P<value>\S+)", re.ASCII | re.IGNORECASE
+)
 _NO = ("0", "off", "no", "false")
 
 
@@ -179,7 +181,9 @@ def refuse_values_of_flags(command: click.Command, arguments: Sequence[str]) -> 
 
 
 def _flag_fix(flag: str, line: Line) -> str:
-    option = line.option(flag)
+    option, given = line.option(flag), _VALUES.fullmatch(line.behind(flag))
+    if given and given["key"] and line.option(other := f"--{given['key']}-{flag.strip('-').removesuffix('s')}"):
+        return f"write {other} {given['value']}"
     if option is None or line.behind(flag).lower() not in _NO:
         return f"write {flag} without a value"
     others = option.secondary_opts if flag in option.opts else option.opts

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -53,7 +54,8 @@ class Candidate:
 
 
 Chosen = tuple[Candidate, ...]
-Plan = Callable[[Sequence[Candidate]], Point | None]  # one within the budget
+Fit = TypeVar("Fit")  # a plan within the budget
+Plan = Callable[[Sequence[Candidate]], Fit | None]
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,12 @@ def _read_by(layer: Node) -> int:
     return sum(value.type.max_bytes for value in layer.present_inputs if value.constant is None)
 
 
-def most_that_fit(found: Sequence[Candidate], read: Sequence[int], plan: Plan) -> tuple[list[Candidate], Point | None]:
+def most_that_fit(
+    found: Sequence[Candidate], read: Sequence[int], plan: Plan[Fit]
+) -> tuple[list[Candidate], Fit | None]:
     """The set that is worth most of those whose plans fit. `read`: bytes that layers read, in their order. Whether a
     planner keeps these or computes them again is up to it, so sets are made as if it did either."""
-    plans = dict[Chosen, Point | None]()
+    plans = dict[Chosen, Fit | None]()
     for kept in (read, [0] * len(read)):
         _try_sets(found, kept, plan, plans, len(plans) + TRIES)
     best = max((chosen for chosen, point in plans.items() if point is not None), key=_worth, default=())
@@ -192,7 +196,7 @@ def most_that_fit(found: Sequence[Candidate], read: Sequence[int], plan: Plan) -
 
 
 def _try_sets(
-    found: Sequence[Candidate], read: Sequence[int], plan: Plan, plans: dict[Chosen, Point | None], enough: int
+    found: Sequence[Candidate], read: Sequence[int], plan: Plan[Fit], plans: dict[Chosen, Fit | None], enough: int
 ) -> None:
     """Adds plans of sets, of which each is larger than the last one that fits and smaller than the last that does not,
     until there are `enough`. What fits may be a small part of all: halves are those of the logarithm."""

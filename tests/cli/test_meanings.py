@@ -118,6 +118,7 @@ TABLE = """
 2 | conv.onnx -o out -mcpu=cortex-m4 | no option -m | --target cortex-m4
 2 | conv.onnx -o out --verbose=3 | takes no value | write --verbose without
 2 | studio conv.onnx --plans 0 | --plans takes no value | leave out --plans
+2 | conv.onnx --slices max=50K | --slices takes no value | write --max-slice 50K
 2 | studio conv.onnx --plans 4 | --plans takes no value | write --plans without a value
 2 | studio conv.onnx --measure off | --measure takes no value | write --no-measure
 2 | conv.onnx -o out --keep-inputs 1 | --keep-inputs takes no value | write --keep-inputs without a value

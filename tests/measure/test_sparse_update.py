@@ -128,7 +128,7 @@ def test_sets_are_made_for_what_planners_keep(budget: int, recomputes: bool, bes
         tried.append(chosen)
         return "fits" if needed(chosen, [0] * 4 if recomputes else read) <= budget else None
 
-    chosen, point = most_that_fit(found, read, plan)  # type: ignore[arg-type]
+    chosen, point = most_that_fit(found, read, plan)
     assert point is not None
     assert {each.name for each in chosen} == best
     assert len(tried) <= 2 * TRIES
@@ -139,5 +139,5 @@ def test_what_fits_may_be_a_small_part_of_all() -> None:
     """Some biases fit, and no matrix does, of whatever size."""
     found = candidates(*((f"{k}{at}", at, 4 if k == "b" else 30 << at, 1.0) for at in range(21) for k in "wb"))
     read = [0] * 21
-    chosen, _ = most_that_fit(found, read, lambda some: "fits" if needed(some, read) <= 100 else None)  # type: ignore[arg-type, return-value]
+    chosen, _ = most_that_fit(found, read, lambda some: "fits" if needed(some, read) <= 100 else None)
     assert len(chosen) >= 5
