@@ -110,6 +110,8 @@ def rooms_of(certificate: dict[str, Any], code: str, header: str) -> Iterator[st
             yield f"{base} is not aligned by {arena['align']} in the header"
     if asked(r"\bidentity,\s+(\d+)u,", code) != [rooms["blob"]]:
         yield f"init does not ask for {rooms['blob']} bytes of weights"
+    if sum(asked(r"^    uint64_t streams\[(\d+)\];", header)) * 8 != rooms["streams"]:
+        yield f"the header has other than {rooms['streams']} bytes of random numbers"
     for base, room in rooms.items():
         of = rf"^#define {prefix}_{base}"
         size = asked(rf"{of}_ROOM (\d+)u", header) or asked(rf"{of}_BYTES (\d+)u", header)

@@ -58,7 +58,7 @@ class Checker:
             arena = self.arenas[b["base"]]
             if not 0 <= b["begin"] <= b["begin"] + b["bytes"] <= arena["bytes"]:
                 self.fail(f"{name} leaves {b['base']}")
-            if b["begin"] % max(1, b["align"]) or arena["align"] % max(1, b["align"]):
+            if b["align"].bit_count() != 1 or b["begin"] % b["align"] or arena["align"] % b["align"]:
                 self.fail(f"{name} is not aligned")
             if not 0 <= b["life"][0] < b["life"][1] or not 0 <= b["over_read"] <= b["bytes"]:
                 self.fail(f"{name} lives backwards, or is read over the end of all")
@@ -127,7 +127,7 @@ class Checker:
                 begin = self.buffers[view[0]]["begin"] + view[1]
                 end = begin + view[3] + sum((count - 1) * stride for count, stride in view[2])
                 most = self.buffers[view[0]]["begin"] + self.buffers[view[0]]["bytes"]
-                if a["low"] > begin or a["high"] < end or a["high"] > most:
+                if not self.buffers[view[0]]["begin"] <= a["low"] <= begin or not end <= a["high"] <= most:
                     self.fail(f"{what}: {a['role']} touches other bytes than its access")
 
 

@@ -1,8 +1,9 @@
 """Checks bounds of the stack: `python check_stack.py FOLDER [BUILD]`. Needs Python 3.10 and nothing else.
 
 FOLDER/stack.json is accepted if no function calls itself, however far around, every function of the header has a bound,
-and each bound is the longest path through the frames of what is called, or says what comes on top. BUILD is a folder of
-your own build with gcc -fstack-usage: what its .su files say of a function is no more than the certificate does.
+a run reaches every function that memory.json has it call, and each bound is the longest path through the frames of what
+is called, or says what comes on top. BUILD is a folder of your own build with gcc -fstack-usage: what its .su files say
+of a function is no more than the certificate does.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 POINTER = "__indirect_call"  # a call of what a pointer says, which has no bound
 
 
-def check(certificate: dict[str, Any], header: str, prefix: str, built: Mapping[str, int | None]) -> list[str]:
-    """All problems. `built`: frames of functions of another build; None: without a bound."""
+def check(
+    certificate: dict[str, Any], memory: dict[str, Any], header: str, built: Mapping[str, int | None]
+) -> list[str]:
+    """All problems. `memory`: the certificate of the plan; `built`: frames of functions of another build; None: without
+    a bound."""
     try:
-        return [*_bounds(certificate, header, prefix), *_built(certificate["functions"], built)]
+        return [
+            *_bounds(certificate, header, memory["prefix"]),
+            *_reached(certificate["functions"], memory),
+            *_built(certificate["functions"], built),
+        ]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [f"the certificate is malformed: {type(error).__name__}: {error}"]
 
@@ -30,8 +38,9 @@ def _bounds(certificate: dict[str, Any], header: str, prefix: str) -> Iterator[s
     for name, f in functions.items():
         if f["bytes"] is not None and not 0 <= max([0, *f["calls"].values()]) <= f["bytes"]:
             yield f"{name} calls deeper than its frame"
-    for name in re.findall(rf"^\w[\w *]*\b({prefix}_(?:init|run|reset|resize|push))\(", header, re.M):
-        if name not in bounds:
+    for name in re.findall(rf"^(?!static )\w[\w *]*\b({prefix}_\w+)\(", header, re.M):
+        wanted = name in functions or re.fullmatch(rf"{prefix}_(?:init|run|reset|resize|push)", name)
+        if wanted and name not in bounds:
             yield f"{name} of the header has no bound"
     most: dict[str, int | None] = {}
     unseen: dict[str, set[str]] = {}
@@ -47,6 +56,25 @@ def _bounds(certificate: dict[str, Any], header: str, prefix: str) -> Iterator[s
     for name, bound in bounds.items():
         if bound["bytes"] != most[name] or (most[name] is not None and sorted(unseen[name]) != bound["without"]):
             yield f"{name} takes {most[name]} bytes and {sorted(unseen[name])}, not {bound['bytes']}"
+
+
+def _reached(functions: dict[str, Any], memory: dict[str, Any]) -> Iterator[str]:
+    """Every function that a step calls is called from one that runs them."""
+    prefix, found = memory["prefix"], set[str]()
+    new = {name for name in functions if re.fullmatch(rf"{prefix}_(?:run|run_steps|push)|(?:piece|rows)_of_\d+", name)}
+    while new:
+        found |= new
+        new = {callee for name in new for callee in functions[name]["calls"] if callee in functions} - found
+    for name in sorted({call["function"] for call in calls_in(memory["program"])} - found):
+        yield f"{name} is called by a step, and by nothing here"
+
+
+def calls_in(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for item in items:
+        ((kind, inner),) = item.items()
+        yield from [inner] if kind == "call" else inner["calls"] if kind == "rows" else ()
+        for name in {"if": ("then", "else"), "loop": ("body",)}.get(kind, ()):
+            yield from calls_in(inner[name])
 
 
 def _called_first(functions: dict[str, Any]) -> list[str]:
@@ -85,9 +113,9 @@ def main(folder: Path, build: str = "") -> int:
         print("stack: not part of this folder")
         return 0
     certificate = json.loads((folder / "stack.json").read_text(encoding="utf-8"))
-    prefix = json.loads((folder / "memory.json").read_text(encoding="utf-8"))["prefix"]
-    header = (folder / "code" / f"{prefix}.h").read_text(encoding="utf-8")
-    problems = check(certificate, header, prefix, usage(Path(build)) if build else {})
+    memory = json.loads((folder / "memory.json").read_text(encoding="utf-8"))
+    header = (folder / "code" / f"{memory['prefix']}.h").read_text(encoding="utf-8")
+    problems = check(certificate, memory, header, usage(Path(build)) if build else {})
     for problem in problems or [f"{len(certificate['functions'])} functions: accepted"]:
         print("stack: " + problem)
     return int(bool(problems))

@@ -20,7 +20,7 @@ from ..emit.folder import MARK, with_report
 from ..emit.package import Package
 from ..frontend.listed import Listed
 from ..targets.api import Target
-from . import check_calls, check_memory, check_owners, check_ranges, check_stack, check_trace
+from . import check_calls, check_memory, check_owners, check_ranges, check_schema, check_stack, check_trace
 from .eva import eva
 from .memory import memory_certificate
 from .page import page
@@ -30,7 +30,7 @@ from .sbom import sbom
 from .time_bound import flow_facts
 from .trace import trace
 
-PARTS = ("calls", "memory", "owners", "ranges", "stack", "trace")
+PARTS = ("calls", "memory", "owners", "ranges", "schema", "stack", "trace")
 CHECKERS = ("check.py", *(f"check_{part}.py" for part in PARTS))
 _LEFT_TO_EVA = "left to Frama-C, which has not looked at this code: python run_eva.py says whether it raises alarms"
 _CERTIFICATES = ("coverage", "evidence", "memory", "ranges", "requirements", "stack", "time", "trace")
@@ -77,7 +77,7 @@ def evidence(
         "memory.json": _json(memory),
         "trace.json": _json(traced),
         "ranges.json": _json(ranges),
-        **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack))}),
+        **({} if isinstance(stack, str) else {"stack.json": _json(checked_stack(package, stack, memory))}),
         **({} if isinstance(driver, str) else {"eva.c": driver[0], "run_eva.py": _own("run_eva.py")}),
         "time.json": _json(time),
         "coverage.json": _json(coverage),
@@ -111,7 +111,12 @@ def checked(package: Package) -> dict[str, Any]:
     memory = _plain(memory_certificate(plan, package.witness))
     own = package.own_files(plan.prefix, package.identity, plan)
     code, header = (own[f"{plan.prefix}{end}"].text for end in (".c", ".h"))
-    found = [*check_memory.check(memory), *check_owners.check(memory), *check_calls.check(memory, code, header)]
+    found = [
+        *of_form("memory", memory),
+        *check_memory.check(memory),
+        *check_owners.check(memory),
+        *check_calls.check(memory, code, header),
+    ]
     if found:
         raise InternalError("a certificate is refused: " + "; ".join(found[:5]))
     return memory
@@ -120,7 +125,7 @@ def checked(package: Package) -> dict[str, Any]:
 def checked_trace(package: Package, nodes: Sequence[Listed], memory: dict[str, Any]) -> dict[str, Any]:
     """The same of the trace: what is not traced is a bug of ours."""
     traced = _plain(trace(package, nodes))
-    found = check_trace.check(traced, memory, package.files)
+    found = [*of_form("trace", traced), *check_trace.check(traced, memory, package.files)]
     if found:
         raise InternalError("the trace is refused: " + "; ".join(found[:5]))
     return traced
@@ -132,19 +137,24 @@ def checked_ranges(package: Package, memory: dict[str, Any]) -> dict[str, Any]:
     assert package.witness is not None
     data = contents[blob_bytes(plan) - data_bytes(plan) :]
     ranges = _plain(ranges_certificate(plan, package.witness, data))
-    found = check_ranges.check(ranges, memory, contents)
+    found = [*of_form("ranges", ranges), *check_ranges.check(ranges, memory, contents)]
     if found:
         raise InternalError("the certificate of integers is refused: " + "; ".join(found[:5]))
     return ranges
 
 
-def checked_stack(package: Package, stack: Mapping[str, Any]) -> dict[str, Any]:
+def checked_stack(package: Package, stack: Mapping[str, Any], memory: dict[str, Any]) -> dict[str, Any]:
     """The same of the stack."""
-    plain, prefix = _plain(stack), package.plan.prefix
-    found = check_stack.check(plain, package.files[f"{prefix}.h"].decode(), prefix, {})
+    plain, header = _plain(stack), package.files[f"{package.plan.prefix}.h"].decode()
+    found = [*of_form("stack", plain), *check_stack.check(plain, memory, header, {})]
     if found:
         raise InternalError("the certificate of the stack is refused: " + "; ".join(found[:5]))
     return plain
+
+
+def of_form(part: str, certificate: dict[str, Any]) -> list[str]:
+    """Where it is not what its schema says."""
+    return check_schema.check(certificate, json.loads(_own(f"schemas/{part}.schema.json")))
 
 
 def _is_bounded(time: Mapping[str, Any]) -> bool:

@@ -434,9 +434,9 @@ def _kinds(
     ranges, blob = checked_ranges(package, memory), package.files[f"{prefix}.mcb"]
     if ranges["steps"]:
         yield "ranges of integers", ranges, OF_RANGES, lambda bad: check_ranges.check(bad, memory, blob)
-    stack, header = stack_certificate(package, load(package.plan.target)), package.files[f"{prefix}.h"].decode()
+    stack = stack_certificate(package, load(package.plan.target))
     if not isinstance(stack, str):
-        yield "bounds of stacks", stack, OF_STACKS, lambda bad: check_stack.check(bad, header, prefix, {})
+        yield "bounds of stacks", stack, OF_STACKS, lambda bad: check_stack.check(bad, memory, code[1], {})
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ def test_what_a_folder_has_as_json_is_what_its_schemas_say(written: Path) -> Non
 def test_a_folder_is_checked_without_mccompile(written: Path) -> None:
     check = [sys.executable, "-I", "-S", str(written / "out" / "check.py")]
     done = subprocess.run(check, capture_output=True, text=True, check=True)
-    parts = ["files", "calls", "memory", "owners", "ranges", "stack", "trace"]
+    parts = ["files", "calls", "memory", "owners", "ranges", "schema", "stack", "trace"]
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == parts
     code = written / "out" / "code" / "mlp.c"
     code.write_text(code.read_text() + "\n")

@@ -36,7 +36,8 @@ def certificate(**changes: Frame) -> dict[str, Any]:
 
 
 def problems(found: dict[str, Any], built: dict[str, int | None] | None = None) -> list[str]:
-    return check_stack.check(found, HEADER, "m", built or {})
+    program = [{"call": {"step": number, "function": name}} for number, name in enumerate(("conv", "gemm"))]
+    return check_stack.check(found, {"prefix": "m", "program": program}, HEADER, built or {})
 
 
 def test_a_bound_is_the_longest_path_with_functions_of_libraries() -> None:
@@ -68,7 +69,8 @@ def test_the_page_says_whose_stack_is_not_known(run: dict[str, int], says: str) 
     model = small_models.mlp()
     package = small_models.compiled(model)
     names = interface("mlp", package.files["mlp.h"].decode())
-    frames = {name: Frame(16, run if name == "mlp_run" else {}) for name in [*names, "conv"]}
+    steps = dict.fromkeys((step.function.name for step in package.plan.steps()), 16)
+    frames = {name: Frame(16, run | steps if name == "mlp_run" else {}) for name in [*names, "conv", *steps]}
     stack = {"schema": "mccompile-stack-1", "compiler": "", "flags": [], **of_graph(CallGraph(frames), names)}
     generic = load("generic")
     time = time_certificate(package, generic)
