@@ -7,14 +7,15 @@ Floats are compared as integers of the same order, in which zeros are equal and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f32, i8, i16, i32, i64, u8, u16, u32
+from mccompile.base.dtypes import DType, f32, f64, i8, i16, i32, i64, u8, u16, u32
 from mccompile.base.tensor import Shape, TensorType
-from mccompile.codegen.lanes import LEAST, covering_pieces, each_lane, lanes_refusal
+from mccompile.codegen.lanes import LEAST, covering_pieces, each_lane, lane_key, lanes_refusal
 from mccompile.codegen.loops import beside, index_c
 from mccompile.codegen.tiles import Range
 from mccompile.expr.code import Code
@@ -23,7 +24,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase
 from mccompile.kinds.arg_reduce import ArgReduce
 
 OPERATIONS = {True: 16, False: 8}  # on a vector of floats, of integers
-TYPES = (i8, u8, i16, u16, i32, u32, f32)
+TYPES = (i8, u8, i16, u16, i32, u32, i64, f32, f64)
 
 
 class Along(Kernel):
@@ -39,7 +40,9 @@ class Along(Kernel):
             for largest in (True, False)
             for last in (False, True)
         ]
-        integers = [_case(str(dtype), dtype, (3, 77), dtype.bits > 8) for dtype in TYPES if dtype is not f32]
+        integers = [_case(str(dtype), dtype, (3, 77), dtype.bits > 8) for dtype in TYPES if dtype.is_integer]
+        found += [replace(case, name=f"f64_{case.name}", ins=(TensorType(f64, (9, 20)),)) for case in found]
+        found = [replace(case, values={0: equal.astype(case.ins[0].dtype.numpy)}) for case in found]
         return [*found, *integers, _case("shortest", f32, (7, 8)), _case("long", f32, (2, 5, 1037), last=True)]
 
     def sized_cases(self) -> Sequence[SizedCase]:
@@ -58,7 +61,7 @@ class Along(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         x, machine = call.ins[0], target.machine
-        vectors = 4 / max(target.vector_bytes, 1)
+        vectors = max(x.buffer.dtype.bits // 8, 4) / max(target.vector_bytes, 1)
         if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
             vectors *= LEAST
         each = vectors * OPERATIONS[x.buffer.dtype.is_float] / machine.fmas
@@ -71,17 +74,14 @@ class Along(Kernel):
         kind, x = call.of(ArgReduce), call.ins[0]
         outer, count, dtype = beside(kind.axis, call.outs[0], x), static(x.shape[kind.axis]), x.buffer.dtype
         (y,), (name,) = self.parameter_names(call)
-        key, better = i32 if dtype is f32 else dtype, ">" if kind.largest else "<"
-        worst, best = (key.low, key.high) if kind.largest else (key.high, key.low)
+        key, better = lane_key("", dtype, kind.largest)[0], ">" if kind.largest else "<"
         counters: list[str | Code] = [loop.counter for loop in outer.loops]
         found: list[str] = []
         where: list[str] = []
         for begin, many in covering_pieces(count, count):
             at = Code(index_c([1], ["lane"], begin), loose=begin > 0)
             value = load_c(dtype, name, index_c([*outer.strides[1], 1], [*counters, at]))
-            if dtype is f32:
-                value = f"mcc_lane_key_f32({value}, {literal_c(best, i32)})"
-            one = f"const {key.compute_c} one = {value};"
+            one = f"const {key.compute_c} one = {lane_key(value, dtype, kind.largest)[1]};"
             found += each_lane(many, [one, f"best = one {better} best ? one : best;"])
             none, nearer = ("-1", ">") if kind.last else (str(count), "<")
             place = f"const int32_t place = one == best ? (int32_t)({at.text}) : {none};"
@@ -89,7 +89,7 @@ class Along(Kernel):
         return {
             "outer": [Range.over(loop.counter, loop.count) for loop in outer.loops],
             "type": key.compute_c,
-            "worst": literal_c(worst, key),
+            "worst": literal_c(key.low if kind.largest else key.high, key),
             "nowhere": -1 if kind.last else count,
             "lines": found,
             "where": where,

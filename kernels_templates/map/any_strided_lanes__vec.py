@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from mccompile.base.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.lanes import (
     LANES,
     LEAST,
     LONG_FLOATS,
+    as_bits,
+    bits_of,
     each_lane,
     lane_pieces,
     lane_work,
@@ -59,6 +61,7 @@ class Lanes(Kernel):
             third = apply("sub", apply("mod", x, literal(3, dtype)), apply("sign", y))
             found += [_case(f"third_{dtype}", third, 33)] if dtype is not u64 else []
         x, y, masked = operand(0, f32), operand(1, f32), operand(2, bool_)
+        first = apply("equal", operand(0, i64), index(1))
         wide = apply("mul", cast(operand(0, i8), i32), cast(operand(1, i16), i32))
         rounded = apply("round_even", apply("mul", cast(operand(0, u8), f32), operand(1, f32)))
         clipped = cast(apply("max", apply("min", rounded, literal(255, f32)), literal(0, f32)), u8)
@@ -69,6 +72,8 @@ class Lanes(Kernel):
             *found,
             _case("where", apply("select", masked, operand(0, i64), operand(1, i64)), 71),
             _case("either", either, 70),
+            _case("where_f16", apply("select", masked, operand(0, f16), literal(-0.5, f16)), 71),
+            _case("hardmax_bf16", cast(apply("select", first, literal(1, f32), literal(0, f32)), bf16), 40),
             _case("doubles", doubled, 21),
             _case("widened", wide, 43),
             _case("requantized", clipped, 83),
@@ -82,8 +87,7 @@ class Lanes(Kernel):
         return [divided]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        views = [view.buffer.dtype for view in (*call.outs, *call.ins)]
-        reason = lanes_refusal(target, call.kind.expressions(), views) or static_views(call)
+        reason = lanes_refusal(target, [_expression(call)], _dtypes(call)) or static_views(call)
         if reason:
             return No(reason)
         loops = _nest(call)
@@ -97,7 +101,7 @@ class Lanes(Kernel):
         loops, machine = _nest(call), target.machine
         row, views = loops.loops[-1].extent, (*call.outs, *call.ins)
         apart = sum(steps[-1] not in (0, 1) for steps in loops.strides)
-        vectors = lane_work(call.kind.expressions(), [view.buffer.dtype for view in views], target)
+        vectors = lane_work([_expression(call)], _dtypes(call), target)
         single = row % (LEAST // 2) * (len(views) + 2) / machine.issue
         if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
             vectors *= LANES
@@ -124,18 +128,18 @@ class Lanes(Kernel):
 
     def lines(self, call: Call, loops: Nest, chunk: Chunk) -> list[str]:
         (y,), names = self.parameter_names(call)
-        expr, out = without_branches(call.kind.expressions()[0]), call.outs[0].buffer.dtype
+        expr, (out, *dtypes) = without_branches(_expression(call)), _dtypes(call)
         counters: list[str | Code] = [loop.counter for loop in loops.loops[:-1]]
         order, repeated, found = memory_order(call.outs[0]), [], []
-        for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1):
+        for number, (name, dtype) in enumerate(zip(names, dtypes, strict=True), 1):
             if not loops.strides[number][-1]:
-                repeated.append(_loaded(name, view.buffer.dtype, loops.index(number)))
+                repeated.append(_loaded(name, dtype, loops.index(number)))
         for begin, many in lane_pieces(chunk.lanes):
             at = Code(f"{PLACE} + {f'{begin} + ' if begin else ''}lane", loose=True)
             places = [*counters, at]
             loads = [
-                _loaded(name, view.buffer.dtype, index_c(loops.strides[number], places))
-                for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1)
+                _loaded(name, dtype, index_c(loops.strides[number], places))
+                for number, (name, dtype) in enumerate(zip(names, dtypes, strict=True), 1)
                 if loops.strides[number][-1]
             ]
             axes = [at.operand if axis == loops.loops[-1].counter else axis for axis in loops.axes]
@@ -147,6 +151,15 @@ class Lanes(Kernel):
     def label(self, call: Call) -> str:
         names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
         return "_".join(["map", *names[:2]]) if names else "copy"
+
+
+def _expression(call: Call) -> Expr:
+    return as_bits(call.kind.expressions()[0])
+
+
+def _dtypes(call: Call) -> list[DType]:
+    """Of the results and operands, as lanes have them."""
+    return [bits_of(view.buffer.dtype) for view in (*call.outs, *call.ins)]
 
 
 def _nest(call: Call) -> Nest:

@@ -25,6 +25,8 @@ from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.pool import Pool
 
+LARGEST = 8  # instructions of the larger of two floats, one of which may be NaN: compared twice
+
 
 class Global(Kernel):
     kind = Pool
@@ -75,7 +77,8 @@ class Global(Kernel):
         x, time = call.ins[0], upper(call.ins[0].type.count) * target.machine.mac
         if has_traffic(target) and call.of(Pool).accumulator is f32 and isinstance(x.shape[1], int):
             chains = gcd(x.shape[1], 8)
-            each = max(target.machine.latency / chains, 2 / target.machine.issue)  # a load and an addition
+            of_one = 2 if call.of(Pool).algorithm != "max" else LARGEST  # instructions: a load and an addition
+            each = max(target.machine.latency / chains, of_one / target.machine.issue)
             time = max(upper(x.type.count) * each, traffic((x,), target))
         return Cost(time, code=300)
 

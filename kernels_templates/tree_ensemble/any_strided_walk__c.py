@@ -1,4 +1,9 @@
-"""tree_ensemble in portable C: from the root of each tree down to a leaf, whose weights are added to the result."""
+"""tree_ensemble in portable C: from the root of each tree down to a leaf, whose weights are added to the result.
+
+Where a core overlaps what does not wait for each other, several walk at once and without branches on numbers: in one
+tree for as many rows or, of few rows, in as many trees for one. Who has come to a leaf waits there for the others, and
+leaves are added up in the order of the trees.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,16 @@ from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f32, f64, i8, i16, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c
+from mccompile.codegen.traffic import has_traffic
 from mccompile.expr.scalar_c import literal_c, load_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
 from mccompile.kinds.tree_ensemble import MODES, TreeEnsemble
 
 _OPERATORS = dict(zip(MODES, ("<=", "<", ">=", ">", "==", "!="), strict=True))
 _STARTS = {"sum": 0.0, "average": 0.0, "min": float("inf"), "max": float("-inf")}
+WALKERS = 8  # at once
+BLOCK = 64  # rows that go down a tree before the next one
+ONE, OVERLAPPED = 100, 30  # elements of work of a row in a tree
 
 
 class StridedWalk(Kernel):
@@ -36,11 +45,13 @@ class StridedWalk(Kernel):
             return No(reason)
         if not call.ins[0].buffer.dtype.is_plain or not call.outs[0].buffer.dtype.is_plain:
             return No("narrow floats are not compared here")
-        return Needs()
+        overlaps = has_traffic(target) and "modes" not in call.of(TreeEnsemble).uses
+        return Needs(blocks=(WALKERS,) if overlaps else ())
 
     def cost(self, call: Call, target: Target) -> Cost:
         rows, trees = call.ins[0].shape[0], call.ins[1].shape[0]
-        return Cost(upper(rows) * static(trees) * 100 * target.machine.element, code=300)
+        each = OVERLAPPED if call.blocks else ONE
+        return Cost(upper(rows) * static(trees) * each * target.machine.element, code=300)
 
     def label(self, call: Call) -> str:
         return f"trees_{call.ins[1].shape[0]}"
@@ -60,7 +71,12 @@ class StridedWalk(Kernel):
             view = views[name]
             return load_c(view.buffer.dtype, name, index_c(view.strides, counters))
 
+        by_trees = upper(out.shape[0]) < WALKERS
         return {
+            "walkers": call.blocks[0] if call.blocks else 0,
+            "by_trees": by_trees,
+            "block": BLOCK,
+            "from_root": at("roots", "(tree + walker)" if by_trees else "tree"),
             "rows": out.shape[0],
             "several": several,
             "targets": static(out.shape[1]),
@@ -72,6 +88,7 @@ class StridedWalk(Kernel):
             "root": at("roots", "tree"),
             "feature": at("feature", "node"),
             "value": at("x", "row", f"(mcc_index){at('feature', 'node')}"),
+            "value_of": at("x", "row" if by_trees else "(first + walker)", "(feature_at < 0 ? 0 : feature_at)"),
             "limit": at("threshold", "node"),
             "yes": at("yes", "node"),
             "no": at("no", "node"),

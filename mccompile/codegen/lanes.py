@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..base.dtypes import DType, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+import numpy as np
+
+from ..base.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from ..base.marked import including
-from ..expr.ir import Apply, Cast, Expr, Literal, apply, rebuild, walk
+from ..expr.ir import Apply, Cast, Expr, Literal, Operand, apply, literal, operand, rebuild, walk
+from ..expr.scalar_c import literal_c
 from ..targets.api import Target
 from .traffic import OPERATIONS
 
@@ -28,6 +31,7 @@ _OF_FLOATS = frozenset({
     "equal", "less", "less_equal", "greater", "greater_equal", "is_nan", "is_positive_inf", "is_negative_inf", "select",
 })  # fmt: skip
 _NOT_OF_INTEGERS = frozenset({"pow", "fixed_product", "fixed_round", "div", "mod", "fmod"})
+_HALVES = (f16, bf16)
 _SHORT = ("shift_right", "shift_left")
 
 
@@ -101,6 +105,39 @@ def covering_pieces(count: int, of: int) -> Iterator[tuple[int, int]]:
         yield 0, whole
     if whole < count:
         yield count - step, step
+
+
+def as_bits(expr: Expr) -> Expr:
+    """The same where floats of 16 bits are chosen and moved alone, as integers of as many bits."""
+    return (_bits(expr, expr.dtype) if expr.dtype in _HALVES else None) or expr
+
+
+def bits_of(dtype: DType) -> DType:
+    """What lanes have in place of floats of 16 bits."""
+    return u16 if dtype in _HALVES else dtype
+
+
+def _bits(node: Expr, dtype: DType) -> Expr | None:
+    """Of a number that becomes one of the narrow type."""
+    match node:
+        case Operand() if node.dtype is dtype:
+            return operand(node.index, u16)
+        case Literal():
+            return literal(int(np.array(node.value, f32.numpy).astype(dtype.numpy).view(u16.numpy)), u16)
+        case Cast() if node.dtype in (dtype, f32) and node.argument.dtype in (dtype, f32):
+            return _bits(node.argument, dtype)
+        case Apply(function="select") if node.dtype in (dtype, f32):
+            condition, *chosen = node.arguments
+            found = [bits for one in chosen if (bits := _bits(one, dtype)) is not None]
+            return apply("select", condition, *found) if len(found) == len(chosen) else None
+    return None
+
+
+def lane_key(value: str, dtype: DType, largest: bool) -> tuple[DType, str]:
+    """Integers in the order of numbers, in which NaN is best and zeros are equal: their type, and C of one."""
+    key = {f32: i32, f64: i64}.get(dtype, dtype)
+    best = key.high if largest else key.low
+    return key, f"mcc_lane_key_{dtype}({value}, {literal_c(best, key)})" if dtype.is_float else value
 
 
 def each_lane(count: int, body: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
  *     MCC_EACH_LANE(lane, count)  opens a loop over `count` elements, none of which reads what another one wrote
  *     mcc_lane_div_T mcc_lane_mod_T mcc_lane_fmod_T    what mcc_div_T and the like give; T is i8 i16 i32 i64 u8 u16 u32
  *     mcc_lane_round_even_f32(x)                          what mcc_round_even_f32 gives
- *     mcc_lane_key_f32(x, lost)                           integers in the order of floats; zeros are equal, NaN is lost
+ *     mcc_lane_key_T(x, lost)    integers in the order of floats; zeros are equal, NaN is lost; T is f32 f64
  *
  * Machines have vectors of quotients for floats only. Those of numbers of 16 bits in f32 are never rounded up to a
  * whole number, so cutting them off is exact. Larger ones take two quotients by the inverse.
@@ -86,14 +86,18 @@ MCC_LANE_DIVISION(i64, int64_t, int64_t, uint64_t, i64)
 MCC_INLINE float mcc_lane_round_even_f32(float x) { return rintf(x); }
 
 /* Of sign and magnitude, which is 0 for both zeros. No choices: GCC would make branches of them. */
-MCC_INLINE int32_t mcc_lane_key_f32(float x, int32_t lost)
-{
-    int32_t bits, size, sign, none;
-    (void)memcpy(&bits, &x, sizeof bits);
-    size = bits & 0x7fffffff;
-    sign = -(bits < 0);
-    none = -(size > 0x7f800000);
-    return (lost & none) | (((size ^ sign) - sign) & ~none);
-}
+#define MCC_LANE_KEY(T, type, key, SIZE, INFINITE)                                                                     \
+    MCC_INLINE key mcc_lane_key_##T(type x, key lost)                                                                  \
+    {                                                                                                                  \
+        key bits, size, sign, none;                                                                                    \
+        (void)memcpy(&bits, &x, sizeof bits);                                                                          \
+        size = bits & (SIZE);                                                                                          \
+        sign = -(key)(bits < 0);                                                                                       \
+        none = -(key)(size > (INFINITE));                                                                              \
+        return (lost & none) | (((size ^ sign) - sign) & ~none);                                                       \
+    }                                                                                                                  \
+    typedef int mcc_lane_key_of_##T
+MCC_LANE_KEY(f32, float, int32_t, 0x7fffffff, 0x7f800000);
+MCC_LANE_KEY(f64, double, int64_t, INT64_MAX, INT64_C(0x7ff0000000000000));
 
 #endif /* MCC_LANES_H */

@@ -2,7 +2,8 @@
 
 Machines that do not add and multiply 16-bit floats convert each number twice, and have no kernels in vectors for them.
 So each operator that does the same for wider floats does it for them; inputs, outputs, and what other operators read
-and write are converted. Invariant: elements are rounded to 16 bits less often than the model says, never more often.
+and write are converted. Operators that move elements and compute nothing stay as they are, unless what stands around
+them computes. Invariant: elements are rounded to 16 bits less often than the model says, never more often.
 """
 
 from __future__ import annotations
@@ -15,12 +16,39 @@ from ...base.names import Names
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Refused, Value, graphs
 from ...ops.cast import Cast
-from ...ops.concat import Concat
+from ...ops.concat import Concat, Split
+from ...ops.expand import Expand, Tile
+from ...ops.gather import Compress, Gather, GatherElements, GatherND, ReverseSequence
 from ...ops.growing import PutBehind
+from ...ops.pad import Pad
+from ...ops.positions import Trilu
+from ...ops.reshape import SameElements
+from ...ops.scatter import ScatterElements, ScatterND, TensorScatter
+from ...ops.slice import Slice
+from ...ops.transpose import DepthToSpace, SpaceToDepth, Transpose
 from ...targets.api import Prefer
 from ..api import Context
 
 _NARROW = (f16, bf16)
+_PICKS = (Compress, Gather, GatherElements, GatherND)  # elements of an operand that may be much larger
+_MOVES = (
+    *_PICKS,
+    Concat,
+    DepthToSpace,
+    Expand,
+    Pad,
+    ReverseSequence,
+    SameElements,
+    ScatterElements,
+    ScatterND,
+    Slice,
+    SpaceToDepth,
+    Split,
+    TensorScatter,
+    Tile,
+    Transpose,
+    Trilu,
+)
 
 
 def widen_floats(graph: Graph, context: Context) -> None:
@@ -43,9 +71,20 @@ class _Widening:
         return isinstance(node.op, (Concat, PutBehind)) and not states.isdisjoint(node.present_inputs)
 
     def run(self) -> None:
-        for node in list(self.graph.nodes):
-            facts = None if self.joins_state(node) else _wide_facts(node)
-            if facts is not None:
+        nodes = [node for node in self.graph.nodes if not self.joins_state(node)]
+        found = {node: facts for node in nodes if (facts := _wide_facts(node)) is not None}
+        computed = {value for node in found if not _moves(node) for value in node.present_outputs}
+        read = {value for node in found if not _moves(node) for value in node.present_inputs}
+        for node in filter(_moves, found):
+            if not computed.isdisjoint(node.present_inputs):
+                computed.update(node.present_outputs)
+        for node in filter(_moves, reversed(found)):
+            if not read.isdisjoint(node.present_outputs):
+                read.update(node.present_inputs)
+        for node, facts in found.items():
+            picks = isinstance(node.op, _PICKS) and next(node.present_inputs).constant is None
+            for_readers = not picks and not read.isdisjoint(node.present_outputs)
+            if not _moves(node) or for_readers or not computed.isdisjoint(node.present_inputs):
                 self.widen(node, facts)
         self.graph.sort()
 
@@ -76,6 +115,12 @@ class _Widening:
                 self.wide[value] = Value(name, Fact(type))
                 self.graph.add(Node(Cast(to=f32.onnx), [value], [self.wide[value]], reader.provenance))
         return self.wide[value]
+
+
+def _moves(node: Node) -> bool:
+    """Does it move elements alone?"""
+    adds = getattr(node.op, "reduction", "none") != "none"
+    return isinstance(node.op, _MOVES) and not node.op.domain and not adds
 
 
 def _wide_facts(node: Node) -> list[Fact | None] | None:

@@ -68,6 +68,26 @@ def test_what_the_model_rounds_itself_stays_rounded(fast: Context) -> None:
     assert str(widened.producer.inputs[0]) == "%h"
 
 
+@pytest.mark.parametrize(
+    "lines, moved",
+    [
+        ('%y: f16[3,2] = Gather(%x, %i) {axis=0} from "y"', "f16"),
+        ('%t: f16[2,2] = Transpose(%x) from "t"\n%y: f16[3,2] = Gather(%t, %i) {axis=0} from "y"', "f16"),
+        ('%g: f16[3,2] = Gather(%x, %i) {axis=0} from "g"\n%y: f16[3,2] = Neg(%g) from "y"', "f16"),
+        ('%g: f16[2,2] = Neg(%x) from "g"\n%y: f16[3,2] = Gather(%g, %i) {axis=0} from "y"', "f32"),
+        ('%g: f16[2,2] = Neg(%x) from "g"\n%t: f16[2,2] = Transpose(%g) from "t"\n'
+         '%y: f16[3,2] = Gather(%t, %i) {axis=0} from "y"', "f32"),
+    ],
+)  # fmt: skip
+def test_what_only_moves_stays_narrow_beside_nothing_that_computes(fast: Context, lines: str, moved: str) -> None:
+    graph = graph_of(f"input %x: f16[2,2]\ninput %i: i64[3]\n{lines}\noutput %y")
+    widen_floats(graph, fast)
+    verify(graph)
+    gather = next(node for node in graph.nodes if node.op.name == "Gather")
+    assert str(gather.output.type.dtype) == moved
+    assert all(str(value.type.dtype) == "f16" for value in graph.outputs)
+
+
 @pytest.mark.parametrize("target", ["generic", "aarch64-fp16"])
 def test_stays_narrow_where_memory_comes_first_or_the_target_computes_so(context: Context, target: str) -> None:
     graph = graph_of(BEFORE, w=W)

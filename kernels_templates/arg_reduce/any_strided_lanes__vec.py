@@ -1,0 +1,141 @@
+"""arg_reduce of any element types in loops over lanes, which compilers make vectors of: lanes are neighbouring results.
+
+Places are counted in integers as wide as the elements where these hold them all. Lanes of the last vector of a row
+begin earlier rather than being few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mccompile.base.dims import static
+from mccompile.base.dtypes import DType, f64, i8, i16, i32, i64, u8, u32
+from mccompile.base.tensor import Shape, TensorType
+from mccompile.codegen.lanes import LANES, LEAST, each_lane, lane_key, lanes_refusal
+from mccompile.codegen.loops import Nest, beside, index_c
+from mccompile.codegen.tiles import Range
+from mccompile.expr.scalar_c import load_c, store_c
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
+from mccompile.kinds.arg_reduce import ArgReduce
+
+OPERATIONS = {True: 12, False: 5}  # on a vector of floats, of integers
+
+
+class Lanes(Kernel):
+    kind = ArgReduce
+
+    def cases(self) -> Sequence[Case]:
+        equal = np.arange(180, dtype=np.float64).reshape(9, 20) * 7 % 4
+        equal[3:5, 2:5] = equal[0, 4:7] = np.nan
+        equal[6] = np.where(equal[6] > 1, 0.0, -0.0)
+        ties: dict[str, Any] = {"values": {0: equal}}
+        return [
+            *(_case(str(dtype), dtype, (3, 7, 75), largest=dtype.bits > 8) for dtype in (i8, u8, i16, i32, u32, i64)),
+            _case("many_places", i8, (300, 64), 0),
+            _case("equal", f64, (9, 20), 0, **ties),
+            _case("least_equal", f64, (9, 20), 0, largest=False, **ties),
+            _case("last_equal", f64, (9, 20), 0, last=True, **ties),
+            _case("last_least_equal", f64, (9, 20), 0, largest=False, last=True, **ties),
+            _case("channels_first", i16, (2, 3, 7, 40), 3, permute={0: (0, 3, 1, 2)}),
+            _case("result_apart", i32, (2, 3, 9, 16), 1, permute_outs={0: (0, 3, 2, 1)}),
+        ]
+
+    def sized_cases(self) -> Sequence[SizedCase]:
+        return [places]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        x, axis = call.ins[0], call.of(ArgReduce).axis
+        reason = lanes_refusal(target, (), [x.buffer.dtype]) or static_views(call)
+        if reason:
+            return No(reason)
+        if not 0 < static(x.shape[axis]) <= i32.high or 0 in call.outs[0].shape:
+            return No("there is nothing to compare, or more than 32-bit integers count")
+        chosen = _lane_loop(call)
+        if chosen is None:
+            return No("no results whose elements lie side by side, or too few of them")
+        return Needs(blocks=(_width(call, chosen), chosen))
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        x, machine, (width, chosen) = call.ins[0], target.machine, call.blocks
+        row, place = _nest(call).loops[chosen].extent, _place(call)
+        vectors = max(x.buffer.dtype.bits, place.bits) / 8 / max(target.vector_bytes, 1)
+        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
+            vectors *= LEAST
+        each = vectors * OPERATIONS[x.buffer.dtype.is_float] / machine.fmas * (-(-row // width) * width / row)
+        return Cost(static(x.type.count) * each + static(call.outs[0].type.count) * 2 * machine.element, code=300)
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"mcc_lanes.h"})
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, (width, chosen), x = call.of(ArgReduce), call.blocks, call.ins[0]
+        loops, dtype, (y,), (name,) = _nest(call), x.buffer.dtype, *self.parameter_names(call)
+        row, place = loops.loops[chosen], _place(call)
+        counters = [loop.counter for loop in loops.loops]
+        better = (">" if kind.largest else "<") + "=" * kind.last
+
+        def one(at: str) -> str:
+            index = index_c([*loops.strides[1], x.strides[kind.axis], 1], [*counters, at, "lane"])
+            key, value = lane_key(load_c(dtype, name, index), dtype, kind.largest)
+            return f"const {key.compute_c} one = {value};"
+
+        compared = [
+            one("r"),
+            f"const int taken = one {better} best[lane];",
+            "best[lane] = taken ? one : best[lane];",
+            f"where[lane] = taken ? ({place.storage_c})r : where[lane];",
+        ]
+        result = index_c([*loops.strides[0], loops.strides[0][chosen]], [*counters, "lane"])
+        return {
+            "around": [Range(loop.counter, loop.extent) for loop in loops.loops if loop is not row],
+            "counter": row.counter,
+            "row": row.extent,
+            "width": width,
+            "key": lane_key("", dtype, kind.largest)[0].storage_c,
+            "place": place.storage_c,
+            "extent": static(x.shape[kind.axis]),
+            "first": each_lane(width, [one("0"), "best[lane] = one;", "where[lane] = 0;"]),
+            "compared": each_lane(width, compared),
+            "stored": each_lane(width, [store_c(i64, y, result, "where[lane]")]),
+        }
+
+    def label(self, call: Call) -> str:
+        return "arg_max" if call.of(ArgReduce).largest else "arg_min"
+
+
+def _nest(call: Call) -> Nest:
+    return beside(call.of(ArgReduce).axis, call.outs[0], call.ins[0])
+
+
+def _lane_loop(call: Call) -> int | None:
+    """Which loop over results lanes lie along; None where elements lie side by side along none that is long enough."""
+    loops = _nest(call)
+    return next((n for n, loop in enumerate(loops.loops) if loop.extent >= LEAST and loops.strides[1][n] == 1), None)
+
+
+def _place(call: Call) -> DType:
+    """Integers that hold every place along the axis."""
+    most, bits = static(call.ins[0].shape[call.of(ArgReduce).axis]) - 1, call.ins[0].buffer.dtype.bits
+    return next(dtype for dtype in (i8, i16, i32) if dtype is i32 or (dtype.bits >= bits and most <= dtype.high))
+
+
+def _width(call: Call, chosen: int) -> int:
+    """Lanes: a vector of the machines that have the widest, or what a row has."""
+    whole = max(LANES * 8 // call.ins[0].buffer.dtype.bits, LEAST)
+    row = _nest(call).loops[chosen].extent
+    return next(width for width in (whole, whole // 2, LEAST) if width <= row)
+
+
+def places(first: int, second: int, last: int) -> Case:
+    """Fewer results beside each other are not served."""
+    return _case(f"{first}_{second}_{last}", i16, (first, second, last + LEAST - 1))
+
+
+def _case(
+    name: str, dtype: DType, shape: Shape, axis: int = 1, largest: bool = True, last: bool = False, **options: Any
+) -> Case:
+    out, ranges = TensorType(i64, (*shape[:axis], 1, *shape[axis + 1 :])), {} if "values" in options else {0: (0, 60)}
+    return Case(name, ArgReduce(axis, largest, last), (TensorType(dtype, shape),), (out,), ranges=ranges, **options)
