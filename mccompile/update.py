@@ -30,6 +30,7 @@ from .emit.package import Package
 from .frontend.learned import write_learned
 from .frontend.saved_weights import saved_weights
 from .graph.ir import Graph, all_nodes
+from .passes.learn.integer_weights import LearnDtype
 from .passes.learn.phase_graphs import Learning
 
 MOST_NAMED = 10  # differences in one error
@@ -76,10 +77,12 @@ def learned_model(model: Path, folder: Path, name: str, trust: bool, saved: Path
     """Writes the model that the code in `folder` was made of with the weights that a device has saved, and gives their
     names."""
     new_blob(model, folder, name, trust, saved)  # which refuses another model
-    report = read_code(folder, name).report
+    code = read_code(folder, name)
+    report, learning = code.report, code.learning
     found = saved_weights(saved, report)
     weights = {name: found[name] for name in report["initial"]}
-    write_learned(model, weights, to)
+    in_integers = learning is not None and learning.learn_dtype == LearnDtype.INT8
+    write_learned(model, weights, to, in_integers)
     return [*weights]
 
 

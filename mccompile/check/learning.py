@@ -12,6 +12,7 @@ import numpy as np
 from ..judge.rules import Graph, Node, NoWitness
 from ..judge.run import judge
 from ..passes.learn.batch_norm import BatchNorm
+from ..passes.learn.integer_weights import LearnDtype
 from ..passes.learn.phase_graphs import Learning
 from .unrounded import unrounded
 
@@ -33,14 +34,49 @@ class Reference:
         undone = end is not None and (self.kind, end.op) in (("cross_entropy", "Softmax"), ("bce", "Sigmoid"))
         self.logits = end.inputs[0] if end is not None and undone else ""  # whose logarithms are exact
         self.end = end
+        self.schemes = self._schemes()
 
     def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
-        """Of inference; of integers the numbers that are rounded to them."""
-        return self._computed(self.graph, weights, batch)[self.name]
+        """Of inference; of integers the numbers that are rounded to them, unless what learns are integers itself."""
+        rounds = self.asked.learn_dtype == LearnDtype.INT8
+        return self._computed(self.graph, weights, batch, rounds)[self.name]
 
-    def _computed(self, graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:
+    def floats(self, weights: Arrays) -> Arrays:
+        """What integers stand for that are kept of weights."""
+        found = dict(weights)
+        for name in weights.keys() & self.schemes.keys():
+            if weights[name].dtype.kind in "iu":
+                scale, zero = self.schemes[name]
+                found[name] = scale * (weights[name].astype(np.float64) - zero)
+        return found
+
+    def bounds(self, name: str, before: np.ndarray, moved: np.ndarray, steps: int, off: np.ndarray) -> Any:
+        """The least and the largest integers that may be kept of a weight which has moved so far, or `off` as far."""
+        scale, zero = self.schemes[name]
+        exact = before + (moved / scale + zero - before) + _chance(before.shape, steps)
+        info = np.iinfo(before.dtype)
+        return (np.clip(np.floor(exact + way * off / scale), info.min, info.max) for way in (-1, 1))
+
+    def _schemes(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Scales and zero points of integers that learn, by name, as they broadcast."""
+        found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        for node in self.graph.nodes if self.asked.learn_dtype == LearnDtype.INT8 else ():
+            known = [self.graph.constants.get(name) for name in node.inputs]
+            if node.op == "DequantizeLinear" and all(array is not None for array in known):
+                integers, *spread = (np.asarray(each, np.float64) for each in known)
+                rank, axis = integers.ndim, node.attributes.get("axis", 1)
+                shape = [-1 if place == axis % max(1, rank) else 1 for place in range(rank)]
+                spread = [each.reshape(shape) if each.size > 1 else each.reshape(()) for each in spread]
+                found[node.inputs[0]] = spread[0], spread[1] if len(spread) > 1 else np.zeros(())
+        return found
+
+    def _computed(self, graph: Graph, weights: Arrays, batch: Arrays, rounds: bool = False) -> Arrays:
+        if not rounds:  # weights are floats, of integers too
+            made = {node.inputs[0]: node.outputs[0] for node in graph.nodes if node.op == "DequantizeLinear"}
+            weights = {made[n] if n in self.schemes else n: array for n, array in self.floats(weights).items()}
         nodes = tuple(node for node in graph.nodes if node.outputs[0] not in weights)  # which made the first ones
-        graph = unrounded(replace(graph, constants={**graph.constants, **weights}, nodes=nodes), weights)
+        graph = replace(graph, constants={**graph.constants, **weights}, nodes=nodes)
+        graph = graph if rounds else unrounded(graph, weights)
         given = {name: array for name, array in batch.items() if name != "target"}
         found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given).items()}
         if not np.isfinite(found[self.name]).all():
@@ -116,6 +152,14 @@ class Reference:
                 return None
             total += (ahead - behind) / (2 * STEP)
         return total
+
+
+def _chance(shape: Sequence[int], steps: int) -> np.ndarray:
+    """What is added to integers that have moved before they are cut off, from 0 to below 1."""
+    mixed: Any = np.arange(np.prod(shape, dtype=np.int64), dtype=np.uint32) * np.uint32(0x9E3779B1)
+    mixed += np.uint32(steps * 0x85EBCA77 & 0xFFFFFFFF)
+    mixed = (mixed ^ mixed >> 15) * np.uint32(0x2C1B3C6D)
+    return np.asarray((mixed >> 8) * 2.0**-24).reshape(shape)
 
 
 def _maker(graph: Graph, name: str) -> Node | None:

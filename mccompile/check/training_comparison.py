@@ -74,12 +74,16 @@ class TrainingComparison:
 
     def _stepped(self, steps: Optimizer, number: int, since: int) -> Iterator[Finding]:
         """Every element of every weight behind a step."""
-        told = self.told
-        for name, array in steps.step(told.weights[number], told.sums[number], since).items():
-            got = told.weights[number + 1][name]
+        told, count = self.told, steps.steps
+        before = self.judged.floats(told.weights[number])
+        for name, array in steps.step(before, told.sums[number], since).items():
+            got, allowed = told.weights[number + 1][name], STEP_ATOL + STEP_RTOL * np.abs(array)
+            if got.dtype.kind in "iu":
+                least, most = self.judged.bounds(name, told.weights[number][name], array, count, allowed)
+                array, allowed = np.clip(got, least, most), np.zeros(got.shape)
             off = np.abs(got - array)
-            at = _index(int(np.argmax(off - STEP_RTOL * np.abs(array))), off.shape)
-            right = bool((off <= STEP_ATOL + STEP_RTOL * np.abs(array)).all())
+            at = _index(int(np.argmax(off - allowed)), off.shape)
+            right = bool((off <= allowed).all())
             rel = float(off[at]) / max(FLOOR, abs(float(array[at])))
             verdict = "ok" if right else "wrong"
             yield Finding(STEP, f"the new {_of(name, at)}", number, float(got[at]), float(array[at]), rel, verdict)
@@ -87,7 +91,7 @@ class TrainingComparison:
     def _seen(self, number: int, since: int, places: int, singles: int) -> Iterator[tuple[str, str, float, Wanted]]:
         """What a batch leads to, and what it should: the loss, some elements of what comes out, and of gradients."""
         judged, told = self.judged, self.told
-        before, after = told.weights[number], told.weights[number + 1]
+        before, after = judged.floats(told.weights[number]), told.weights[number + 1]
         batches = self.batches[number + 1 - since : number + 1]
 
         def of_batch(read: Callable[[Arrays, Arrays], float], weights: Arrays) -> Wanted:

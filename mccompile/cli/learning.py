@@ -16,6 +16,7 @@ _PLAIN = {
     "at_once": False,
     "batch_norm": "frozen",
     "save": "weights",
+    "learn_dtype": "f32",
 }
 _LOSS = "Loss of an output, of a kind: cross_entropy, nll, mse, huber or bce. Or the name of an output of one number."
 _OPTIONS = (
@@ -52,6 +53,13 @@ _OPTIONS = (
         show_default=True,
         help="What <model>_save stores: weights alone, or also what the optimizer keeps.",
     ),
+    click.option(
+        "--learn-dtype",
+        type=click.Choice(["f32", "int8"]),
+        default="f32",
+        show_default=True,
+        help="Whether int8 weights learn as floats, or stay int8 and the model infers in integers.",
+    ),
 )
 
 
@@ -77,6 +85,7 @@ def learning_options(
 def _learning(loss: str | None, given: dict[str, Any]) -> Any:
     from ..base.errors import Problem, WrongUse
     from ..passes.learn.batch_norm import BatchNorm
+    from ..passes.learn.integer_weights import LearnDtype
     from ..passes.learn.optimizers import optimizer
     from ..passes.learn.phase_graphs import Learning, Saved
 
@@ -96,4 +105,5 @@ def _learning(loss: str | None, given: dict[str, Any]) -> Any:
         given["accumulate"],
         BatchNorm(given["batch_norm"]),
         Saved(given["save"]),
+        LearnDtype(given["learn_dtype"]),
     )

@@ -17,6 +17,7 @@ from ..frontend.load import name_of, read_proto
 from ..frontend.lost_parameters import lost_parameters
 from ..graph.ir import Graph
 from ..passes.api import PROGRAM, Context, Memory, SkippedPass
+from ..passes.learn.integer_weights import stored
 from ..passes.learn.join_phases import join_phases
 from ..passes.learn.phase_graphs import (
     AUTO,
@@ -177,8 +178,8 @@ def _trained(
         return program
 
     run = read_learner(model, options)
-    kept = keep_weights(run, asked)
-    lost = lost_parameters(read_proto(model, options.reading), {weight.name for weight in kept.weights})
+    kept = keep_weights(run, asked, infers=True)
+    lost = lost_parameters(read_proto(model, options.reading), {stored(weight).name for weight in kept.weights})
     for text in (*kept.doubts, *lost):
         warn(text)
     outputs = tuple(value.name for value in run.outputs)

@@ -14,10 +14,12 @@ from .load import read_proto
 from .unrounded_file import leave_integers
 from .written import checked_bytes
 
+_MAKERS = ("DequantizeLinear", "QuantizeLinear")  # of weights, as some exporters write them
 
-def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> None:
+
+def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path, in_integers: bool = False) -> None:
     """The model's file with these initializers instead of its own, or of integers that a node made them of, all in one
-    file. Behind them nothing is rounded to integers but outputs."""
+    file. Behind them nothing is rounded to integers but outputs, unless they learned `in_integers`."""
     proto = read_proto(model)
     load_external_data_for_model(proto, str(model.parent))
     left = dict(weights)
@@ -28,12 +30,12 @@ def write_learned(model: Path, weights: Mapping[str, np.ndarray], to: Path) -> N
         for attribute in node.attribute if node.op_type == "Constant" else ():
             if node.output[0] in left and attribute.name == "value":
                 attribute.t.CopyFrom(numpy_helper.from_array(left.pop(node.output[0])))
-    made = [node for node in proto.graph.node if node.op_type == "DequantizeLinear" and node.output[0] in left]
+    made = [node for node in proto.graph.node if node.op_type in _MAKERS and node.output[0] in left]
     for node in made:
         name = node.output[0]
         proto.graph.initializer.append(numpy_helper.from_array(left.pop(name), name))
         proto.graph.node.remove(node)
-    if any(node.op_type == "QuantizeLinear" for node in proto.graph.node):
+    if not in_integers and any(node.op_type == "QuantizeLinear" for node in proto.graph.node):
         leave_integers(proto.graph, weights)
     if left:
         why = "reading the file computes them from others"

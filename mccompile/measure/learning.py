@@ -23,6 +23,7 @@ from ..emit.package import Package
 from ..frontend.load import STANDARD_INPUT
 from ..frontend.original import Original
 from ..judge.rules import NoWitness
+from ..passes.learn.integer_weights import LearnDtype
 from ..passes.learn.losses import TARGET
 from ..passes.learn.phase_graphs import AUTO, Learning
 from ..toolchain.learning import TrainingRecord, learned
@@ -100,6 +101,10 @@ def _seen(path: Path, asked: Learning) -> Learning:
         raise WrongUse(Problem("the reference reads the model from a file", "-", "standard input is none", fix))
     if not asked.at_once:
         return asked
+    if asked.learn_dtype == LearnDtype.INT8:
+        why = "gradients are used up where they are made, and integers do not show them"
+        fix = "leave out --at-once: gradients and steps are the same then"
+        raise WrongUse(Problem("this step does not show its gradients", "--at-once", why, fix))
     if asked.optimizer.name != "sgd" or asked.optimizer.weight_decay:
         why = "gradients are used up where they are made, and only plain sgd shows them"
         fix = "leave out --at-once: gradients and steps are the same then"

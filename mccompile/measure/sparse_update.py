@@ -27,6 +27,7 @@ from ..driver.training import read_learner, smallest_within, train
 from ..fitting import Point
 from ..graph.ir import Fact, Graph, Node, Value
 from ..passes.learn.batch_norm import BatchNorm
+from ..passes.learn.integer_weights import LearnDtype
 from ..passes.learn.losses import loss_output
 from ..passes.learn.optimizers import Sgd
 from ..passes.learn.phase_graphs import AUTO, Learning, Saved, learning_graph
@@ -139,7 +140,8 @@ def _candidates(
     model: Path, asked: Learning, options: Options, data: Path, cc: str | None
 ) -> tuple[list[Candidate], list[int], int]:
     """Those in scope that samples show to be worth something; how many bytes each layer reads; how many batches."""
-    plain = replace(asked, optimizer=Sgd(), at_once=False, clip=None, accumulate=1, save=Saved.WEIGHTS)
+    plain = replace(asked, optimizer=Sgd(), at_once=False, clip=None, accumulate=1)
+    plain = replace(plain, save=Saved.WEIGHTS, learn_dtype=LearnDtype.F32)
     host = Options(target="native", **{name: getattr(options, name) for name in _READING})
     built = build(train(model, plain, host), host.resolved_target(), cc)
     assert isinstance(built, Model)

@@ -21,6 +21,7 @@ from ..driver.training import train as train_file
 from ..frontend.learned import write_learned
 from ..measure.sparse_update import choose, refuse_samples
 from ..passes.learn.batch_norm import BatchNorm
+from ..passes.learn.integer_weights import LearnDtype
 from ..passes.learn.losses import CLASSES
 from ..passes.learn.optimizers import optimizer as optimizer_of
 from ..passes.learn.phase_graphs import AUTO, Learning
@@ -34,7 +35,13 @@ from .keywords import options_of
 from .network import Outputs
 from .spoken import spoken
 
-_SUCH = {"loss": "cross_entropy:OUTPUT", "learn": "last:1", "optimizer": "adam,lr=0.001", "batch_norm": "frozen"}
+_SUCH = {
+    "loss": "cross_entropy:OUTPUT",
+    "learn": "last:1",
+    "optimizer": "adam,lr=0.001",
+    "batch_norm": "frozen",
+    "learn_dtype": "int8",
+}
 _CALLED = {
     "step(x, y) learns from a batch": ("learn", "fit", "train", "update", "train_step", "backward"),
     "run(x) infers with what was learned": ("predict", "infer", "forward", "call", "eval"),
@@ -153,7 +160,7 @@ class Trainer:
     @spoken
     def save(self, path: str | Path) -> Path:
         """Writes the model with the weights as they are now as an ONNX file."""
-        write_learned(self._path, self.weights(), Path(path))
+        write_learned(self._path, self.weights(), Path(path), self._asked.learn_dtype == LearnDtype.INT8)
         return Path(path)
 
 
@@ -170,6 +177,7 @@ def train(
     at_once: bool = False,
     clip: float | None = None,
     batch_norm: str = "frozen",
+    learn_dtype: str = "f32",
     data: str | Path | None = None,
     cc: str | None = None,
     **keywords: Any,
@@ -177,7 +185,7 @@ def train(
     """A model that learns: `net = mccompile.train("kws.onnx", loss="cross_entropy:scores"); net.step(x, y)`. The words
     are those of the command `mccompile train`; other keywords are those of `mccompile.compile`. `data`: samples
     (an .npz file) by which learn="auto" chooses what learns within budget={"ram": BYTES}."""
-    words = {"loss": loss, "learn": learn, "optimizer": optimizer, "batch_norm": batch_norm}
+    words = {"loss": loss, "learn": learn, "optimizer": optimizer, "batch_norm": batch_norm, "learn_dtype": learn_dtype}
     for name, word in words.items():
         if not isinstance(word, str):
             why = f"it is text, as `mccompile train` takes it, not of the type {type(word).__name__}"
@@ -187,7 +195,8 @@ def train(
         given = replace(given, target="native")
     path, kept = model_file(model)
     statistics = chosen(BatchNorm, batch_norm, "there is no batch_norm {!r}", "batch_norm")
-    asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate, statistics)
+    dtype = chosen(LearnDtype, learn_dtype, "there is no learn_dtype {!r}", "learn_dtype")
+    asked = Learning(loss, learn, optimizer_of(optimizer), at_once, clip, accumulate, statistics, learn_dtype=dtype)
     samples = None if data is None else Path(data)
     refuse_samples(asked, samples)
     if asked.learn == AUTO:

@@ -21,6 +21,9 @@ class Flat:
     def __init__(self, loss: float) -> None:
         self.asked, self.size = Learning("mse:y", "all", optimizer("sgd"), False), loss
 
+    def floats(self, weights: Any) -> Any:
+        return weights
+
     def loss(self, weights: Any, batch: Any) -> float:
         return self.size
 

@@ -56,6 +56,8 @@ class _Gradients:
 
     def pass_node(self, node: Node) -> None:
         """From the gradients of a node's results to those of its operands."""
+        if self.moving.isdisjoint(reads(node)):  # it makes one of `by`
+            return
         wanted = frozenset(i for i, value in enumerate(node.inputs) if value in self.moving)
         if not isinstance(node.op, Operator):
             raise InternalError(f"{node.op.qualified_name} is no operator")

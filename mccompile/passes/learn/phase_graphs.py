@@ -17,16 +17,17 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dataclass_json import from_json, to_json
-from ...base.dtypes import f32
+from ...base.dtypes import f32, u32
 from ...base.errors import Problem, WrongUse
 from ...base.tensor import TensorType
-from ...expr.ir import Expr, apply, literal
+from ...expr.ir import Expr, apply, literal, operand
 from ...graph.ir import Fact, Graph, Node, Value, all_nodes, graphs, reads
 from ...ops.api import resolve
 from ...ops.rules.backward import Writer
 from ...plan.learning import LOSS
 from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics, unlearned
 from .gradients import gradients
+from .integer_weights import STEPS, LearnDtype, as_float, as_kept, scheme, stored
 from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, optimizer, place, root
 from .unrounded import leave_integers
@@ -57,6 +58,7 @@ class Learning:
     accumulate: int = 1  # calls that learn between two steps
     batch_norm: BatchNorm = BatchNorm.FROZEN
     save: Saved = Saved.WEIGHTS
+    learn_dtype: LearnDtype = LearnDtype.F32
 
     def to_json(self) -> dict[str, Any]:
         return {**to_json(self, {"optimizer"}), "optimizer": self.optimizer.text}
@@ -71,12 +73,13 @@ class Learning:
         if self.save == Saved.WEIGHTS:
             return ()
         chosen = self.optimizer
-        return (*chosen.counts, *(statistic_name(weight, name) for weight in weights for name in chosen.statistics))
+        counts = [*chosen.counts, *([STEPS] if _rounds(weights) else [])]
+        return (*counts, *(statistic_name(weight, name) for weight in weights for name in chosen.statistics))
 
 
 @dataclass(frozen=True)
 class LearnedInputs:
-    """What a network learns, as inputs that are kept."""
+    """What a network learns: inputs that are kept, or floats that are made of these (`stored`)."""
 
     weights: list[Value]
     normalized: list[Node]  # by the statistics of a batch
@@ -84,24 +87,28 @@ class LearnedInputs:
     doubts: list[str]  # what may be meant otherwise, in words
 
 
-def keep_weights(graph: Graph, asked: Learning) -> LearnedInputs:
-    """Makes what learns inputs that are kept, and gives them."""
+def keep_weights(graph: Graph, asked: Learning, infers: bool = False) -> LearnedInputs:
+    """Makes what learns inputs that are kept, and gives them. `infers`: it has no gradients, so that it computes in
+    integers where its weights are kept in these."""
     freeze(graph)
     trains = asked.batch_norm == BatchNorm.TRAIN
     of = loss_output(graph, asked.loss)
-    learned = learning(graph, asked.learn, of, trains)
+    in_integers = asked.learn_dtype == LearnDtype.INT8
+    learned = learning(graph, asked.learn, of, trains, in_integers)
     normalized = of_batches(graph.nodes, learned) if trains else []
     averages = statistics(normalized, learned)
     doubts = [*merged(learned), *left_out(graph, asked.learn, of, learned)]
     doubts += unlearned(list(graph.nodes), learned) if trains else []
-    leave_integers(graph, learned)
+    if not (infers and in_integers):
+        leave_integers(graph, learned)
     return LearnedInputs(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), doubts)
 
 
-def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:
-    found = []
+def _as_inputs(graph: Graph, weights: Sequence[Value]) -> list[Value]:
+    found, made = [], set[Value]()
     taken = {value.name for value in (*graph.inputs, *graph.outputs)}
-    for constant in constants:
+    for each in weights:
+        constant = stored(each)
         weight = Value(constant.name, Fact(constant.type))
         if weight.name in taken:
             why = "an input or output of the model has that name"
@@ -112,8 +119,9 @@ def _as_inputs(graph: Graph, constants: Sequence[Value]) -> list[Value]:
         graph.inputs.append(weight)
         constant.name = f"{weight.name}_at_first"
         graph.initial[weight.name] = constant
-        found.append(weight)
-    _forget_elements(graph, set(found))
+        made.add(weight)
+        found.append(weight if each is constant else each)
+    _forget_elements(graph, made)
     return found
 
 
@@ -150,6 +158,7 @@ def learning_graph(graph: Graph, asked: Learning) -> Graph:
     graph.outputs[-1] = loss
     for before in kept.averages:
         _state(graph, before.name, moved[before])
+    writer = _writer(graph)  # which knows the names of gradients
     if asked.at_once:
         _move(graph, writer, asked, weights, slopes, {})
     else:
@@ -161,7 +170,8 @@ def learning_graph(graph: Graph, asked: Learning) -> Graph:
 def _free_names(graph: Graph, writer: Writer, asked: Learning, weights: Sequence[Value]) -> None:
     """What learning keeps has names of its own; values of the network that have them get others."""
     chosen = asked.optimizer
-    kept = {LOSS, LEARNED, RATE, *chosen.counts, *(gradient_name(weight.name) for weight in weights)}
+    kept = {LOSS, LEARNED, RATE, *chosen.counts, *(gradient_name(stored(weight).name) for weight in weights)}
+    kept |= {STEPS} if _rounds(weights) else set()
     kept |= {statistic_name(weight, name) for weight in weights for name in chosen.statistics}
     for value in [value for part in graphs(graph) for value in part.values() if value.name in kept]:
         if value in graph.inputs:
@@ -176,8 +186,10 @@ def step_graph(learned: Graph, asked: Learning) -> Graph:
     types = {value.name: value.type for value in learned.inputs}
     graph = Graph(f"{learned.name}_step")
     names = [name for name in learned.initial if gradient_name(name) in types]
-    weights = [_input(graph, name, types[name]) for name in names]
-    slopes = [_input(graph, gradient_name(value.name), value.type) for value in weights]
+    inputs = {value.name: value for value in learned.inputs}
+    constants = dict[Value, Value]()
+    weights = [_again(graph, inputs[name], constants) for name in names]
+    slopes = [_input(graph, gradient_name(stored(value).name), value.type) for value in weights]
     count = _input(graph, LEARNED, SCALAR)
     writer = _writer(graph)
     scale = writer.pointwise(div(1.0, place(0)), count)
@@ -190,12 +202,32 @@ def step_graph(learned: Graph, asked: Learning) -> Graph:
     return graph
 
 
+def _again(graph: Graph, kept: Value, constants: dict[Value, Value]) -> Value:
+    """A weight in another graph: an input, and behind it what makes floats of integers, with constants of that graph
+    instead of these."""
+    value = _input(graph, kept.name, kept.type)
+    if kept.type.dtype is f32:
+        return value
+    maker = next(node for node, _ in kept.uses)
+    known = [each for each in maker.inputs[1:] if each is not None and each.constant is not None]
+    for each in known:
+        constants.setdefault(each, Value.of_constant(each.name, each.constant))  # type: ignore[arg-type]
+    made = Value(maker.output.name, Fact(maker.output.type))
+    graph.add(Node(maker.op, [value, *(constants[each] for each in known)], [made], maker.provenance))
+    return made
+
+
 def gradient_name(weight: str) -> str:
     return f"{weight}.gradient"
 
 
 def statistic_name(weight: Value, name: str) -> str:
-    return f"{weight.name}.{name}"
+    return f"{stored(weight).name}.{name}"
+
+
+def _rounds(weights: Sequence[Value]) -> bool:
+    """Is any of them kept in integers?"""
+    return any(stored(weight) is not weight for weight in weights)
 
 
 def _add_up(graph: Graph, writer: Writer, weights: Sequence[Value], slopes: Sequence[Value]) -> None:
@@ -204,7 +236,7 @@ def _add_up(graph: Graph, writer: Writer, weights: Sequence[Value], slopes: Sequ
     is_later = apply("less", literal(0.0, f32), place(2))
     expr = add(apply("select", is_later, place(1), literal(0.0, f32)), place(0))
     for weight, slope in zip(weights, slopes, strict=True):
-        before = _input(graph, gradient_name(weight.name), weight.type)
+        before = _input(graph, gradient_name(stored(weight).name), weight.type)
         _state(graph, before.name, writer.pointwise(expr, slope, before, count))
     _state(graph, LEARNED, writer.pointwise(add(place(0), 1.0), count))
 
@@ -230,18 +262,23 @@ def _move(
     for name in chosen.counts:
         before = _input(graph, name, SCALAR)
         counts[name] = _state(graph, name, writer.pointwise(chosen.counted(name, place(0)), before))
+    if _rounds(weights):
+        counts[STEPS] = steps = _input(graph, STEPS, TensorType(u32, ()))
+        _state(graph, STEPS, writer.pointwise(apply("add", operand(0, u32), literal(1, u32)), steps))
     for weight, slope in zip(weights, slopes, strict=True):
         names = {name: statistic_name(weight, name) for name in chosen.statistics}
         kept = {name: _input(graph, own, weight.type) for name, own in names.items()}
-        ins = {"weight": weight, "gradient": slope, **scale}
-        formulas = chosen.kept_after(place(0), _gradient(ins), _places({**ins, **kept}))
+        ins = {"weight": stored(weight), "gradient": slope, **scale, **scheme(writer, weight)}
+        places = _places({**ins, **kept})
+        formulas = chosen.kept_after(as_float(places), _gradient(ins), places)
         new = {name: writer.pointwise(expr, *ins.values(), *kept.values()) for name, expr in formulas.items()}
         for name, value in new.items():
             _state(graph, names[name], value)
         after = {**ins, **new, **counts, "rate": rate}
         places = _places(after)
-        moved = chosen.weight_after(places["rate"], place(0), _gradient(ins), places)
-        _state(graph, weight.name, writer.pointwise(moved, *after.values()))
+        moved = chosen.weight_after(places["rate"], as_float(places), _gradient(ins), places)
+        shape = weight.type.static_shape
+        _state(graph, stored(weight).name, writer.pointwise(as_kept(moved, places, shape), *after.values()))
 
 
 def _gradient(ins: Mapping[str, Value]) -> Expr:
@@ -249,7 +286,7 @@ def _gradient(ins: Mapping[str, Value]) -> Expr:
 
 
 def _places(values: Mapping[str, Value]) -> dict[str, Expr]:
-    return {name: place(number) for number, name in enumerate(values)}
+    return {name: operand(number, value.type.dtype) for number, (name, value) in enumerate(values.items())}
 
 
 def _writer(graph: Graph) -> Writer:

@@ -25,6 +25,7 @@ from ...ops.reshape import SameElements
 from ...ops.scan import Scan
 from ...ops.slice import Slice
 from ...ops.transpose import Transpose
+from .integer_weights import learns_in_integers, stored
 from .written_out import is_normalized
 
 # Operators with weights, and the operands that are.
@@ -153,14 +154,14 @@ def _operand(node: Node | None, name: str) -> list[Value]:
     return next(filter(None, (_weights(node, i) for i in range(2))), [])
 
 
-def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[Value]:
+def learning(graph: Graph, text: str, of: Value, batch_norm: bool = False, in_integers: bool = False) -> list[Value]:
     """The constants that `all`, `last:N`, or names of constants or nodes, parted by commas, ask for: those that lead to
-    `of`. Those that were dequantized are constants from now on."""
+    `of`. Those that were dequantized are constants from now on, unless they learn in integers."""
     leading, known = _leading_layers(graph, of, batch_norm)
     found = _unique(
         [value for part in text.split(",") for value in _asked(graph, known, leading, part, of, batch_norm)]
     )
-    return [_as_constant(graph, value) for value in found]
+    return [v if in_integers and learns_in_integers(graph, v) else _as_constant(graph, v) for v in found]
 
 
 def fewer(graph: Graph, text: str, of: Value, batch_norm: bool = False) -> list[str]:
@@ -326,7 +327,8 @@ def _count(text: str, most: int) -> int:
 
 def _named(graph: Graph, known: Sequence[Layer], leading: set[Node], name: str) -> list[Value]:
     constants = {value.name: value for value in graph.constants()}
-    constants |= {node.output.name: node.output for node in leading if _is_dequantized(node.output)}
+    made = [node.output for node in leading if _is_dequantized(node.output)]
+    constants |= {name: value for value in made for name in (value.name, stored(value).name)}
     if name in constants:
         value, why = constants[name], ""
         if value.type.dtype is not f32:

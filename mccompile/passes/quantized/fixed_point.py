@@ -34,16 +34,18 @@ def fixed_point(
     low: int,
     high: int,
     unit: int = 1,
+    proven: bool = True,
 ) -> FixedPoint | None:
     """`ranges`: the lowest and highest value of each term; terms are multiples of `unit`. Results below `low` and above
-    `high` need only stay there. Factors are not negative."""
+    `high` need only stay there. Factors are not negative. Not `proven`: what comes as close to a half as the numbers
+    cannot tell from one is taken for one, whether it can occur or not."""
     count = len(factors)
     reach = sum(f * max(abs(a), abs(b)) for f, (a, b) in zip(factors, ranges, strict=True)) + abs(constant) + 1
     if count > MOST_TERMS or reach >= 1 << 30 or min(factors) < 0:
         return None
     # Terms of a longer sum must be short for the errors below.
-    width = 31 if count == 1 else 25
-    if any(a > b or max(-a, b) >= 1 << width for a, b in ranges):
+    width = 31 if count == 1 or not proven else 25
+    if any(a > b or max(-a, b + 1) > 1 << width for a, b in ranges):
         return None
     bits = 61 - _log2_above(reach)  # sums stay below 2^62
     if any(factors):
@@ -54,7 +56,7 @@ def fixed_point(
     # unit of the addend.
     distance = Fraction(2 * count + 1 + REST, 1 << bits)
     units = [(a // unit, b // unit) for a, b in ranges]
-    halves = _halves([f * unit for f in factors], constant, units, low, high, distance)
+    halves = _halves([f * unit for f in factors], constant, units, low, high, distance) if proven else 1
     if halves is None:
         return None
     multipliers = tuple(round(f * (1 << (32 + bits))) for f in factors)

@@ -150,11 +150,12 @@ def rescaled(
     bounds: Bounds,
     unit: int = 1,
     shifts: Sequence[int] = (),
+    proven: bool = True,
 ) -> Value | None:
     """round(sum of terms times factors + constant), quantized; None where no fixed-point numbers are exact. Factors,
     constants and ranges (of each term) are given per channel; `shape` is that of all numbers of one kind. Terms are
     multiples of `unit`. `shifts`: of 32-bit numbers, which are tried first. That they
-    are exact with a certain shift, which the code contains, is a fact about values."""
+    are exact with a certain shift, which the code contains, is a fact about values. `proven`: as of `fixed_point`."""
     name, last = make.match.root.output.name, bounds.operands(make, target)
     few = [bits for bits in shifts if make.whole.may_use(_in_two_numbers(name, bits))] if make.whole.few_numbers else []
     is_short = bool(shifts) and target.is_bytes
@@ -193,7 +194,7 @@ def rescaled(
         if tried is not None:
             return tried
     found = [
-        fixed_point(factor, constant, reach, low, high, unit)
+        fixed_point(factor, constant, reach, low, high, unit, proven)
         for factor, constant, reach in zip(factors, constants, ranges, strict=True)
     ]
     wide = [number for number in found if number is not None]

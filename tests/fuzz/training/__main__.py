@@ -174,7 +174,7 @@ def come_back(model: Path, folder: Path, told: TrainingRecord) -> tuple[str, str
     off = [
         name
         for name, array in told.weights[-2].items()
-        if numpy_helper.to_array(found[name]).astype(np.float32).tobytes() != array.tobytes()
+        if numpy_helper.to_array(found[name]).astype(array.dtype).tobytes() != array.tobytes()
     ]
     return (WRONG, f"{', '.join(off)} came back otherwise than saved") if off else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
@@ -11,6 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from mccompile.frontend.judged import judged
 from mccompile.frontend.ordering import names_read
 from mccompile.passes.learn.batch_norm import BatchNorm
+from mccompile.passes.learn.integer_weights import LearnDtype
 from mccompile.passes.learn.optimizers import Optimizer, optimizer
 from mccompile.passes.learn.phase_graphs import Learning, Saved
 from mccompile.passes.learn.weights import BATCH_NORM, LAYERS
@@ -87,7 +88,11 @@ def _quantized(chance: np.random.Generator) -> Drawn:
     at_once = bool(chance.random() < 0.3)
     chosen = optimizer("sgd,lr=1" if at_once else str(chance.choice(OPTIMIZERS)))
     learn, save = str(chance.choice(["all", "last:1"])), Saved(chance.choice(list(Saved)))
-    return Drawn(made.model, Learning(loss, learn, chosen, at_once=at_once, save=save), tuple(batches))
+    asked = Learning(loss, learn, chosen, at_once=at_once, save=save)
+    if chance.random() < 0.5:  # integers do not show the gradients by which they moved at once
+        every = int(chance.choice([1, 1, 2]))
+        asked = replace(asked, at_once=False, accumulate=every, learn_dtype=LearnDtype.INT8)
+    return Drawn(made.model, asked, tuple(batches))
 
 
 def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Drawn]:

@@ -161,7 +161,7 @@ def _read(
         return found
 
     def arrays(tensors: Sequence[Tensor]) -> dict[str, Any]:
-        return {tensor.name: array(tensor.static_shape) for tensor in tensors}
+        return {tensor.name: array(tensor.static_shape, tensor.dtype.numpy) for tensor in tensors}
 
     found = TrainingRecord([arrays(learned)], [], [], [])
     for _ in drawn.batches:

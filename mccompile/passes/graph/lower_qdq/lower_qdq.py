@@ -37,6 +37,7 @@ from ...quantized.quantized_tensors import Bounds, Scheme, bytes_rescaled, dequa
 from ..eliminate_dead import eliminate_dead
 from ..fold_constants import fold_constants
 from ..fuse_pad import QUANTIZED_RULES
+from .computed_weights import COMPUTED_WEIGHTS
 from .join_tables import join_tables
 from .lookup_table import table
 from .move_integers import MOVES, move_integers
@@ -169,6 +170,7 @@ def _lookup(match: Match, make: Maker) -> Value | None:
 
 RULES = (
     *PRODUCTS,
+    *COMPUTED_WEIGHTS,
     between("add", ResultOf("Add Sum", X, W, read_once=True), _add),
     between("sub", ResultOf("Sub", X, W, read_once=True), _sub),
     between("mul", ResultOf("Mul", X, W, read_once=True), _mul),
