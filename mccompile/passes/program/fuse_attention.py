@@ -6,7 +6,7 @@ matrices, or of batches that the softmax sees cut otherwise, so everything is lo
 scores, cut as finely as any of the calls cuts it. An axis along which keys and values repeat, as where heads share
 them, is a batch with a stride of 0.
 
-Keys and values that are widened for it alone are read as they are stored (`stored_keys.py`).
+Keys and values that are widened for it alone are read as they are stored (`stored_keys.py`), those of a cache always.
 
 It is done where that takes less time or about the same, or, if RAM is preferred, less memory. Nobody else may read
 scores or shares.
@@ -65,7 +65,7 @@ def _body(body: list[Item], program: Program, context: Context, readers: dict[Bu
                 item = found.fused
                 gone.update(found.parts)
                 narrow, widening = read_as_stored(item, made, readers)
-                if widening and _takes_less(narrow, (item, *widening), context):
+                if widening and (_of_states(narrow, program) or _takes_less(narrow, (item, *widening), context)):
                     item = narrow
                     gone.update(widening)
                 program.assumptions |= dict.fromkeys([found.fact] if found.fact else [])
@@ -90,6 +90,13 @@ def _is_better(fused: Call, parts: Sequence[Call], context: Context) -> bool:
         apart += 2 * bytes_cycles(scores, context.target)
         apart *= ABOUT
     return effort(best.cost, context.target) <= apart
+
+
+def _of_states(call: Call, program: Program) -> bool:
+    """Are keys or values those of a cache that is stored in fewer bits? Whole copies as floats would need more memory
+    than that saves."""
+    kept = {view.buffer for name, view in program.outputs if name in program.states.values()}
+    return any(view.buffer in kept for view in call.ins[1:3])
 
 
 def _takes_less(one: Call, others: Sequence[Call], context: Context) -> bool:

@@ -9,6 +9,14 @@ import numpy as np
 import pytest
 
 from mccompile.base.errors import WrongUse
+from mccompile.driver import Options
+from mccompile.driver import compile as compile_model
+from mccompile.emit.model import state_bytes
+from mccompile.importers.decoders.family import LLAMA_NAMES
+from mccompile.passes.api import CacheDtype
+from mccompile.targets.api import Prefer
+from tests.importers.decoders.files import LLAMA, SIZES, folder, named
+from tests.importers.decoders.reference import random_weights
 from tests.passes.memory.test_growing_states import built, compiled, floats, model
 
 STORED = model(
@@ -53,6 +61,19 @@ def test_one_copy_at_most_is_wide_at_a_time(prefer: str) -> None:
     arenas = {kind: json.loads(found["report.json"])["arena_bytes"] for kind, found in files.items()}
     cache = 500 * 4 * 4
     assert 3 * cache < arenas[""] and arenas["f16"] < 2.5 * cache + 1000
+
+
+@pytest.mark.parametrize("kind", ["f16", "int8"])
+def test_attention_reads_a_cache_as_it_is_stored(kind: str, tmp_path: Path) -> None:
+    """Time is preferred, and many queries at once would be faster over keys that are widened whole."""
+    weights = random_weights(SIZES, np.random.default_rng(1))
+    path = folder(tmp_path / "llama", {**LLAMA, "max_position_embeddings": 1024}, named(weights, LLAMA_NAMES))
+    dims = {"past": (0, 960), "tokens": (1, 24)}
+    options = Options(prefer=Prefer.TIME, dims=dims, cache_dtype=CacheDtype(kind))
+    package = compile_model(path, options)
+    heads, head = SIZES["groups"], SIZES["head"]
+    keys = 4 * 984 * heads * head  # of a layer, as floats
+    assert json.loads(package.files["report.json"])["arena_bytes"] - state_bytes(package.plan) < keys
 
 
 def test_what_is_no_cache_is_refused() -> None:
