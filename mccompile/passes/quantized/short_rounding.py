@@ -31,6 +31,8 @@ TRIES = 8
 MANY = 64  # moves that are looked at to find these
 CIRCLE = 1 << 56  # parts of a whole number
 USUAL = 1 << 24  # a multiplier that leaves biases room
+PARTS = 1 << 40  # of a whole number, where many are added up
+FURTHEST = 1 << 61  # fits in 64 bits, also with one more
 _once = lru_cache(maxsize=10_000)  # a model is compiled again for each target, and for each plan that is tried
 
 
@@ -142,19 +144,24 @@ def _places(wanted: Rescaling) -> np.ndarray:
     """For each result above `low`, the smallest t that gives at least that much; `last + 1` where none does."""
     factor, constant, (first, last), low, high = wanted
     up, down = constant.denominator * factor.denominator, 2 * constant.denominator * factor.numerator
-    place, rest = divmod((2 * low + 1) * up - 2 * constant.numerator * factor.denominator, down)
-    further, more = divmod(2 * up, down)
-    found = np.full(high - low, last + 1, np.int64)
-    for number in range(high - low):
+    begin = (2 * low + 1) * up - 2 * constant.numerator * factor.denominator
+
+    def exact(number: int) -> int:
         # A half is rounded to the even neighbour: up to the step where that is even.
-        reached = place + 1 if rest or (low + 1 + number) % 2 else place
-        if reached > last:
-            break
-        found[number] = max(reached, first)
-        place, rest = place + further, rest + more
-        if rest >= down:
-            place, rest = place + 1, rest - down
-    return found
+        return (begin + 2 * up * number + down - 1 + (low + 1 + number) % 2) // down
+
+    (place, rest), (further, more), count = divmod(begin, down), divmod(2 * up, down), high - low
+    if max(abs(place), abs(place + count * further), further) >= FURTHEST:
+        return np.array([min(max(exact(number), first), last + 1) for number in range(count)], np.int64)
+    # What is left of a whole number in fixed point, too low by less than a part for each step and one more: where that
+    # may be what makes it whole, it is asked exactly.
+    numbers = np.arange(count, dtype=np.int64)
+    parts = rest * PARTS // down + more * PARTS // down * numbers
+    found: np.ndarray = place + 1 + further * numbers + parts // PARTS
+    left = parts % PARTS
+    for number in np.flatnonzero((left == 0) | (left >= PARTS - 1 - numbers)).tolist():
+        found[number] = exact(number)
+    return found.clip(first, last + 1)
 
 
 def _offsets(factor: Fraction, constant: Fraction, shift: int) -> Iterator[tuple[int, int]]:

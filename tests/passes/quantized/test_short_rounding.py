@@ -15,6 +15,7 @@ from mccompile.passes.quantized.short_rounding import (
     Rescaling,
     ShortRounding,
     _near_whole,
+    _places,
     short_number,
     short_rounding,
 )
@@ -57,6 +58,21 @@ def test_every_sum_is_rounded_like_the_exact_number(f: float, c: float, shift: i
             near = int((step + Fraction(1, 2) - constant) / factor)
             for t in range(max(near - 2, reach[0]), min(near + 2, reach[1]) + 1):
                 assert inside(rounded(found, t, shift)) == inside(round(t * factor + constant))
+
+
+@pytest.mark.parametrize("power", [-90, -30, -12, -3, 0, 4])
+def test_results_begin_where_the_exact_number_reaches_them(power: int) -> None:
+    """Where many halves are met, where none is, and where steps are wider than 64 bits."""
+    chance = np.random.default_rng(power + 100)
+    for number in range(60):
+        simple = number % 2 == 0
+        factor = Fraction(int(chance.integers(1, 9)) if simple else float(chance.uniform(1, 2))) * Fraction(2) ** power
+        constant = Fraction(int(chance.integers(-99, 99)), 2) if simple else factor * int(chance.integers(-9999, 9999))
+        first, last = -int(chance.integers(0, 1 << 20)), int(chance.integers(0, 1 << 20))
+        for step, place in enumerate(_places(Rescaling(factor, constant, (first, last), LOW, HIGH)), LOW + 1):
+            reached = [round(t * factor + constant) >= step for t in (int(place) - 1, int(place))]
+            assert reached[0] is False or place == first
+            assert reached[1] is True or place == last + 1
 
 
 def test_scales_of_trained_networks_are_found() -> None:
