@@ -14,6 +14,7 @@
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
  *     #define MCC_HOST_ADVANCE(m) MCC_OK             or kws_advance(m)
  *     #define MCC_HOST_WORKERS 2                     only where workers share steps
+ *     #define MCC_HOST_IN_TURN                       only where these are no threads
  *     #define MCC_HOST_STEPS 30                      only where steps are timed: mcc_host_tick(n) follows step n
  *     #define MCC_HOST_LEARN(m, rate) kws_learn(m)   only where it learns: or kws_learn(m, rate), and MCC_HOST_STEP is 0
  *     #define MCC_HOST_STEP(m, rate) kws_step(m, rate)
@@ -46,13 +47,12 @@ extern "C" {
 
 size_t mcc_host_model_bytes(void) { return sizeof(mcc_host_all); }
 
-#if defined(MCC_HOST_WORKERS) && defined(__TINYC__)
-/* tcc has no atomic operations for a pool: the pieces run one after the other. */
+#if defined(MCC_HOST_WORKERS) && (defined(MCC_HOST_IN_TURN) || defined(__TINYC__))
+/* There are no threads, or as in tcc no atomic operations for a pool: the pieces run one after the other. */
 static void in_turn(void *of, ptrdiff_t count, void (*body)(void *context, ptrdiff_t index), void *context)
 {
-    ptrdiff_t index;
     (void)of;
-    for (index = 0; index < count; ++index) body(context, index);
+    while (count-- > 0) body(context, count); /* in any order */
 }
 
 #define share_work(model) (int)MCC_HOST_NAME(_set_parallel)(model, in_turn, NULL)

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import struct
 import subprocess
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -75,6 +76,13 @@ class Item:
         names = (f"{self.report.prefix}.h", "mcc.h")
         return sorted({path.parent for name in names for path in self.folder.rglob(name)})
 
+    @property
+    def reads_blob(self) -> bool:
+        """Do its weights come by a reader? By half of those that may have one."""
+        prefix = self.report.prefix
+        header = (self.folder / f"{prefix}.h").read_text(encoding="utf-8")
+        return f"{prefix}_init_from(" in header and zlib.crc32(self.blob) % 2 == 0
+
 
 @dataclass
 class Batch:
@@ -117,7 +125,9 @@ class Batch:
         prefix, folder = item.report.prefix, item.folder
         header = host_model_header(item.report)
         if self.build.command:  # no threads there
-            header = re.sub(r"#define MCC_HOST_WORKERS .*\n", "", header)
+            header += "#define MCC_HOST_IN_TURN\n"
+        if item.reads_blob:
+            header = from_reader(header, prefix)
         weights = folder / f"{prefix}_weights.c"
         sources = [name for name in (f"{prefix}_kernels.c", f"{prefix}.c") if (folder / name).is_file()]
         own = ways.library(item.way, folder, prefix, self.build)
@@ -129,7 +139,7 @@ class Batch:
         if own is None and weights.is_file() and "incbin" not in weights.read_text(encoding="utf-8"):
             sources.append(weights.name)
         included = "".join(f'#include "{name}"\n' for name in sources)
-        unit = "#define MCC_LATE_COPIES\n#define MCC_STAND_IN\n" + defines + included + HOST
+        unit = '#include "late.h"\n#define MCC_STAND_IN\n' + defines + included + HOST
         (folder / f"{prefix}_unit.c").write_text(unit, encoding="utf-8")
         aside = folder / f"{prefix}_host"
         aside.mkdir(exist_ok=True)
@@ -142,7 +152,7 @@ class Batch:
             self._run_tool(["g++", *WARNINGS_OF_CPP, *machine, *folders, *words])
         section = [f"-D{prefix.upper()}_WEIGHTS_SECTION="] if self.build.compiler == "tcc" else []  # it has none
         words = ["-c", str(folder / f"{prefix}_unit.c"), "-o", str(folder / f"{prefix}_unit.o")]
-        self._call([*section, *self._intrinsics(), *words], [aside, folder, *item.includes])
+        self._call([*section, *self._intrinsics(), *words], [aside, folder, *item.includes, HERE])
 
     def _execute(self, items: Sequence[Item]) -> None:
         folder = self.folder
@@ -236,6 +246,13 @@ def _run(command: Sequence[str], folder: Path, script: bytes) -> bytes:
     if done.returncode != 0:
         raise Failure(DIED, f"exit code {done.returncode} {said[:500]}")
     return (folder / "results.bin").read_bytes()
+
+
+def from_reader(header: str, prefix: str) -> str:
+    """With a reader of the blob instead of a pointer to it."""
+    init = re.escape(f" {prefix}_init(") + "(.*), w, s\\)"
+    header = re.sub(init, rf" {prefix}_init_from(\1, late_blob_reader(w, s))", header)
+    return header.replace("#define", '#include "late_blob.h"\n#define', 1)
 
 
 def _table(prefixes: Sequence[str]) -> str:
