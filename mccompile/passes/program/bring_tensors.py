@@ -55,10 +55,16 @@ def bring_tensors(program: Program, context: Context) -> None:
     calls: list[RowCall | None] = row_calls(program, context) if memory.rows else [None] * len(program.body)
     room = MemoryLimits(memory.near, memory.far)
     router = Router(tensors, Segments(tensors, calls, context), context)
+    above: MemoryLimits | None = None  # with which there was a path that takes more than was expected
+    refused = room
     for trial in range(TRIALS):
         router, path = _routed(router, calls, room)
         if path is None:
-            break
+            refused = room
+            if above is None:
+                break
+            room = _between(room, above)
+            continue
         draft = _draft(program, path, router.segments)
         for step in (FEWER if memory.latency else STEPS) if draft.runs else STEPS[-1:]:
             over = _over(draft, step, context)
@@ -69,8 +75,8 @@ def bring_tensors(program: Program, context: Context) -> None:
                 _join(replace(draft, program=program), step, context)
                 return
         less = [each << trial for each in over]  # what was too much; more, as the same path may come again
-        room = MemoryLimits(_less(room.near, less[0]), _less(room.far, less[1]))
-    raise _nothing_fits(program, room, context)
+        above, room = room, MemoryLimits(_less(room.near, less[0]), _less(room.far, less[1]))
+    raise _nothing_fits(program, refused, context)
 
 
 def _routed(router: Router, calls: list[RowCall | None], room: MemoryLimits) -> tuple[Router, Path | None]:
@@ -102,6 +108,14 @@ def _spare(calls: list[RowCall | None], at: int, context: Context) -> bool:
 def _less(room: int | None, over: int) -> int | None:
     """By so much, but not by more than a quarter: the next path may be placed better than the one before."""
     return None if room is None else max(room - over, room - room // 4)
+
+
+def _between(low: MemoryLimits, high: MemoryLimits) -> MemoryLimits:
+    near, far = (
+        None if one is None or other is None else (one + other) // 2
+        for one, other in ((low.near, high.near), (low.far, high.far))
+    )
+    return MemoryLimits(near, far)
 
 
 def _draft(program: Program, path: Path, segments: Segments) -> _Draft:
@@ -155,8 +169,13 @@ def _sizes(draft: _Draft, step: int, context: Context) -> tuple[int, int]:
     trial = clone(draft.program)
     twins = dict(zip(draft.program.buffers(), trial.buffers(), strict=True))
     _join(_Draft(trial, draft.runs, frozenset(twins[b] for b in draft.far if b in twins)), step, context)
-    bufferize(trial, context)
-    lives = liveness(trial, context.memory.keep_inputs)
+    return taken(trial, context)
+
+
+def taken(program: Program, context: Context) -> tuple[int, int]:
+    """Bytes of the near and of the far memory that a program takes, which is bufferized for it."""
+    bufferize(program, context)
+    lives = liveness(program, context.memory.keep_inputs)
     near, far = (
         push_down(blocks_of({b: span for b, span in lives.items() if b.far == away}, context.target.align)[0]).size
         for away in (False, True)

@@ -14,9 +14,11 @@ from ...kernels.api import Needs, static_views
 from ...kernels.slices import BY_ROWS
 from ...kernels.work import phases, slowest
 from ...memory.interval import align_up
+from ...program.clone import clone
 from ...program.ir import Buffer, Call, If, Item, Program
 from ...program.taken_names import taken_names
 from ..api import Context
+from .bring_tensors import taken
 
 
 def share_work(program: Program, context: Context) -> None:
@@ -33,6 +35,7 @@ def share_work(program: Program, context: Context) -> None:
         if chosen is None:
             continue
         draft, needs = chosen
+        alone = call.rows, call.workers, call.blocks, call.scratch
         call.rows, call.workers, call.blocks = draft.rows, draft.workers, draft.blocks
         call.scratch = None
         if needs.scratch:
@@ -41,6 +44,14 @@ def share_work(program: Program, context: Context) -> None:
             name = names.take(f"scratch_{show(call.provenance, 1) or call.kind.name}_shared")
             call.scratch = Buffer(name, u8, (step * (1 if shared else call.workers),), provenance=call.provenance)
             call.scratch.storage = replace(call.scratch.storage, align=needs.scratch_align)
+            if not _fits(program, context):
+                call.rows, call.workers, call.blocks, call.scratch = alone
+
+
+def _fits(program: Program, context: Context) -> bool:
+    """Has the near one of two memories room for workspaces of all workers?"""
+    memory = context.memory
+    return not memory.copied or memory.near is None or taken(clone(program), context)[0] <= memory.near
 
 
 def _alone(body: list[Item]) -> list[Call]:

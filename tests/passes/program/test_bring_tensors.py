@@ -12,6 +12,7 @@ from onnx import ModelProto
 
 from mccompile.base.dtypes import f32
 from mccompile.base.errors import CheckFailed, InternalError, WrongUse
+from mccompile.base.strips import Strips
 from mccompile.driver import Options
 from mccompile.emit.package import Package
 from mccompile.emit.summary import summary
@@ -240,3 +241,38 @@ def test_a_budget_for_fast_memory_is_the_size_of_one_beside_another_that_is_copi
     assert given.mem == (Pool("tcm", 4096, 0), AWAY) and given.budget == {"ram": 8192}
     with pytest.raises(WrongUse, match="needs one that is fast"):
         Options(mem=(Pool("sram", None, 1), AWAY), budget={"fast": 4096})
+
+
+SEPARABLE = """(float[1,1,8,8] x, float[24,1,3,3] w, float[24,1,3,3] d0, float[32,24,1,1] p0, float[32,1,3,3] d1,
+    float[48,32,1,1] p1, float[48,1,3,3] d2, float[48,48,1,1] p2) => (float[1,48,1,1] y) {
+    a = Conv <pads = [1, 1, 1, 1]> (x, w)
+    ar = Relu (a)
+    b = Conv <pads = [1, 1, 1, 1], group = 24> (ar, d0)
+    br = Relu (b)
+    c = Conv (br, p0)
+    cr = Relu (c)
+    e = Conv <pads = [1, 1, 1, 1], group = 32, strides = [2, 2]> (cr, d1)
+    er = Relu (e)
+    f = Conv (er, p1)
+    fr = Relu (f)
+    g = Conv <pads = [1, 1, 1, 1], group = 48> (fr, d2)
+    gr = Relu (g)
+    h = Conv (gr, p2)
+    hr = Relu (h)
+    y = GlobalAveragePool (hr)
+}"""
+
+
+def test_more_near_memory_is_not_refused_where_less_is_enough() -> None:
+    made, strips = with_weights(SEPARABLE, 1), (Strips("x", "er", 2, 0),)
+    for near in (3276, 4915):
+        assert sizes(package(made, mem=(Pool("near", near, 0), AWAY), strips=strips).plan)[0] <= near
+
+
+@pytest.mark.parametrize(("more", "shared"), [(0, False), (2048, True)])
+def test_workers_share_calls_where_the_near_memory_has_room_for_their_workspaces(more: int, shared: bool) -> None:
+    made = convolutions(24, [(16, 3, 1)] * 2)
+    least = sizes(package(made, mem=(Pool("near", None, 0), AWAY), target="cortex-m4").plan)[0]
+    plan = package(made, mem=(Pool("near", least + more, 0), AWAY), target="cortex-m4", threads=2).plan
+    assert sizes(plan)[0] <= least + more
+    assert all(step.function.call.workers == 2 for step in plan.steps() if step.function.call.scratch) == shared
