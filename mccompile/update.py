@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,6 +28,7 @@ from .emit.folder import LIST, MARK
 from .emit.interface import lasting
 from .emit.model import identity_c
 from .emit.package import Package
+from .emit.several import same_weights
 from .frontend.learned import write_learned
 from .frontend.saved_weights import saved_weights
 from .graph.ir import Graph, all_nodes
@@ -49,6 +51,7 @@ class Code:
     paths: Mapping[str, str]  # of the files in the folder, by their own names
     report: Mapping[str, Any]
     learning: Learning | None  # how it learns
+    readers: tuple[Code, ...] = ()  # other code in the folder that reads the same blob
 
     def made_of(self, model: Path, facts: frozenset[str] | None, learned: Mapping[str, np.ndarray]) -> Package:
         """A model compiled as this code was. `learned`: weights in place of the model's."""
@@ -69,6 +72,7 @@ def new_blob(
     made = code.made_of(model, frozenset(code.facts), learned)
     if made.identity.hex() != code.identity:
         raise_all(CheckFailed, _against(model, code, made))
+    raise_all(CheckFailed, _other_readers(model, code, made))
     files = {path: made.files[own] for own, path in _places(code, made)}
     return files, [*_other_schemes(code.report, json.loads(made.files[MARK]))]
 
@@ -121,7 +125,13 @@ def read_code(folder: Path, name: str = "") -> Code:
         why = f"{MARK} lists {', '.join(names)}"
         what = "there is no such model in the folder" if name else "there are several models in the folder"
         raise WrongUse(Problem(what, str(folder), why, fix))
-    return _code(folder, chosen[0], files)
+    code = _code(folder, chosen[0], files)
+    if f"{code.prefix}.mcb" not in files:
+        owner = chosen[0].get("weights_of", "that one")
+        why = f"the weights are those of {owner}, whose constants are the same"
+        raise WrongUse(Problem(f"{code.prefix} has no blob of its own", str(folder), why, f"give --name {owner}"))
+    readers = (model for model in models if model is not chosen[0] and model.get("weights_of") == code.prefix)
+    return replace(code, readers=tuple(_code(folder, model, files) for model in readers))
 
 
 def _code(folder: Path, report: Mapping[str, Any], files: Mapping[str, str]) -> Code:
@@ -135,9 +145,6 @@ def _code(folder: Path, report: Mapping[str, Any], files: Mapping[str, str]) -> 
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"its report does not say {error}" if isinstance(error, KeyError) else str(error)
         raise BadFile(Problem("no blob can be made for this code", str(folder), why, again)) from None
-    if f"{prefix}.mcb" not in files:
-        why = "the weights are those of another model, which is equal to it"
-        raise WrongUse(Problem(f"{prefix} has no blob of its own", str(folder), why, "give --name of that one"))
     return Code(folder, options.name, prefix, identity, facts, options, files, report, learning)
 
 
@@ -189,6 +196,19 @@ def _spelt(part: Any) -> str:
         return json.dumps(part) if part else "none"
     rest = {key: part[key] for key in ("external", "rows", "quantized") if part.get(key)}
     return f"{part['name']} {part['dtype']}{part['shape']}" + (f" {json.dumps(rest)}" if rest else "")
+
+
+def _other_readers(model: Path, code: Code, made: Package) -> Iterator[Problem]:
+    """Code that reads the same blob and would have weights that are not its own: where it is not of this model, too."""
+    for other in code.readers:
+        options = replace(other.options, trust=code.options.trust)
+        its: Package | None = None
+        with suppress(MccError):
+            its = replace(other, options=options).made_of(model, frozenset(other.facts), {})
+        if its is None or its.identity.hex() != other.identity or not same_weights(its, made):
+            why = f"{other.prefix} reads the same blob, and is another network: its results would change as well"
+            fix = "compile all models of the folder anew, in one call"
+            yield Problem(f"the weights of {code.prefix} are not its own", str(model), why, fix)
 
 
 def _missing_facts(model: Path, code: Code, made: Package, graph: Graph) -> Iterator[Problem]:

@@ -255,6 +255,33 @@ def test_one_of_several_models_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     assert changed(before, out) == {"conv.mcb", "conv_weights.c", "report.json"}
 
 
+@pytest.mark.parametrize("op", ["Relu", "Tanh"])
+def test_a_blob_that_other_code_reads_is_replaced_where_both_are_of_the_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], op: str
+) -> None:
+    """Equal constants are one blob: of one network at two sizes, or, by chance, of two networks."""
+
+    def made(seed: int, rows: int, op: str) -> ModelProto:
+        body = f"{{ h = MatMul (x, w) y = {op} (h) }}"
+        text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[{rows},6] x) => (float[{rows},5] y) {body}'
+        model = parser.parse_model(text)
+        model.graph.initializer.append(numpy_helper.from_array(small_models.floats(seed, 6, 5), "w"))
+        return model
+
+    out = tmp_path / "out"
+    (tmp_path / "new").mkdir()
+    models = [saved(made(0, 2, "Relu"), tmp_path, "one"), saved(made(0, 2, op), tmp_path, "other")]
+    write_folder(out, compile_several(models, Options())[1])
+    before = contents(out)
+    new = saved(made(1, 2, "Relu"), tmp_path / "new", "one")
+    assert "one.mcb" in before and "other.mcb" not in before
+    assert blob(new, "--for", out, "--name", "other") == 2
+    assert "give --name one" in capsys.readouterr().err
+    assert blob(new, "--for", out, "--name", "one") == (0 if op == "Relu" else 1)
+    if op != "Relu":
+        assert "other reads the same blob" in capsys.readouterr().err and not changed(before, out)
+
+
 def test_arranged_files_are_found_where_they_lie(tmp_path: Path) -> None:
     out, model = tmp_path / "out", saved(small_models.conv(0), tmp_path, "conv")
     assert cli.run([str(model), "-o", str(out), "--package", "arduino"]) == 0

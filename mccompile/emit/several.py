@@ -37,13 +37,13 @@ def several(packages: Sequence[Package], name: str) -> Files:
     header = f"{name}_kernels.h"
     files = Files({})
     steps = []
-    for package in packages:
+    twins = [next(other for other in packages if same_weights(other, package)) for package in packages]
+    for package, twin in zip(packages, twins, strict=True):
         plan = package.plan
         own = [function for function in plan.functions if function.name not in shared]
         plain_steps = [step for step in plan.steps() if step.function.name not in shared]
         sources = kernel_files(plan.prefix, plan.build, own, plain_steps, pieces(plan), header if shared else "")
         left_out = {MARK, "main.c", "Makefile", "CMakeLists.txt"}
-        twin = next(other for other in packages if _same_weights(other, package))
         model = package.own_files(twin.plan.prefix, twin.identity, _with(plan, shared))
         if twin is not package:
             left_out |= {f"{plan.prefix}.mcb", f"{plan.prefix}_weights.c"}
@@ -78,8 +78,9 @@ def several(packages: Sequence[Package], name: str) -> Files:
     _refuse_doubles(files, own_files, name)
     files |= own_files
     reports = [json.loads(package.files[MARK]) for package in packages]
-    for report in reports:
+    for report, twin in zip(reports, twins, strict=True):
         del report[LIST], report[SEAL]
+        report["weights_of"] = twin.plan.prefix
     return with_report(files, {"models": reports, "shared_functions": len(functions)})
 
 
@@ -91,7 +92,7 @@ def _refuse_doubles(files: Mapping[str, bytes], more: Mapping[str, bytes], prefi
             raise WrongUse(Problem(f"two files would be called {path!r}", prefix, why, "rename a model: --name"))
 
 
-def _same_weights(one: Package, other: Package) -> bool:
+def same_weights(one: Package, other: Package) -> bool:
     """Do they read the same constants at the same places, and assume the same of them? Such as one network for two
     sizes of its inputs."""
     blobs = [bytearray(package.files[f"{package.plan.prefix}.mcb"]) for package in (one, other)]
