@@ -35,12 +35,17 @@ MACHINES = (
     Machine("x86-64-v4", 2),
     Machine("native", 1),
     # As users build: an optimizer may be wrong where the C is right.
-    Machine("generic", 2, ("gcc", "gcc", "clang"), ("-O2", "-O3"), False),
-    Machine("x86-64-v3", 1, ("gcc", "clang"), ("-O2", "-O3"), False),
+    Machine("generic", 2, ("gcc", "gcc", "clang", "clang-19"), ("-O2", "-O3"), False),
+    Machine("x86-64-v3", 1, ("gcc", "clang", "clang-19"), ("-O2", "-O3"), False),
     Machine("cortex-m4", 1.2, ("",), ("-O1", "-Os"), False),
     Machine("cortex-m55", 0.5, ("",), ("-O1",), False),
     Machine("rv32imc", 0.5, ("",), ("-O1",), False),
     Machine("aarch64", 0.5, ("",), ("-O1",), False),
+    Machine("aarch64-fp16", 0.2, ("",), ("-O1",), False),
+    Machine("aarch64-i8mm", 0.2, ("",), ("-O1",), False),
+    Machine("armv7a", 0.2, ("",), ("-O1",), False),
+    Machine("riscv64v", 0.3, ("",), ("-O1",), False),
+    Machine("riscv64v256", 0.2, ("",), ("-O1",), False),
 )
 VECTORS = ("x86-64-v3", "x86-64-v4", "native")
 
@@ -83,7 +88,8 @@ def draw(machine: Machine, chance: np.random.Generator) -> Build:
         return Build(machine, compiler, ("-std=c99", "-Wall", "-Werror"))
     flags = [flag for flag in target.cflags if not flag.startswith("-O")]
     extra = (*SANITIZERS, *UNSURE) if machine.sanitized else UNSURE
-    extra = tuple(flag for flag in extra if compiler != "clang" or flag not in UNSURE)
+    if compiler.startswith("clang"):  # it is not unsure, but warns of a linker's flags where it only compiles
+        extra = (*(flag for flag in extra if flag not in UNSURE), "-Wno-unused-command-line-argument")
     return Build(machine, compiler, (*flags, level, *WARNINGS, *extra))
 
 

@@ -69,7 +69,8 @@ def _module(folder: Path, prefix: str, build: Build) -> tuple[Commands, Path]:
     words = [compiler, *flags, "-O1", f"-I{folder}", f"-I{folder / 'runtime'}"]
     compiled = [*words, "-c", str(source), "-o", f"{source}.o"]
     make = ["make", "-s", "-C", str(folder), f"CC={compiler}", "CFLAGS=-O1", f"{prefix}.mcm"]
-    return [make, compiled, [archiver(compiler), "rcs", str(made), f"{source}.o"]], made
+    archive = ["sh", "-c", f'{archiver(compiler).replace("$(shell ", "$(")} rcs "$@"', "", str(made), f"{source}.o"]
+    return [make, compiled, archive], made
 
 
 def _is_module(machine: Machine, options: Options) -> bool:
