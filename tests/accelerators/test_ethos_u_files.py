@@ -17,6 +17,7 @@ from mccompile.accelerators.ethos_u import backend
 from mccompile.driver import Options, compile
 
 PICTURE = (1, 8, 9, 7)
+SIGNAL = (1, 8, 21)
 SCALES = np.linspace(0.004, 0.009, 16, dtype=np.float32)
 ASIDE = {"pads": [1, 1, 1, 1]}
 HALVES = {"kernel_shape": [3, 3], "strides": [2, 2]}
@@ -64,6 +65,20 @@ RIGHT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], 
         {},
         {},
     ),
+    "signal": ("Conv", SIGNAL, [weights(16, 8, 5, scales=SCALES)], {"pads": [2, 2]}, {}),
+    "signal_halving": (
+        "Conv",
+        SIGNAL,
+        [weights(5, 8, 4), bias(5, scales=0.0003)],
+        {"strides": [2], "pads": [3, 0]},
+        {},
+    ),
+    "signal_dilated": ("Conv", SIGNAL, [weights(5, 8, 3)], {"dilations": [3], "pads": [3, 3]}, {}),
+    "signal_depthwise": ("Conv", SIGNAL, [weights(8, 1, 3)], {"pads": [1, 1], "group": 8}, {}),
+    "signals": ("Conv", (1, 1, 40), [weights(6, 1, 8)], {"strides": [4]}, {}),
+    "average_of_signal": ("AveragePool", SIGNAL, [], {"kernel_shape": [3], "strides": [3]}, KEPT),
+    "maximum_of_signal": ("MaxPool", SIGNAL, [], {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}, KEPT),
+    "mean_of_signal": ("GlobalAveragePool", SIGNAL, [], {}, {"scale": 0.01}),
     "bias_of_a_row": ("Gemm", (1, 20), [weights(7, 20), bias(1, 7, scales=0.0003)], {"transB": 1}, {}),
 }
 LEFT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], dict[str, Any]]] = {
@@ -130,10 +145,10 @@ def test_a_file_computes_what_the_model_does(name: str, files: list[bytes], tmp_
     net.allocate_tensors()
     given, made = net.get_input_details()[0], net.get_output_details()[0]
     is_turned = tuple(given["shape"]) != x.shape or x.shape == (1, 1, 1, 1)
-    net.set_tensor(given["index"], x.transpose(0, 2, 3, 1) if is_turned else x)
+    net.set_tensor(given["index"], np.moveaxis(x, 1, -1) if is_turned else x)
     net.invoke()
     got = net.get_tensor(made["index"])
-    got = got.transpose(0, 3, 1, 2) if is_turned else got
+    got = np.moveaxis(got, -1, 1) if is_turned else got
     assert np.abs(got.astype(int) - want).max() <= 1 and len(np.unique(want)) >= min(x.size, 2)
 
 
@@ -141,6 +156,40 @@ def test_a_file_computes_what_the_model_does(name: str, files: list[bytes], tmp_
 def test_what_tflite_cannot_say_is_left(why: str, files: list[bytes], tmp_path: Path) -> None:
     left = asked(saved(tmp_path, *LEFT[why])).left
     assert not files and any(why in each.why for each in left)
+
+
+BEHIND_PRODUCTS = {
+    "norm": "BatchNormalization (m, k, k, k, k)",
+    "factors by row": "Mul (m, rows)",
+    "sums by column": "Add (m, k)",
+}
+
+
+@pytest.mark.parametrize("behind", BEHIND_PRODUCTS)
+def test_channels_of_a_product_are_its_columns(behind: str, files: list[bytes], tmp_path: Path) -> None:
+    """Of as many rows as columns."""
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    text = f"""<ir_version: 9, opset_import: ["" : 17]> m (int8[1,16,20] x) => (int8[1,16,16] y)
+        <float s = {{0.05}}, int8 z = {{-3}}, float ws = {{0.006}}, float s_y = {{0.08}}, int8 z_y = {{4}}> {{
+        wr = DequantizeLinear (w, ws) xr = DequantizeLinear (x, s, z) m = MatMul (xr, wr)
+        f = {BEHIND_PRODUCTS[behind]} y = QuantizeLinear (f, s_y, z_y) }}"""
+    made, draw = onnx.parser.parse_model(text), np.random.default_rng(5)
+    each = np.linspace(0.5, 1.5, 16, dtype=np.float32)
+    arrays = {"w": draw.integers(-127, 128, (20, 16), np.int8), "k": each, "rows": each.reshape(16, 1)}
+    used = [(name, array) for name, array in arrays.items() if name in text.replace("(x, w", "")]
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in used)
+    onnx.save(made, tmp_path / "m.onnx")
+    asked(tmp_path / "m.onnx")
+    assert bool(files) == (behind == "sums by column")
+    x = draw.integers(-128, 128, (1, 16, 20)).astype(np.int8)
+    (want,) = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, {"x": x})
+    for file in files:
+        net = litert.Interpreter(model_content=file)
+        net.allocate_tensors()
+        net.set_tensor(net.get_input_details()[0]["index"], x)
+        net.invoke()
+        assert np.abs(net.get_tensor(net.get_output_details()[0]["index"]).astype(int) - want).max() <= 1
 
 
 def test_a_region_that_only_moves_needs_no_scale(files: list[bytes], tmp_path: Path) -> None:

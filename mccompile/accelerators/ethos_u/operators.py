@@ -15,14 +15,11 @@ from ...ops.transpose import Transpose
 from ..api import Order, Region, Unit, Without
 from .forms.chain import Chain, chain_of
 from .forms.families import FORMS, MOVEMENTS, Form
-from .forms.quantities import LAST, parameters
+from .forms.quantities import channels_last, parameters
 from .forms.writing import CannotTurn, Writing
 
+_SIGNALS = ("Conv", "AveragePool", "MaxPool", "GlobalAveragePool")
 _PICTURES = (
-    "Conv",
-    "AveragePool",
-    "MaxPool",
-    "GlobalAveragePool",
     "BatchNormalization",
     "Resize",
     "Relu",
@@ -79,7 +76,8 @@ def written(region: Region) -> tuple[Writing, bytes | Without]:
     """The file of a region, or who has none."""
     writing = Writing(_scales_of(region))
     for value in region.inputs:
-        writing.made(value, LAST if _is_picture(value) else tuple(range(value.type.rank)))
+        rank = value.type.rank
+        writing.made(value, channels_last(rank) if _is_picture(value) else tuple(range(rank)))
     for unit in region.units:
         try:
             refused = _write(writing, unit)
@@ -107,10 +105,12 @@ def _write(writing: Writing, unit: Unit) -> str:
 
 
 def _is_picture(value: Value) -> bool:
-    """Does an operator over pictures read it?"""
+    """Does an operator over pictures or signals read it?"""
     reals = [node.output for node, _ in value.uses if isinstance(node.op, DequantizeLinear)]
     names = {node.op.name for each in (value, *reals) for node, _ in each.uses}
-    return value.type.rank == 4 and not names.isdisjoint(_PICTURES)
+    if value.type.rank == 3:
+        return not names.isdisjoint(_SIGNALS)
+    return value.type.rank == 4 and not names.isdisjoint((*_SIGNALS, *_PICTURES))
 
 
 def _scales_of(region: Region) -> dict[Value, tuple[Any, Any]]:

@@ -61,7 +61,8 @@ def _add(chain: Chain, node: Node, value: Value) -> bool:
     """Whether the operator does no more to `value` than a chain can say."""
     op: Any = node.op
     bounds = (0.0, 1.0) if op.name == "HardSigmoid" else _bounds(node, value)
-    step = (np.array([op.alpha]), np.array([op.beta])) if op.name == "HardSigmoid" else _linear(node, value)
+    axis = _channel_axis(chain.node, value.type.rank)
+    step = (np.array([op.alpha]), np.array([op.beta])) if op.name == "HardSigmoid" else _linear(node, value, axis)
     if step is not None:
         if np.isfinite([chain.low, chain.high]).any():
             return False
@@ -86,7 +87,7 @@ def _bounds(node: Node, value: Value) -> tuple[float, float] | None:
     return ends[0], ends[1]
 
 
-def _linear(node: Node, value: Value) -> tuple[np.ndarray, np.ndarray] | None:
+def _linear(node: Node, value: Value, axis: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Factor and sum of each channel."""
     name = node.op.name
     if name not in _LINEAR or node.output.type.shape != value.type.shape:
@@ -94,13 +95,13 @@ def _linear(node: Node, value: Value) -> tuple[np.ndarray, np.ndarray] | None:
     if name == "BatchNormalization":
         op: Any = node.op
         numbers = [real_of(each) for each in node.inputs[1:5]]
-        if node.inputs[0] is not value or op.training_mode or any(each is None for each in numbers):
+        if axis != 1 or node.inputs[0] is not value or op.training_mode or any(each is None for each in numbers):
             return None
         scale, bias, mean, variance = (np.asarray(each) for each in numbers)
         gain = scale / np.sqrt(variance + op.epsilon)
         return gain, bias - mean * gain
     place = int(node.inputs[0] is value)
-    number = _by_channel(real_of(node.inputs[place]), value)
+    number = _by_channel(real_of(node.inputs[place]), value, axis)
     if number is None or node.inputs[1 - place] is not value:
         return None
     if name == "Add":
@@ -112,15 +113,18 @@ def _linear(node: Node, value: Value) -> tuple[np.ndarray, np.ndarray] | None:
     return (1 / number if name == "Div" else number), np.zeros(1)
 
 
-def _by_channel(number: np.ndarray | None, value: Value) -> np.ndarray | None:
+def _by_channel(number: np.ndarray | None, value: Value, channels: int) -> np.ndarray | None:
     """A constant that is one number, or one for each channel."""
     rank = value.type.rank
     if number is None or number.ndim > rank:
         return None
     shape = (1,) * (rank - number.ndim) + number.shape
-    others = [size for axis, size in enumerate(shape) if axis != channel_axis(rank)]
+    others = [size for axis, size in enumerate(shape) if axis != channels]
     return number.ravel() if all(size == 1 for size in others) else None
 
 
-def channel_axis(rank: int) -> int:
-    return 1 if rank == 4 else rank - 1
+def _channel_axis(node: Node | None, rank: int) -> int:
+    """Of what an operator makes, or where there is none of a picture."""
+    if node is None:
+        return 1 if rank == 4 else rank - 1
+    return rank - 1 if node.op.name in ("Gemm", "MatMul") else 1

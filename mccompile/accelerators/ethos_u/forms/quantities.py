@@ -13,6 +13,11 @@ from ...api import Order, Unit
 LAST: Order = (0, 2, 3, 1)  # of a picture, channels last
 
 
+def channels_last(rank: int) -> Order:
+    """Of a picture or a signal."""
+    return (0, *range(2, rank), 1)
+
+
 def parameters(node: Node) -> tuple[np.ndarray, np.ndarray]:
     """Scale and zero point of a QuantizeLinear or DequantizeLinear."""
     scale, zero = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else None

@@ -1,60 +1,75 @@
-"""Conv, AveragePool and MaxPool over pictures."""
+"""Conv, AveragePool and MaxPool over pictures and signals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ....graph.ir import Node, Value
 from ...api import Unit
 from .chain import Chain
 from .families import Form, Movement, form, movement
-from .quantities import LAST, parameters, result_parameters, sizes, source
+from .quantities import parameters, result_parameters, source
 from .weights import Weights, weights_of
-from .writing import Writing
+from .writing import Writing, picture_sizes
 
 SAME, VALID = 0, 1
 
 
-def not_a_window(node: Node) -> str:
-    op: Any = node.op
-    if len(_kernel(node)) != 2 or op.auto_pad not in ("NOTSET", ""):
-        return "only windows over two axes"
-    return "padding is negative" if min(op.pads or (0,)) < 0 else ""
+@dataclass(frozen=True)
+class Window:
+    """Over two axes; of a signal, over a single row."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]  # before, then behind
+
+    @property
+    def fields(self) -> dict[str, int]:
+        return {"StrideH": self.strides[0], "StrideW": self.strides[1]}
 
 
-def _kernel(node: Node) -> Any:
+def window_of(node: Node) -> Window:
     op: Any = node.op
     weights = node.inputs[1] if len(node.inputs) > 1 else None
-    return op.kernel_shape or (weights.type.shape[2:] if weights else ())
+    kernel = op.kernel_shape or (weights.type.shape[2:] if weights else ())
+    row = (0,) * (2 - len(kernel))  # axes that a signal lacks
+    begin, end = (op.pads or (0,) * 2 * len(kernel))[: len(kernel)], (op.pads or (0,) * 2 * len(kernel))[len(kernel) :]
+    ones = (1,) * len(row)
+    strides, dilations = op.strides or (1,) * len(kernel), getattr(op, "dilations", None) or (1,) * len(kernel)
+    return Window((*ones, *kernel), (*ones, *strides), (*ones, *dilations), (*row, *begin, *row, *end))
+
+
+def not_a_window(node: Node) -> str:
+    op: Any = node.op
+    if len(window_of(node).kernel) != 2 or op.auto_pad not in ("NOTSET", ""):
+        return "only windows over one or two axes"
+    return "padding is negative" if min(op.pads or (0,)) < 0 else ""
 
 
 def padding_of(node: Node) -> int | None:
     """Of a window, or nothing where TFLite has no word for it."""
-    op: Any = node.op
-    shape = node.inputs[0].type.shape if node.inputs[0] else ()
-    strides, dilations = op.strides or (1, 1), getattr(op, "dilations", None) or (1, 1)
-    pads = tuple(op.pads or (0, 0, 0, 0))
-    wanted = []
-    for size, k, stride, dilation in zip(shape[2:], _kernel(node), strides, dilations, strict=True):
-        total = max((-(-int(str(size)) // stride) - 1) * stride + (k - 1) * dilation + 1 - int(str(size)), 0)
+    window, wanted = window_of(node), []
+    assert node.inputs[0] is not None
+    shape = picture_sizes(node.inputs[0])[1:3]
+    for size, k, stride, dilation in zip(shape, window.kernel, window.strides, window.dilations, strict=True):
+        total = max((-(-size // stride) - 1) * stride + (k - 1) * dilation + 1 - size, 0)
         wanted.append((total // 2, total - total // 2))
     same = (wanted[0][0], wanted[1][0], wanted[0][1], wanted[1][1])
-    if not any(pads):
+    if not any(window.pads):
         return VALID
-    return SAME if pads == same else None
-
-
-def _strides(op: Any) -> dict[str, int]:
-    strides = op.strides or (1, 1)
-    return {"StrideH": strides[0], "StrideW": strides[1]}
+    return SAME if window.pads == same else None
 
 
 def _padded(writing: Writing, value: Value, pads: Sequence[int]) -> int:
     """A picture with more around it, for the convolution behind, which Vela makes one with this."""
     around = [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)]
-    given = writing.ordered(value, LAST)
-    shape = [sizes(value)[axis] + sum(more) for axis, more in zip(LAST, around, strict=True)]
+    given = writing.picture(value)
+    shape = [size + sum(more) for size, more in zip(picture_sizes(value), around, strict=True)]
     made = writing.net.tensor(shape, *writing.scales[value])
     writing.net.operator("PAD", [given, writing.net.ints(around)], made, "PadOptions")
     return made
@@ -68,8 +83,8 @@ class Conv(Form):
         assert node is not None and node.inputs[0] is not None and node.inputs[1] is not None
         op: Any = node.op
         weights, given = node.inputs[1], node.inputs[0]
-        if weights.type.rank != 4:
-            return "only convolutions of pictures"
+        if weights.type.rank not in (3, 4):
+            return "only convolutions of pictures and signals"
         if op.group != 1 and (op.group != given.type.shape[1] or weights.type.shape[1] != 1):
             return "only convolutions of one group, or depthwise ones"
         found = weights_of(node, chain, result_parameters(unit)[0])
@@ -82,14 +97,15 @@ class Conv(Form):
         op: Any = node.op
         weights, value = weights_of(node, chain, result_parameters(unit)[0]), source(node)
         assert isinstance(weights, Weights)
-        padding = padding_of(node)
-        given = writing.ordered(value, LAST) if padding is not None else _padded(writing, value, op.pads)
-        dilations = op.dilations or (1, 1)
-        fields = _strides(op) | {"Padding": VALID if padding is None else padding}
-        fields |= {"DilationHFactor": dilations[0], "DilationWFactor": dilations[1]}
+        padding, window = padding_of(node), window_of(node)
+        given = writing.picture(value) if padding is not None else _padded(writing, value, window.pads)
+        fields = window.fields | {"Padding": VALID if padding is None else padding}
+        fields |= {"DilationHFactor": window.dilations[0], "DilationWFactor": window.dilations[1]}
         fields |= {"FusedActivationFunction": chain.activation(unit) or 0}
         multiplier = weights.data.shape[0] // op.group if op.group > 1 else 0
-        convolved(writing, (value, given), weights, writing.made(unit.makes[0], LAST), multiplier, **fields)
+        writing.made_picture(
+            unit.makes[0], lambda made: convolved(writing, (value, given), weights, made, multiplier, **fields)
+        )
         return ""
 
 
@@ -98,7 +114,8 @@ def convolved(
 ) -> None:
     """`multiplier`: results for each channel of a depthwise convolution; 0: it is none."""
     value, number = given
-    laid = weights.data.transpose((1, 2, 3, 0) if multiplier else (0, 2, 3, 1))
+    data = weights.data if weights.data.ndim == 4 else np.expand_dims(weights.data, 2)
+    laid = data.transpose((1, 2, 3, 0) if multiplier else (0, 2, 3, 1))
     ins = [number, writing.net.tensor(laid.shape, weights.scales, 0, laid, 3 if multiplier else 0)]
     ins.append(writing.bias(value, weights))
     name, options = ("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions") if multiplier else ("CONV_2D", "Conv2DOptions")
@@ -116,11 +133,11 @@ def _not_a_pool(node: Node) -> str:
 
 
 def _pool(writing: Writing, node: Node, value: Value, result: Value, name: str, activation: int | None) -> str:
-    op: Any = node.op
-    fields = _strides(op) | {"FilterHeight": op.kernel_shape[0], "FilterWidth": op.kernel_shape[1]}
+    window = window_of(node)
+    fields = window.fields | {"FilterHeight": window.kernel[0], "FilterWidth": window.kernel[1]}
     fields |= {"Padding": padding_of(node) or 0, "FusedActivationFunction": activation or 0}
-    given = writing.ordered(value, LAST)
-    writing.net.operator(name, [given], writing.made(result, LAST), "Pool2DOptions", **fields)
+    given = writing.picture(value)
+    writing.made_picture(result, lambda made: writing.net.operator(name, [given], made, "Pool2DOptions", **fields))
     return ""
 
 

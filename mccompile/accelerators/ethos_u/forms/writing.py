@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ....graph.ir import Value
 from ...api import Order
 from ..flat import Network
-from .quantities import sizes
+from .quantities import LAST, channels_last, sizes
 from .weights import Weights
 
 _UNKNOWN = 1, 0  # scale and zero point of what is only moved
@@ -40,6 +40,23 @@ class Writing:
         known = self.scales.get(value, _UNKNOWN)
         return self.turned(self.made(value), sizes(value), self.orders[value], tuple(order), known)
 
+    def picture(self, value: Value) -> int:
+        """The tensor of a picture, channels last; a signal is one of a single row."""
+        given = self.ordered(value, channels_last(value.type.rank))
+        known = self.scales.get(value, _UNKNOWN)
+        return given if value.type.rank == 4 else self.reshaped(given, picture_sizes(value), *known)
+
+    def made_picture(self, value: Value, write: Callable[[int], None]) -> None:
+        """The tensor of a picture that `write` makes, or of a signal that it makes as a picture of a single row."""
+        if value.type.rank == 4:
+            write(self.made(value, LAST))
+            return
+        known, order = self.scales.get(value, _UNKNOWN), channels_last(value.type.rank)
+        made = self.net.tensor(picture_sizes(value), *known)
+        write(made)
+        self.orders[value] = order
+        self.numbers[value] = self.reshaped(made, [sizes(value)[axis] for axis in order], *known)
+
     def turned(self, number: int, shape: Sequence[int], has: Order, wants: Order, known: tuple[Any, Any]) -> int:
         if has == wants:
             return number
@@ -63,6 +80,12 @@ class Writing:
     def bias(self, value: Value, weights: Weights) -> int:
         scales = float(self.scales[value][0]) * weights.scales.astype(float)
         return self.net.tensor(weights.bias.shape, scales, 0, weights.bias)
+
+
+def picture_sizes(value: Value) -> list[int]:
+    """Channels last."""
+    count, channels, *pixels = sizes(value)
+    return [count, *[1] * (2 - len(pixels)), *pixels, channels]
 
 
 def _product(sizes: Iterable[int]) -> int:
