@@ -35,6 +35,8 @@ class Block:
     run: Callable[[Registers, Memory], Any]  # an address, or one of the above with more
     ways: tuple[int, ...]  # where it may go on in its function, as far as the code says
     last: int  # address of its last instruction
+    behind: int = 0  # where a part of its own function goes back to that it calls
+    goes_back: bool = False  # by the link register
 
 
 class Code:
@@ -84,7 +86,24 @@ class Code:
             if at not in found:
                 found[at] = self.block(at).ways
                 left += found[at]
-        return found
+        behind = tuple(self.block(at).behind for at in found if self.block(at).behind)
+        return {at: (*ways, *behind) if self.block(at).goes_back else ways for at, ways in found.items()}
+
+    def kept(self, entry: int) -> tuple[int, ...]:
+        """Registers that calls need not keep and a function does, as compilers know of those in the same file: it calls
+        nothing, and none of its instructions names them."""
+        own, text = self.starts[entry], ""
+        for at in self.ways(entry):
+            last = self.block(at).last
+            while at in own and at != last:
+                text += f" {self.at[at].operands}"
+                at = self.follows[at]
+            if at not in own or thumb.bare(self.at[at].name) in ("bl", "blx"):
+                return ()
+            text += f" {self.at[at].operands}"
+        return tuple(
+            n for n, name in ((1, "r1"), (2, "r2"), (3, "r3"), (12, "ip")) if not re.search(rf"\b{name}\b", text)
+        )
 
 
 class _Builder:
@@ -93,6 +112,7 @@ class _Builder:
         self.start = at
         self.lines: list[str] = []
         self.ways: tuple[int, ...] = ()
+        self.behind, self.goes_back = 0, False
         self.sometimes: list[str] = []  # conditions of the instructions that an `it` covers
 
     def block(self) -> Block:
@@ -114,7 +134,7 @@ class _Builder:
         text = f"def run(R, m):\n    {load}\n" + "".join(f"    {line}\n" for line in self.lines)
         space = dict(_NAMES)
         exec(compile(text, f"block {self.start:#x}", "exec"), space)
-        return Block(self.start, count, space["run"], self.ways, last)
+        return Block(self.start, count, space["run"], self.ways, last, self.behind, self.goes_back)
 
     def _end(self, where: str, *ways: int) -> None:
         names = ", ".join(f"r{n}" for n in range(15))
@@ -188,14 +208,16 @@ class _Builder:
             return True
         if name == "bx":
             source = thumb.register(parts[0])
+            self.goes_back = source == 14
             self._end(f"({RETURN}, r{source}, False)")
             return True
         if name in ("tbb", "tbh"):
             self._table(each, name, parts, after)
             return True
         if name == "mov" and parts[0] == "pc" and each.at in self.code.jumps:
-            source = thumb.register(parts[1])
-            self._by_table(each, source, f"r{source}")
+            inner = thumb.split(self.code.at[each.at - 2].operands)[1]  # what it has loaded: [table, index]
+            index = thumb.register(thumb.split(inner.strip("[]"))[1])
+            self._by_table(each, index, f"r{thumb.register(parts[1])}")
             return True
         made = thumb.Translated(each, name)
         self.lines += made.lines
@@ -236,8 +258,18 @@ class _Builder:
         if name == "b" and goal:
             self._either(f'm.holds("{condition}", f)', int(goal[1], 16), after)
             return True
+        if (
+            name == "bl"
+            and goal
+            and self.code.starts[each.at].start < int(goal[1], 16) < self.code.starts[each.at].stop
+        ):
+            self.behind = after
+            self.lines.append("r14 = None")
+            self._either(f'm.holds("{condition}", f)', int(goal[1], 16), after)
+            return True
         if name in ("bx", "bl", "blx") or 15 in own.writes or (parts and parts[0] == "pc"):
             back = "r14" if name == "bx" and parts[0] == "lr" else "r15" if 15 in own.writes else ""
+            self.goes_back = back == "r14"
             if not back:
                 self._end(f"({UNKNOWN}, 'a call or jump under a condition')")
                 return True

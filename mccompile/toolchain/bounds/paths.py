@@ -29,11 +29,11 @@ def dearest(ways: Ways, costs: Mapping[int, int], entry: int, turns: Callable[[L
 
 
 def _turn(ways: Ways, costs: Mapping[int, int], loop: Loop, entry: int) -> int:
-    """The dearest way from the head back to it, or all blocks together where there are several heads or ways back."""
+    """The dearest way from the head back to it, or all blocks together where there are several heads."""
     heads = {way for at in ways if at not in loop for way in ways[at] if way in loop}
     heads |= {entry} & loop
     backs = [way for at in loop for way in ways[at] if way in loop and way <= at]
-    if {*backs} != heads or len(backs) != 1:
+    if {*backs} != heads or len(heads) != 1:
         return sum(costs[at] for at in loop)
 
     @cache

@@ -44,6 +44,7 @@ class _Known:
     """What a call gives for arguments that do not point anywhere."""
 
     results: tuple[object, ...]
+    kept: tuple[int, ...]  # registers with what they had
     cost: int
     calls: Mapping[int, int]
 
@@ -84,7 +85,9 @@ class Run:
         while True:
             block = self.code.block(at)
             goes: Any
-            if at in self.code.names and self._has_turns(at):  # come to by a jump: it returns for who jumps there
+            if at in self.code.names and self._has_turns(
+                at, state
+            ):  # come to by a jump: it returns for who jumps there
                 goes = self._ends_in(at, state)
             else:
                 state.cost += block.count
@@ -183,7 +186,7 @@ class Run:
         before, kept = state.cost, state.copy() if frame.is_top else state
         depth = self.depth
         try:
-            if self._has_turns(goal):
+            if self._has_turns(goal, state):
                 self._of_runtime(goal, state)
             elif not self._from_known(goal, state):
                 ends = self._follow(goal, state, frozenset(), Frame(goal, after))
@@ -206,9 +209,11 @@ class Run:
         state.calls[goal] = state.calls.get(goal, 0) + taken
         self.dearest[goal] = max(taken, self.dearest.get(goal, 0))
 
-    def _has_turns(self, goal: int) -> bool:
+    def _has_turns(self, goal: int, state: State) -> bool:
         if goal not in self.by_turns:
             self.by_turns[goal] = runtime.has_turns(self.code, goal)
+        if self.by_turns[goal] and self.code.function(goal) in runtime.FOLLOWED:
+            return None in state.registers[:2]
         return self.by_turns[goal]
 
     def _ends_in(self, goal: int, state: State) -> tuple[int, object, bool]:
@@ -259,8 +264,11 @@ class Run:
         found = self.known[key]
         if found is None:
             return False
+        before = [*registers]
         _clobber(registers)
         registers[:4] = found.results
+        for number in found.kept:
+            registers[number] = before[number]
         state.cost += found.cost
         for function, instructions in found.calls.items():
             state.calls[function] = state.calls.get(function, 0) + instructions
@@ -285,7 +293,7 @@ class Run:
             self._back_to(depth, turns)
             return None
         results = tuple(None if each is None or each >> 32 else each for each in after[:4])
-        return _Known(results, state.cost, state.calls)
+        return _Known(results, self.code.kept(goal), state.cost, state.calls)
 
     def _back_to(self, depth: int, turns: dict[int, int]) -> None:
         """What was known before something was followed in vain."""

@@ -15,10 +15,15 @@ from .paths import Loop, loops_of
 TURNS = {
     "__udivmoddi4": 64,
     "__aeabi_fdiv": 27,  # of soft floats: 24 bits, and those it rounds by
+    "__divsi3": 5,  # of Cortex-M0: 6 bits each time, or 8
+    "__udivsi3": 3,  # 8 bits, of the highest 24
+    "__aeabi_ddiv": 13,  # four bits of 20 and of 32 each time
+    "__aeabi_dmul": 52,  # subnormal factors are shifted bit by bit, in a part that divisions jump to
     "__aeabi_fmul": 23,  # on cores whose library has it in assembly: subnormal factors are shifted bit by bit
     "__ieee754_sqrtf": 25,  # 24 bits, and one it rounds by; subnormal numbers are shifted bit by bit
     "__ieee754_fmodf": 277,  # exponents are from -149 to 127
 }
+FOLLOWED = ("__divsi3", "__udivsi3")  # where both operands are known, so that the result is
 STORING = ("__udivmoddi4",)
 OWN = ("__errno",)  # whose result points to what no program has
 
@@ -40,7 +45,8 @@ def turns(code: Code, loop: Loop) -> int:
     entry = code.starts[min(loop)].start
     before = [at for at in code.ways(entry) if at not in loop and loop.intersection(code.block(at).ways)]
     starts = [_instructions(code, block) for block in before] + [[]] * (entry in loop)
-    found = [_to_the_right(body, starts), _to_a_bit(body)]
+    rest = [each for block in code.ways(entry) if block not in loop for each in _instructions(code, block)]
+    found = [_to_the_right(body, starts), _to_a_bit(body), _back(body, rest) if function in FOLLOWED else 0]
     return min([TURNS[function], *(each for each in found if each)])
 
 
@@ -67,6 +73,16 @@ def _to_a_bit(body: Sequence[Instruction]) -> int:
     written = [each for each in body if _writes(each, shifts[0])]
     plain = all(_PLAIN.match(each.name) for each in body) and len(written) == 1
     return bit.bit_length() - 1 if plain and bit & (bit - 1) == 0 else 0
+
+
+def _back(body: Sequence[Instruction], rest: Sequence[Instruction]) -> int:
+    """The most turns of a loop of a division, each but the first of which shifts the divisor back to the right by as
+    many bits as instructions outside of it have shifted it to the left; 0: it is none."""
+    shifts = [m for each in body if each.name == "lsrs" and (m := _RIGHT.match(each.operands))]
+    if len(shifts) != 1:
+        return 0
+    to_the_left = f"{shifts[0][1]}, {shifts[0][1]}, #{shifts[0][2]}"
+    return 1 + sum(each.name == "lsls" and each.operands == to_the_left for each in rest)
 
 
 def _bits(code: Sequence[Instruction], register: str) -> int:

@@ -15,7 +15,7 @@ from .memory import Image
 _GUARD = r"cmp (?P<index>r\d+), #(?P<last>\d+);(bhi \S+ <\S+>|bls (?P<over>\w+) <\S+>;b \S+ <\S+>);"
 _WORDS = re.compile(
     rf"{_GUARD}ldr (?P<base>r\d), \[pc, #(?P<literal>\d+)\];"
-    r"lsls (?P=index), (?P=index), #2;ldr (?P=index), \[(?P=base), (?P=index)\];mov pc, (?P=index);$"
+    r"lsls (?P=index), (?P=index), #2;ldr (?P<goal>r\d), \[(?P=base), (?P=index)\];mov pc, (?P=goal);$"
 )
 _OFFSETS = re.compile(rf"{_GUARD}tb(?P<size>[bh]) \[pc, (?P=index)\b[^;]*;$")
 _MOST = 6  # instructions of such a form

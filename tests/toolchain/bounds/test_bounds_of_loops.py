@@ -176,6 +176,8 @@ BY_WORDS = (
 def test_the_dearest_entry_of_a_table_counts_where_data_chooses() -> None:
     assert most(BY_OFFSETS, {0x108: 0x0301}) == 4 + 3
     assert most(BY_WORDS, {0x130: 0x140, 0x140: 0x10F, 0x144: 0x113}) == 7 + 3
+    other = BY_WORDS.replace("ldr r2, [r3, r2]", "ldr r3, [r3, r2]").replace("mov pc, r2", "mov pc, r3")
+    assert most(other, {0x130: 0x140, 0x140: 0x10F, 0x144: 0x113}) == 7 + 3
 
 
 def test_a_counter_that_chooses_chooses_another_entry_in_each_turn() -> None:

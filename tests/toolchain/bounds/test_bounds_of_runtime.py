@@ -70,3 +70,33 @@ def test_functions_that_end_in_one_have_a_bound() -> None:
 def test_other_functions_whose_loops_end_by_data_have_no_bound() -> None:
     with pytest.raises(Unbounded, match="a loop ends by data"):
         bound(NORMALIZED, "other")
+
+
+def test_a_part_of_a_function_that_is_called_under_a_condition_goes_back() -> None:
+    """As products of doubles shift subnormal factors."""
+    body = "push {r4, lr}\ncmp r0, #0\nit eq\nbleq <part>\nnop\npop {r4, pc}\npart:\n"
+    whole = bound(body + NORMALIZED, "__aeabi_dmul")
+    assert whole == 4 + 52 * 4 + 1 + 2 - 4 * (52 - 23)
+
+
+def test_divisors_are_shifted_back_as_often_as_they_were_shifted() -> None:
+    loop = "adcs r2, r2\nbcs <back>\nbx lr\nback:\nlsrs r1, r1, #8\nb <loop>"
+    start = ".f:\nmov r4, lr\nbl <__udivsi3>\nnop\nbx r4\n.__udivsi3:\ncmp r0, r1\nbcc <loop>\nlsls r1, r1, #8\nloop:\n"
+    assert most(start + loop) - AROUND == 3 + 2 * 4 + 1
+
+
+def test_divisions_of_known_numbers_have_known_results() -> None:
+    start = ".f:\nmov r4, lr\nmovs r0, #14\nmovs r1, #2\nbl <__udivsi3>\nbx r4\n.__udivsi3:\nmovs r2, #0\n"
+    run, state = followed(start + "loop:\nadds r2, #1\nsubs r0, r0, r1\nbne <loop>\nmov r0, r2\nbx lr")
+    assert state.registers[0] == 7 and [*run.turns.values()] == [7]
+
+
+def test_what_a_leaf_does_not_name_is_as_before() -> None:
+    """Compilers know it of functions in the same file."""
+    loop = ".f:\nmov r4, lr\nmov r2, r0\nadd r5, r0, #36\nloop:\nldr r0, [sp]\nbl <g>\nadds r2, #4\ncmp r2, r5\n"
+    loop += "bne <loop>\nbx r4\n"
+    leaf = ".g:\ncmp r0, r1\nit ls\nmovls r0, {register}\nbx lr"
+    assert most(loop + leaf.format(register="r1")) == 3 + 9 * 9 + 1
+    for other in (leaf.format(register="r2"), ".g:\nmov r3, lr\nbl <h>\nbx r3\n.h:\nmovs r2, #0\nbx lr"):
+        with pytest.raises(Unbounded):
+            most(loop + other)
