@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ..judge.narrow import NARROW
 from ..judge.rules import CHOICES, NoWitness
 from .compare import Comparison
 from .oracle import EVALUATOR, JUDGE, Oracle
 
 MOST_OF_JUDGE, MOST_OF_EVALUATOR = 30_000_000, 2_000_000  # products that each has time for
 SHAKES = 12  # roundings that are tried
+MORE_SHAKES = 84  # that are tried besides where those explain nearly all
 Compare = Callable[[str, Any, Any], Comparison]
 Handed = Callable[[dict[str, Any]], dict[str, Any]]
 Weigh = Callable[[str, Any, Sequence[Any]], Comparison]
@@ -97,16 +99,22 @@ def shaken(
         if not isinstance(got, np.ndarray):
             return None
         try:
-            made = oracle.allowed(inputs)
-            for n in range(SHAKES):
-                made.append(oracle.judged(inputs, np.random.default_rng((number, n)), n % len(CHOICES)))
-            ways = [typed_as(got, handed(way)[output]) for way in made]
+            ways = [typed_as(got, handed(way)[output]) for way in oracle.allowed(inputs)]
+            for n in range(SHAKES + MORE_SHAKES):
+                shake = oracle.judged(inputs, np.random.default_rng((number, n)), n % len(CHOICES))
+                ways.append(typed_as(got, handed(shake)[output]))
+                if any(not isinstance(way, np.ndarray) or way.shape != got.shape for way in ways):
+                    return None
+                if n < SHAKES - 1:
+                    continue
+                others = compare(output, _furthest(ways), ways[0]).mismatches
+                left = compare(output, got, nearest_of(got, ways)).mismatches
+                if left * SHAKES > others or not left:  # of chance, so many lie beyond one draw in SHAKES
+                    break
         except NoWitness:
             return None
-        if any(not isinstance(way, np.ndarray) or way.shape != got.shape for way in ways):
-            return None
-        moved += compare(output, _furthest(ways), ways[0]).mismatches
-        unexplained += compare(output, got, nearest_of(got, ways)).mismatches
+        moved += others
+        unexplained += left
     return RoundingEffect(output, len(sets), moved, unexplained)
 
 
@@ -114,8 +122,8 @@ def _furthest(ways: Sequence[np.ndarray]) -> np.ndarray:
     """Of each element, what is furthest from the first way."""
     found = ways[0].copy()
     for way in ways[1:]:
-        if found.dtype.kind in "fiu":
-            further = np.abs(way.astype(np.float64) - ways[0]) > np.abs(found.astype(np.float64) - ways[0])
+        if found.dtype.kind in "iu" or _is_float(found):
+            further = np.abs(_wide(way) - _wide(ways[0])) > np.abs(_wide(found) - _wide(ways[0]))
         else:
             further = way != ways[0]
         found = np.where(further, way, found).astype(found.dtype)
@@ -132,11 +140,21 @@ def closest(got: Any, ways: Sequence[Any]) -> Any:
 def nearest_of(got: np.ndarray, ways: Sequence[np.ndarray]) -> np.ndarray:
     """Of each element, what is nearest to `got` of all that lies between the ways; of what is no number, or a label
     (wide integers), one of the ways."""
-    if got.dtype.kind == "f" or (got.dtype.kind in "iu" and got.dtype.itemsize <= 2):
-        low, high = np.min(ways, 0), np.max(ways, 0)
-        found: np.ndarray = np.where(np.isnan(low) | np.isnan(high), ways[0], np.clip(got, low, high)).astype(got.dtype)
-        return found
+    if _is_float(got) or (got.dtype.kind in "iu" and got.dtype.itemsize <= 2):
+        wide = [_wide(way) for way in ways]
+        low, high = np.min(wide, 0), np.max(wide, 0)
+        between = np.where(np.isnan(low) | np.isnan(high), wide[0], np.clip(_wide(got), low, high))
+        return between.astype(got.dtype)
     found = ways[0]
     for way in ways[1:]:
         found = np.where(np.asarray(way == got, bool), way, found).astype(found.dtype)
     return found
+
+
+def _is_float(array: np.ndarray) -> bool:
+    """Those that numpy does not have among them."""
+    return array.dtype.kind == "f" or array.dtype.name in NARROW
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 from onnx import parser
 
 from mccompile.check.compare import Comparison, compare_values
@@ -77,3 +78,18 @@ def test_what_is_no_tie_is_not_moved(tmp_path: Path) -> None:
     x = np.array([4, 6, 20], np.float32)
     made = shaken(oracle(TIE, tmp_path), "y", [({"x": x}, np.array([1, 1, 2], np.float32))], dict, compare)
     assert made is not None and (made.moved, made.unexplained) == (0, 1)
+
+
+@pytest.mark.parametrize(("more", "unexplained"), [(0.0, 0), (64.0, 1)])
+def test_rounding_before_a_normalization_explains_narrow_floats(more: float, unexplained: int, tmp_path: Path) -> None:
+    """Rows are nearly constant: bfloat16 keeps a few values of them, which the normalization spreads."""
+    text = """g (bfloat16[8,32] x) => (bfloat16[8,32] y) <float[1] c = {7}, float[1] o = {1}> {
+        n = Cast <to = 16> (c) s = Cast <to = 16> (o)
+        a = Add (x, n) y = LayerNormalization <axis = -1, epsilon = 1e-12> (a, s) }"""
+    found = Oracle(save(parser.parse_model(HEAD.replace("19", "21") + text), tmp_path))
+    x = (np.random.default_rng(0).standard_normal((8, 32)) / 50).astype(bfloat16)
+    a = (x + bfloat16(7)).astype(np.float64)
+    y = (a - a.mean(1, keepdims=True)) / a.std(1, keepdims=True)
+    y[0, 0] += more
+    made = shaken(found, "y", [({"x": x}, y.astype(bfloat16))], dict, compare)
+    assert made is not None and made.unexplained == unexplained and made.moved > 200
