@@ -29,6 +29,7 @@ class Recurrent:
     states: Mapping[str, tuple[int, ...]]  # of a layer, by name
     layer: Callable[[Writer, str, int], str]  # (writer, what comes in, its number): what goes out
     epsilon: float = 1e-5
+    last_epsilon: float = 0.0  # of the norm in front of the head, where it has one of its own
     rms: bool = True  # RMSNorm, else LayerNorm
     tied: bool = False  # the head is the table of the embedding
 
@@ -99,11 +100,12 @@ class Writer:
 
     def norm(self, x: str, role: str, number: int | None = None) -> str:
         made, nodes = self.made, self.nodes
+        epsilon = (made.last_epsilon if role == "final_norm" else 0) or made.epsilon
         scale = nodes.floats(self.need(role, (made.width,), number))
         if made.rms:
-            return nodes.op("RMSNormalization", x, scale, axis=-1, epsilon=made.epsilon)
+            return nodes.op("RMSNormalization", x, scale, axis=-1, epsilon=epsilon)
         bias = nodes.floats(self.need(f"{role}.bias", (made.width,), number))
-        return nodes.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=made.epsilon)
+        return nodes.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
 
     def linear(self, x: str, role: str, number: int, rows: int, columns: int) -> str:
         weight = self.need(role, (rows, columns), number)

@@ -63,6 +63,33 @@ def test_exaone_4_has_windows_where_config_json_is_silent(said: dict[str, Any], 
     assert [layer.rotary is None for layer in made.layers] == [bool(said) is False and not near for near in windows]
 
 
+@pytest.mark.parametrize("kind", ["mistral", "ministral"])
+@pytest.mark.parametrize(("said", "window"), [({}, 4096), ({"sliding_window": None}, 0), ({"sliding_window": 5}, 5)])
+def test_mistral_has_a_window_where_config_json_is_silent(kind: str, said: dict[str, Any], window: int) -> None:
+    (family,) = (each for each in families.FAMILIES if kind in each.types)
+    made = family.describe(Config({**LLAMA, "model_type": kind, **said}))
+    assert isinstance(made, Decoder)
+    assert [layer.window for layer in made.layers] == [window, window]
+
+
+def test_mixtral_has_values_of_its_own_where_config_json_is_silent() -> None:
+    config = {name: value for name, value in FAMILIES["mixtral"]["config"].items() if name[:4] not in ("rms_", "rope")}
+    (family,) = (each for each in families.FAMILIES if "mixtral" in each.types)
+    made = family.describe(Config(config))
+    assert isinstance(made, Decoder)
+    assert made.epsilon == 1e-5
+    assert all(x.rotary and x.rotary.frequencies[1] == np.float32(1e-3) and not x.window for x in made.layers)
+
+
+def test_the_last_norm_of_rwkv_has_one_epsilon(tmp_path: Path) -> None:
+    case = FAMILIES["rwkv"]
+    config = {**case["config"], "layer_norm_epsilon": 0.1}
+    model = read_proto(folder(tmp_path / "model", config, weights(case["shapes"])))
+    norms = [node for node in model.graph.node if node.op_type == "LayerNormalization"]
+    found = [next(a.f for a in node.attribute if a.name == "epsilon") for node in norms]
+    assert found == [np.float32(0.1)] * (len(found) - 1) + [np.float32(1e-5)]
+
+
 def test_norms_of_olmo_have_one_epsilon(tmp_path: Path) -> None:
     case = FAMILIES["olmo"]
     found = evaluated(folder(tmp_path / "model", {**case["config"], "layer_norm_eps": 0.1}, weights(case["shapes"])))

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from ..config import Config, damaged, unsupported
 from ..description import Decoder, Experts
-from ..family import LLAMA_NAMES, Family, llama_like
+from ..family import LLAMA_NAMES, Family, llama_like, windowed
 from ..told import no_window
-from .llama import mistral
 from .qwen import qwen
 
 _PLAIN = {role: name for role, name in LLAMA_NAMES.items() if role not in ("gate", "up", "down")}
@@ -44,7 +43,9 @@ def _mixed(config: Config, made: Decoder, experts: Experts) -> Decoder:
 
 def _mixtral(config: Config) -> Decoder:
     count, hidden = config.count("num_local_experts", 8), config.count("intermediate_size")
-    return _mixed(config, mistral(config), Experts(count, config.count("num_experts_per_tok", 2), hidden))
+    config = config.filled(rms_norm_eps=1e-5, rope_theta=1e6)
+    made = windowed(config, llama_like(config))
+    return _mixed(config, made, Experts(count, config.count("num_experts_per_tok", 2), hidden))
 
 
 def _olmoe(config: Config) -> Decoder:

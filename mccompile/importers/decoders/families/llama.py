@@ -7,9 +7,11 @@ from ..description import Decoder
 from ..family import Family, llama_like, windowed
 from ..told import no_window
 
+_WINDOW = 4096  # where config.json says nothing of it; with null there is none
 
-def mistral(config: Config) -> Decoder:
-    return windowed(config, llama_like(config))
+
+def _mistral(config: Config) -> Decoder:
+    return windowed(Config({"sliding_window": _WINDOW, **config.values}), llama_like(config))
 
 
 FAMILIES = (
@@ -21,5 +23,5 @@ FAMILIES = (
         pairs=True,
         own=no_window,
     ),
-    Family(("mistral", "ministral"), mistral),
+    Family(("mistral", "ministral"), _mistral),
 )

@@ -59,6 +59,7 @@ def _rwkv(config: Config) -> Recurrent:
         states={"att": (1, 1, width), "ffn": (1, 1, width), "above": own, "below": own, "most": own},
         layer=partial(_layer, inner, hidden, config.count("rescale_every", 6, least=0)),
         epsilon=config.real("layer_norm_epsilon", 1e-5),
+        last_epsilon=1e-5,  # whatever config.json says
         rms=False,
         tied=config.flag("tie_word_embeddings"),
     )
