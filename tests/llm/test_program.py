@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnxruntime import InferenceSession
 
 from mccompile.base.errors import BadFile, MccError, UnsupportedModel, WrongUse
 from mccompile.driver import Options
+from mccompile.frontend.load import read_proto
 from mccompile.llm.program import program
 
 pytest.importorskip("tokenizers")
@@ -81,6 +83,22 @@ def test_a_text_goes_on_where_the_context_is_full(family: str, keep: int, tmp_pa
             del context[keep : keep + (17 - keep) // 2]
         context.append(wanted[-1])
     assert said(code, "-n", "40", "-c", str(keep), _PROMPT) == _PROMPT + shown(made, wanted)
+
+
+def test_a_text_has_no_end_where_states_have_a_fixed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mccompile.llm.program.MOST_CONTEXT", 13)
+    models.rwkv(tmp_path / "tiny")
+    code = built(tmp_path / "tiny", tmp_path / "out", {"tokens": (1, 4)})
+    session = InferenceSession(read_proto(tmp_path / "tiny").SerializeToString())
+    kept = {each.name: np.zeros(each.shape, np.float32) for each in session.get_inputs()[1:]}
+    made = models.of_bytes("llama3")
+    given, wanted = made.encode(_PROMPT).ids, list[int]()
+    for _ in range(60):
+        logits, *states = session.run(None, {"input_ids": np.array([given]), **kept})
+        kept = dict(zip(kept, states, strict=True))
+        given = [int(logits.argmax())]
+        wanted += given
+    assert said(code, "-n", "60", _PROMPT) == _PROMPT + shown(made, wanted)
 
 
 def test_a_gpt2_has_no_room_behind_its_positions(tmp_path: Path) -> None:
@@ -169,6 +187,18 @@ int main(void)
     CHECK(tiny_generate(&s, "", 0u, 13, told, text[1]) == MCC_END_MOST);
     printf("%s|%s\\n", text[0], text[1]);
     CHECK(tiny_generate(&s, "", 0u, 1000, refused, NULL) == MCC_END_CALLER && s.made <= 3);
+@FULL@    for (i = 0u; i < 4000u; i++) {
+        length = 0u;
+        (void)memcpy(other, saved, sizeof other);
+        other[(i * 7919u) % (i < 3000u ? 200u : sizeof other)] ^= (uint8_t)(1u << i % 8u);
+        (void)tiny_load_session(&s, other);
+        if (i % 50u == 0u) (void)tiny_generate(&s, "a", 1u, 3, told, text[1]);
+    }
+    return 0;
+}
+"""
+
+_FULL = """
     CHECK(tiny_generate(&s, "", 0u, 1000, told, text[1]) == MCC_END_CONTEXT && s.count == TINY_CONTEXT);
     CHECK(tiny_generate(&s, "", 0u, 1000, told, text[1]) == MCC_END_CONTEXT && s.made == 0);
     CHECK(tiny_generate(&s, "more", 4u, 1000, told, text[1]) == MCC_END_LONG && s.count == TINY_CONTEXT);
@@ -179,15 +209,17 @@ int main(void)
     length = 0u;
     CHECK(tiny_generate(&s, "more", 4u, 100, told, text[1]) == MCC_END_MOST && s.made == 100);
     CHECK(tiny_generate(&s, text[1], 300u, 4, told, text[1]) == MCC_END_LONG && s.count == 2);
-    for (i = 0u; i < 4000u; i++) {
-        length = 0u;
-        (void)memcpy(other, saved, sizeof other);
-        other[(i * 7919u) % (i < 3000u ? 200u : sizeof other)] ^= (uint8_t)(1u << i % 8u);
-        (void)tiny_load_session(&s, other);
-        if (i % 50u == 0u) (void)tiny_generate(&s, "a", 1u, 3, told, text[1]);
-    }
-    return 0;
-}
+"""
+_ENDLESS = """
+    length = 0u;
+    CHECK(tiny_generate(&s, "", 0u, 500, told, text[0]) == MCC_END_MOST && s.made == 500 && s.count <= TINY_CONTEXT);
+    tiny_save_session(&s, saved);
+    length = 0u;
+    CHECK(tiny_generate(&s, " more", 5u, 60, told, text[0]) == MCC_END_MOST);
+    CHECK(tiny_restart(&s) == MCC_OK && tiny_load_session(&s, saved));
+    length = 0u;
+    CHECK(tiny_generate(&s, " more", 5u, 60, told, text[1]) == MCC_END_MOST && strcmp(text[0], text[1]) == 0);
+    CHECK(tiny_generate(&s, text[1], 300u, 4, told, text[1]) == MCC_END_LONG && s.count > 0);
 """
 
 
@@ -200,7 +232,7 @@ def test_a_session_goes_on_ends_and_is_saved(family: str, tmp_path: Path, monkey
         models.llama(tmp_path / "tiny", "llama3")
     dims = {"tokens": (1, 4)} if family == "rwkv" else _DIMS
     program(tmp_path / "tiny", Options(dims=dims, name="tiny")).write(tmp_path / "out")
-    (tmp_path / "test.c").write_text(_HARNESS)
+    (tmp_path / "test.c").write_text(_HARNESS.replace("@FULL@", _ENDLESS if family == "rwkv" else _FULL))
     sources = ["test.c", *(f"out/tiny{part}.c" for part in ("", "_kernels", "_tokens", "_text"))]
     flags = ["-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-Iout", "-Iout/runtime"]
     subprocess.run(["gcc", *flags, *sources, "-o", "test", "-lm"], cwd=tmp_path, check=True)
