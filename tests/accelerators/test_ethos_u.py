@@ -112,7 +112,7 @@ static int halved(const mcc_external *call)
 }
 """
 BETWEEN = {
-    "ConvTranspose": "ur = DequantizeLinear (u, s, z0) m = ConvTranspose <strides = [2, 2]> (ar, ur)",
+    "ConvTranspose": "ur = DequantizeLinear (u, s, z0) m = ConvTranspose <group = 2, strides = [2, 2]> (ar, ur)",
     "GRU": "f = Reshape (ar, steps) h, last = GRU <hidden_size = 16> (f, gw, gr) m = Reshape (h, picture)",
     "Sigmoid": "m = com.microsoft.QuickGelu (ar)",
 }
@@ -151,7 +151,7 @@ def between_regions(nodes: str, domain: str = "com.microsoft") -> onnx.ModelProt
     weights = {
         "s": np.float32(0.05), "z": np.int8(-3), "z0": np.int8(0), "wz": np.zeros(8, np.int8),
         "w": draw.integers(-127, 128, (8, 8, 3, 3), np.int8), "ws": draw.uniform(0.002, 0.004, 8).astype(np.float32),
-        "u": draw.integers(-9, 9, (8, 8, 2, 2), np.int8), "steps": np.array([128, 1, 16]),
+        "u": draw.integers(-9, 9, (8, 4, 2, 2), np.int8), "steps": np.array([128, 1, 16]),
         "gw": draw.standard_normal((1, 48, 16)).astype(np.float32), "picture": np.array([1, 8, 16, 16]),
         "gr": draw.standard_normal((1, 48, 16)).astype(np.float32) / 4,
     }  # fmt: skip

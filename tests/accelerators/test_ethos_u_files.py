@@ -53,6 +53,8 @@ RIGHT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], 
     "product": ("MatMul", (3, 20), [weights(20, 16)], {}, {}),
     "product_of_three_axes": ("MatMul", (2, 3, 20), [weights(20, 16)], {}, {}),
     "bias_of_another_scale": ("Conv", PICTURE, [weights(5, 8, 1, 1), bias(5, scales=0.001)], {}, {}),
+    "larger_constant": ("Max", PICTURE, [weights(1, 8, 1, 1, scales=0.01)], {}, KEPT),
+    "smaller_constant": ("Min", (3, 20), [weights(20, scales=0.02)], {}, KEPT),
     "mean": ("GlobalAveragePool", PICTURE, [], {}, {"scale": 0.01}),
     "tanh": ("Tanh", (3, 20), [], {}, {"scale": 1 / 128, "zero": 0}),
     "hard_swish": ("HardSwish", PICTURE, [], {}, {}),
@@ -79,6 +81,23 @@ RIGHT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], 
     "average_of_signal": ("AveragePool", SIGNAL, [], {"kernel_shape": [3], "strides": [3]}, KEPT),
     "maximum_of_signal": ("MaxPool", SIGNAL, [], {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}, KEPT),
     "mean_of_signal": ("GlobalAveragePool", SIGNAL, [], {}, {"scale": 0.01}),
+    "transposed": ("ConvTranspose", PICTURE, [weights(8, 16, 2, 2, scales=SCALES, axis=1)], {"strides": [2, 2]}, {}),
+    "transposed_overlapping": ("ConvTranspose", PICTURE, [weights(8, 5, 3, 4)], {"strides": [2, 2]}, {}),
+    "transposed_same": (
+        "ConvTranspose",
+        PICTURE,
+        [weights(8, 5, 3, 3), bias(5, scales=3e-4)],
+        {"strides": [2, 2], "pads": [0, 0, 1, 1]},
+        {},
+    ),
+    "transposed_by_output_padding": (
+        "ConvTranspose",
+        PICTURE,
+        [weights(8, 5, 5, 5)],
+        {"strides": [2, 2], "pads": [1, 1, 3, 3], "output_padding": [1, 1]},
+        {},
+    ),
+    "transposed_signal": ("ConvTranspose", SIGNAL, [weights(8, 5, 2)], {"strides": [2]}, {}),
     "bias_of_a_row": ("Gemm", (1, 20), [weights(7, 20), bias(1, 7, scales=0.0003)], {"transB": 1}, {}),
 }
 LEFT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], dict[str, Any]]] = {
@@ -88,7 +107,9 @@ LEFT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], d
     "another scale or zero point": ("AveragePool", PICTURE, [], HALVES, {}),
     "has no word": ("AveragePool", PICTURE, [], {**HALVES, "pads": [1, 0, 1, 1]}, KEPT),
     "steps of 1/256": ("Softmax", (1, 13), [], {"axis": 1}, {}),
-    "one group": ("Conv", PICTURE, [weights(16, 4, 3, 3)], {"group": 2}, {}),
+    "of one group": ("ConvTranspose", PICTURE, [weights(8, 2, 2, 2)], {"group": 2}, {}),
+    "padding (1, 1, 1, 1)": ("ConvTranspose", PICTURE, [weights(8, 4, 3, 3)], {**ASIDE, "strides": [2, 2]}, {}),
+    "one group, or": ("Conv", PICTURE, [weights(16, 4, 3, 3)], {"group": 2}, {}),
     "several scales": ("Conv", PICTURE, [weights(4, 8, 1, 1)], {}, {"scale": SCALES[:4], "zero": [0, 0, 0, 0]}),
 }
 
@@ -190,6 +211,22 @@ def test_channels_of_a_product_are_its_columns(behind: str, files: list[bytes], 
         net.set_tensor(net.get_input_details()[0]["index"], x)
         net.invoke()
         assert np.abs(net.get_tensor(net.get_output_details()[0]["index"]).astype(int) - want).max() <= 1
+
+
+@pytest.mark.parametrize("op", ["Max", "Min"])
+def test_a_number_is_compared_in_steps_of_the_tensor(op: str, files: list[bytes], tmp_path: Path) -> None:
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    text = f"""<ir_version: 9, opset_import: ["" : 17]> m (int8[1,256] x) => (int8[1,256] y)
+        <float s = {{0.05}}, int8 z = {{-3}}, float bound = {{0.7}}> {{
+        xr = DequantizeLinear (x, s, z) f = {op} (xr, bound) y = QuantizeLinear (f, s, z) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    asked(tmp_path / "m.onnx")
+    net, x = litert.Interpreter(model_content=files[0]), np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
+    net.allocate_tensors()
+    net.set_tensor(net.get_input_details()[0]["index"], x)
+    net.invoke()
+    want = {"Max": np.maximum, "Min": np.minimum}[op](x, np.int8(14 - 3))  # .7 is 14 steps of .05
+    assert np.array_equal(net.get_tensor(net.get_output_details()[0]["index"]), want)
 
 
 def test_a_region_that_only_moves_needs_no_scale(files: list[bytes], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from .forms.families import FORMS, MOVEMENTS, Form
 from .forms.quantities import channels_last, parameters
 from .forms.writing import CannotTurn, Writing
 
-_SIGNALS = ("Conv", "AveragePool", "MaxPool", "GlobalAveragePool")
+_SIGNALS = ("Conv", "ConvTranspose", "AveragePool", "MaxPool", "GlobalAveragePool")
 _PICTURES = (
     "BatchNormalization",
     "Resize",

@@ -5,6 +5,6 @@ Out: why it has no form, or its operators in a TFLite file.
 First: `families.py`.
 """
 
-from . import channels, dense, means, moves, pairs, softmax, tables, windows
+from . import channels, dense, means, moves, pairs, softmax, tables, transposed, windows
 
-__all__ = ["channels", "dense", "means", "moves", "pairs", "softmax", "tables", "windows"]
+__all__ = ["channels", "dense", "means", "moves", "pairs", "softmax", "tables", "transposed", "windows"]

@@ -37,8 +37,8 @@ class Pair(Form):
         if _gives_more(node):
             return "both operands are repeated"
         if node.op.name in _NAMES:
-            quantizers = [real.producer for real in node.present_inputs if real.producer is not None]
-            known = {tuple(float(each) for each in parameters(each)) for each in quantizers}
+            quantizers = [real.producer for real in node.present_inputs if is_activation(real)]
+            known = {tuple(float(each) for each in parameters(each)) for each in quantizers if each is not None}
             if known != {result_parameters(unit)} or chain.activation(unit) != 0:
                 return "operands and result have several scales or zero points"
         return ""
@@ -51,7 +51,8 @@ class Pair(Form):
         values = [source(node, place) for place in (0, 1) if is_activation(node.inputs[place])]
         whole = [value for value in values if value.type.rank == rank]
         order = writing.orders[whole[0]] if whole else tuple(range(rank))
-        numbers = [_operand(writing, real, order) for real in node.present_inputs]
+        among = result_parameters(unit) if node.op.name in _NAMES else None
+        numbers = [_operand(writing, real, order, among) for real in node.present_inputs]
         name, made = node.op.name, writing.made(unit.makes[0], order)
         fields = {} if name in _NAMES else {"FusedActivationFunction": chain.activation(unit)}
         writing.net.operator(_NAMES.get(name, name.upper()), numbers, made, _OPTIONS[name], **fields)
@@ -69,14 +70,24 @@ def _constant(real: Value | None) -> tuple[np.ndarray, Any, Any] | None:
     return np.full(number.shape, np.sign(number) * 127, np.int8), np.abs(number) / 127, 0
 
 
+def _rounded(real: Value, scale: float, zero: float) -> tuple[np.ndarray, Any, Any]:
+    """A constant in steps of `scale`. Rounding keeps the order of numbers, so the larger of two stays the larger."""
+    number = real_of(real)
+    assert number is not None
+    return np.clip(np.rint(number / scale) + zero, -128, 127).astype(np.int8), scale, zero
+
+
 def _gives_more(node: Node) -> bool:
     """Is the result larger than each operand?"""
     count = np.prod(sizes(node.output), dtype=np.int64)
     return all(np.prod(sizes(real), dtype=np.int64) != count for real in node.present_inputs)
 
 
-def _operand(writing: Writing, real: Value, order: Order) -> int:
+def _operand(writing: Writing, real: Value, order: Order, among: tuple[float, float] | None) -> int:
+    """`among`: scale and zero point of the integers that it is compared with as it is stored."""
     missing, known = len(order) - real.type.rank, _constant(real)
+    if known is not None and among is not None:
+        known = _rounded(real, *among)
     if known is not None:
         data, scale, zero = known
         laid = data.reshape((1,) * missing + data.shape).transpose(order)
