@@ -72,7 +72,7 @@ class Lanes(Kernel):
             *found,
             _case("where", apply("select", masked, operand(0, i64), operand(1, i64)), 71),
             _case("either", either, 70),
-            _case("where_f16", apply("select", masked, operand(0, f16), literal(-0.5, f16)), 71),
+            _case("where_f16", apply("select", operand(1, bool_), operand(0, f16), literal(-0.5, f16)), 71),
             _case("hardmax_bf16", cast(apply("select", first, literal(1, f32), literal(0, f32)), bf16), 40),
             _case("doubles", doubled, 21),
             _case("widened", wide, 43),

@@ -129,6 +129,8 @@ class VectorLoops(Kernel):
             cases.append(replace(case, repeated={1: repeated}))
         t = TensorType(f32, (5, 7, 3))
         cases.append(Case("copied", Map(apply("exp", apply("add", x, y))), (t, t), (t,), permute={0: (2, 0, 1)}))
+        half, sum_of = TensorType(f16, t.shape), apply("add", operand(0, f16), operand(1, f16))
+        cases.append(Case("copied_halves", Map(sum_of), (half, half), (half,), permute={0: (2, 0, 1)}))
         for first in (8, 11):
             t = TensorType(f32, (first, 256, 5))
             cases.append(Case(f"far_between_{first}", add, (t, t), (t,), permute={1: (1, 0, 2)}))
@@ -215,7 +217,8 @@ class VectorLoops(Kernel):
 
 def _laid(call: Call) -> tuple[Call, Mapping[int, View]]:
     """The call, and which of its operands have to be copied so that vectors go along them; the call has these dense."""
-    short = sum(map(operations, call.kind.expressions())) < LONG
+    halves = any(view.buffer.dtype in NARROW for view in call.ins)  # plain C makes floats of these one by one
+    short = sum(map(operations, call.kind.expressions())) < LONG and not halves
     if short or not isinstance(vector_nest([*call.outs, *call.ins]), str):
         return call, {}
     copied = {

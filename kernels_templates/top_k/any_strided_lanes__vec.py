@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f32, i8, i64
+from mccompile.base.dtypes import DType, f32, i8, i32, i64
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.lanes import LEAST, lanes_refusal
 from mccompile.codegen.loops import index_c, nest
@@ -63,7 +63,7 @@ class Lanes(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         k, count = call.of(TopK).k, static(call.ins[0].type.count)
         assert isinstance(k, int)
-        wide = (call.ins[0].buffer.dtype.bits + 32) / 8 / max(target.vector_bytes, 1)
+        wide = (max(call.ins[0].buffer.dtype.bits, 32) + 32) / 8 / max(target.vector_bytes, 1)
         if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
             wide *= LEAST
         return Cost(count * (1 + 4 * k * wide / target.machine.fmas), code=200 + 100 * min(k, GROUP))
@@ -96,12 +96,12 @@ class Lanes(Kernel):
             "group": min(static(kind.k), GROUP),
             "places": -(-static(kind.k) // GROUP) * GROUP if static(kind.k) > GROUP else kind.k,
             "often": min(static(call.ins[0].shape[kind.axis]), LEAST * static(kind.k)),
-            "type": dtype.compute_c,
+            "type": i32.compute_c if dtype.is_integer and dtype.bits < 32 else dtype.compute_c,  # as wide as places
             "width": call.ins[0].shape[lane],
             "lanes": LEAST,
             "value": load_c(dtype, "x", at(2, "next")),
             "stores": [
-                store_c(dtype, "y0", at(0, "place"), f"best[place * {LEAST} + lane]"),
+                store_c(dtype, "y0", at(0, "place"), f"({dtype.compute_c})best[place * {LEAST} + lane]"),
                 store_c(i64, "y1", at(1, "place"), f"found[place * {LEAST} + lane]"),
             ],
             "ahead": self.ahead(kind, dtype),

@@ -187,10 +187,11 @@ def best_tile(
 
     def effort(size: TileSize) -> float:
         uneven = bool(points % size.points) + bool(wanted % size.vectors)  # means more code
-        flat = size.points <= size.vectors > 1  # too little is done with each vector of weights
+        # Too little is done with each vector of weights, unless one tile has all points.
+        flat = size.points <= size.vectors > 1 and size.points < points
         return row_cycles(size, points, channels, depth, target, planar) * (1 + 0.02 * uneven + 0.25 * flat)
 
-    return min(sizes, key=lambda size: (effort(size), -size.points))
+    return min(sizes, key=lambda size: (effort(size), -size.points, -size.vectors))
 
 
 def row_cycles(size: TileSize, points: int, channels: int, depth: int, target: Target, planar: bool = False) -> float:

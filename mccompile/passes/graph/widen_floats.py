@@ -23,6 +23,7 @@ from ...ops.growing import PutBehind
 from ...ops.pad import Pad
 from ...ops.positions import Trilu
 from ...ops.reshape import SameElements
+from ...ops.resize import Resize
 from ...ops.scatter import ScatterElements, ScatterND, TensorScatter
 from ...ops.slice import Slice
 from ...ops.transpose import DepthToSpace, SpaceToDepth, Transpose
@@ -119,6 +120,8 @@ class _Widening:
 
 def _moves(node: Node) -> bool:
     """Does it move elements alone?"""
+    if isinstance(node.op, Resize):
+        return node.op.mode == "nearest"
     adds = getattr(node.op, "reduction", "none") != "none"
     return isinstance(node.op, _MOVES) and not node.op.domain and not adds
 

@@ -5,6 +5,7 @@ support, where that takes less time, copies included.
 - By groups: each group is a convolution of its own, over channels of the same operand.
 - Volumes as pictures: the depths that a window meets become channels side by side, so windows are flat.
 - As a product: where a window is one pixel and pictures lie planar, weights times pixels, which lie side by side.
+- As a product of windows: the elements under each window are copied beside each other first. For doubles.
 
 Invariant: the same sums of the same terms, but for terms that are zero; the epilogue runs once per result.
 """
@@ -19,6 +20,7 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import static
+from ...base.dtypes import f64
 from ...base.names import Names
 from ...base.tensor import Shape
 from ...codegen.traffic import has_traffic
@@ -29,6 +31,7 @@ from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...kinds.map import Map
+from ...kinds.pad import Pad
 from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
 from ...program.planar import planar
 from ...program.taken_names import taken_names
@@ -38,6 +41,7 @@ from ..channel_parts import cut
 
 CALLS = 1.05  # several calls take that much longer than one that does the same
 MOST_GROUPS = 64
+MOST_COPIED = 1 << 21  # elements under windows
 
 
 def recast_convolutions(program: Program, context: Context) -> None:
@@ -81,9 +85,13 @@ def _effort(calls: Sequence[Call], context: Context) -> float:
 def recast(call: Call, names: Names, body: Sequence[Item] = ()) -> Iterator[list[Call]]:
     """Calls that do the same, in every way that applies."""
     w = call.ins[1]
-    product = None if _is_interleaved(call.outs[0].buffer, body) else _as_product(call)
+    interleaved = _is_interleaved(call.outs[0].buffer, body)
+    product = None if interleaved else _as_product(call)
+    windows = None if interleaved or product is not None else _as_product_of_windows(call, names)
     if product is not None:
         yield [product]
+    if windows is not None:
+        yield windows
     if _lies_apart(call.ins[0]) or _lies_apart(call.outs[0]):
         yield _around(call, names)
     inputs = static(w.shape[1])
@@ -148,6 +156,44 @@ def _as_product(call: Call) -> Call | None:
     a = weights.broadcast_to((batch, *weights.shape[1:]))
     gemm = Gemm(kind.accumulator, kind.epilogue, rounding=kind.rounding)
     return replace(call, kind=gemm, ins=(a, b, *known), outs=(to,))
+
+
+def _as_product_of_windows(call: Call, names: Names) -> list[Call] | None:
+    kind, (x, w), y = call.of(Conv), call.ins[:2], call.outs[0]
+    rank, taps = len(kind.strides), math.prod(map(static, w.shape[2:]))
+    copied = static(y.type.count) // static(w.shape[0]) * kind.group * static(w.shape[1]) * taps
+    if kind.accumulator is not f64 or kind.fixed > 2 or copied > MOST_COPIED:
+        return None
+    calls = list[Call]()
+    if any(kind.pads):
+        before, after = (0, 0, *kind.pads[:rank]), (0, 0, *kind.pads[rank:])
+        if min(*before, *after) < 0:
+            return None
+        wide = tuple(b + static(dim) + a for b, dim, a in zip(before, x.shape, after, strict=True))
+        padded = _new(x, wide, "padded", names)
+        calls.append(Call(Pad(before, after), (x,), (padded,), call.provenance))
+        x = padded
+    inputs, places = static(w.shape[1]), y.shape[2:]
+    shape = (y.shape[0], kind.group, inputs, *w.shape[2:], *places)
+    batch, channel, *along = map(static, x.strides)
+    taken, moved = ([a * b for a, b in zip(along, steps, strict=True)] for steps in (kind.dilations, kind.strides))
+    steps = (batch, inputs * channel, channel, *taken, *moved)
+    windows = _new(x, shape, "windows", names)
+    copy = Map(operand(0, x.buffer.dtype))
+    calls.append(Call(copy, (replace(x, shape=shape, strides=steps),), (windows,), call.provenance))
+    depth, ones = inputs * taps, (1,) * rank
+    b = windows.reshaped((y.shape[0], kind.group * depth, *places))
+    weights = w.reshaped((static(w.shape[0]), depth, *ones))
+    if b is None or weights is None:
+        return None
+    flat = replace(kind, strides=ones, dilations=ones, pads=(0,) * 2 * rank)
+    product = _as_product(replace(call, kind=flat, ins=(b, weights, *call.ins[2:])))
+    return None if product is None else [*calls, product]
+
+
+def _new(like: View, shape: Shape, what: str, names: Names) -> View:
+    made = Buffer(names.take(f"{like.buffer.name}_{what}"), like.buffer.dtype, shape, provenance=like.buffer.provenance)
+    return made.whole()
 
 
 def _last(like: View, shape: Shape, names: Names) -> View:

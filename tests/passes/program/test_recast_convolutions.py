@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto
 
 from mccompile.base.constant import Constant
-from mccompile.base.dtypes import DType, f32, i8, i32, u8
+from mccompile.base.dtypes import DType, f32, f64, i8, i32, u8
 from mccompile.base.names import Names
 from mccompile.driver import Options
 from mccompile.expr.ir import apply, operand
@@ -31,7 +31,7 @@ def ways(kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = f32)
     """How many ways there are, each of which gives what the call gives."""
     chance = np.random.default_rng(sum(x) + sum(w))
     source = Buffer("x", dtype, x, INPUT)
-    numbers = Constant.of(chance.integers(-9, 9, w).astype(i8.numpy if dtype is u8 else f32.numpy))
+    numbers = Constant.of(chance.integers(-9, 9, w).astype(i8.numpy if dtype is u8 else dtype.numpy))
     ins: list[View] = [source.whole(), Buffer("w", numbers.type.dtype, w, CONSTANT, numbers).whole()]
     result = Buffer("y", kind.accumulator, tuple(map(int, kind.out_shape(x, w))))
     inputs = [("x", source)]
@@ -64,6 +64,14 @@ def test_volumes_as_pictures_and_groups_apart(group: int) -> None:
         around = (pads[0], 1, 0, pads[1], 0, 2)
         kind = Conv((stride, 1, 2), (dilation, 2, 1), around, group, f32)
         assert ways(kind, (2, 6, 5, 6, 5), (6, 6 // group, 2, 3, 2)) == (2 if group == 1 else 4)
+
+
+@pytest.mark.parametrize("group", [1, 2, 6])
+def test_doubles_as_products_of_windows(group: int) -> None:
+    for stride, dilation, pads in itertools.product((1, 2), (1, 2), ((0, 0, 0, 0), (1, 0, 2, 1))):
+        kind = Conv((stride, 1), (dilation, 2), pads, group, f64)
+        assert ways(kind, (2, 6, 9, 7), (6, 6 // group, 3, 2), f64) == (3 if group == 2 else 2)
+    assert ways(Conv((2,), (1,), (1, 1), group, f64), (2, 6, 17), (6, 6 // group, 4), f64) > 0
 
 
 def test_zero_points_stand_around_volumes() -> None:
