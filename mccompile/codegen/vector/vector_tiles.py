@@ -185,10 +185,12 @@ def best_tile(
         and (p * v + v + (p + v if together > 2 else p if at_once else repeated) <= registers or p * v in (1, high))
     ]
 
+    far = depth * channels * FLOAT > SECOND_LEVEL
+
     def effort(size: TileSize) -> float:
         uneven = bool(points % size.points) + bool(wanted % size.vectors)  # means more code
-        # Too little is done with each vector of weights, unless one tile has all points.
-        flat = size.points <= size.vectors > 1 and size.points < points
+        # Too little is done with each vector of weights; what comes from afar is better read in its order, once.
+        flat = size.points <= size.vectors > 1 and not (far and size.points == points)
         return row_cycles(size, points, channels, depth, target, planar) * (1 + 0.02 * uneven + 0.25 * flat)
 
     return min(sizes, key=lambda size: (effort(size), -size.points, -size.vectors))
