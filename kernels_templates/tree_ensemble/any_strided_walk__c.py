@@ -36,6 +36,9 @@ class StridedWalk(Kernel):
         cases += [_case(how, TreeEnsemble(how)) for how in ("average", "min", "max")]
         cases.append(_case("modes_missing", TreeEnsemble(uses=("modes", "missing"))))
         cases.append(_case("f64", TreeEnsemble(mode="LT"), wide=True))
+        missing = TreeEnsemble(uses=("missing",))
+        cases += [_case("missing", missing), _case("missing_of_few", missing, rows=3)]
+        cases += [_case("few", TreeEnsemble("average"), rows=1), _case("few_single", TreeEnsemble(), targets=1, rows=2)]
         cases += [_case(f"single_{how}", TreeEnsemble(how), targets=1) for how in ("sum", "average", "min")]
         return cases
 
@@ -101,13 +104,23 @@ class StridedWalk(Kernel):
         }
 
 
-def _case(name: str, kind: TreeEnsemble, wide: bool = False, targets: int = 4) -> Case:
-    """Two trees over three features: a node with two leaves, and a chain of two; leaves have one weight or two."""
+def _case(name: str, kind: TreeEnsemble, wide: bool = False, targets: int = 4, rows: int = 9) -> Case:
+    """Two trees over three features: a node with two leaves, and a chain of two; leaves have one weight or two. Where
+    it matters, a third of the numbers is missing."""
     dtype = f64 if wide else f32
     position = i32 if wide else i16
     vector = [TensorType(position, (n,)) for n in (2, 8, 8, 8, 6)]
     roots, feature, yes, no, target = vector
-    ins = [TensorType(dtype, (9, 3)), roots, feature, TensorType(dtype, (8,)), yes, no, target, TensorType(dtype, (6,))]
+    ins = [
+        TensorType(dtype, (rows, 3)),
+        roots,
+        feature,
+        TensorType(dtype, (8,)),
+        yes,
+        no,
+        target,
+        TensorType(dtype, (6,)),
+    ]
     ins += [TensorType({"modes": i8, "missing": u8}[use], (8,)) for use in kind.uses]
     numbers = {
         1: [0, 3],
@@ -118,5 +131,11 @@ def _case(name: str, kind: TreeEnsemble, wide: bool = False, targets: int = 4) -
         6: [number % targets for number in (0, 1, 0, 1, 3, 1)],
     }
     values = {i: np.array(v).astype(ins[i].dtype.numpy) for i, v in numbers.items()}
-    out = TensorType(dtype, (9, targets))
-    return Case(name, kind, tuple(ins), (out,), values=values, ranges={8: (0, 5), 9: (0, 1)})
+    if kind.uses == ("missing",):
+        x = np.linspace(-2, 2, 3 * rows, dtype=dtype.numpy)
+        x[::3] = np.nan
+        values[0] = np.random.default_rng(0).permutation(x).reshape(rows, 3)
+    out = TensorType(dtype, (rows, targets))
+    return Case(
+        name, kind, tuple(ins), (out,), values=values, ranges={8: (0, 5 if "modes" in kind.uses else 1), 9: (0, 1)}
+    )
