@@ -18,7 +18,8 @@ from ..toolchain.tools import missing
 
 def time_bound(package: Package, target: Target) -> dict[str, Any]:
     """The bound, or what has none."""
-    if not (target.compiler.startswith("arm-") and target.compiler.endswith("-gcc")):
+    is_core = any(flag.startswith("-mcpu=cortex-m") for flag in target.cflags)
+    if not (is_core and target.compiler.startswith("arm-") and target.compiler.endswith("-gcc")):
         return _none("only machine code of Cortex-M by gcc is followed")
     tools = [
         target.compiler,

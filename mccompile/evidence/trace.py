@@ -112,9 +112,11 @@ def _only(some: Set[str], names: Sequence[str]) -> bool:
 
 
 def _controls(items: Iterable[Item]) -> Iterator[tuple[tuple[str, ...], list[int]]]:
-    """What becomes control flow: provenance, and the steps inside."""
+    """What becomes control flow: provenance, and the steps inside. A branch without a condition is none of the network:
+    `--advance` leaves its steps out."""
     for item in items:
-        if isinstance(item, Branch | Repeat | RowRegion | Halt | Measured):
+        of_nodes = not isinstance(item, Branch) or item.condition is not None
+        if of_nodes and isinstance(item, Branch | Repeat | RowRegion | Halt | Measured):
             yield item.provenance, sorted(step.number for step in walk((item,)))
         if isinstance(item, Branch):
             yield from _controls((*item.then, *item.otherwise))

@@ -55,6 +55,12 @@ def test_init_that_calls_reset_of_states_is_traced() -> None:
     folder.checked_trace(package, nodes_of(made), folder.checked(package))
 
 
+@pytest.mark.parametrize("made", [small_models.conv, small_models.branches])
+def test_steps_that_advances_leave_out_are_traced(made: Callable[[], ModelProto]) -> None:
+    package = small_models.compiled(made(), Options(advance=True))
+    folder.checked_trace(package, nodes_of(made()), folder.checked(package))
+
+
 def test_other_code_is_rejected() -> None:
     good, (code, header) = mutate.certificate(small_models.compiled(small_models.mlp()))
     call = next(mutate.calls_in(good["program"]))

@@ -6,6 +6,7 @@ import json
 import re
 
 import jsonschema
+import pytest
 
 from embedded.quantized_models import autoencoder_int8
 from mccompile.driver import Options
@@ -39,6 +40,7 @@ def test_functions_of_the_library_have_a_bound_for_each_call() -> None:
     assert not any(name.startswith(("mcc_", f"{package.plan.prefix}_")) for name in most)
 
 
-def test_other_machines_say_that_they_have_none() -> None:
-    found = time_bound(small_models.compiled(small_models.mlp()), load("generic"))
+@pytest.mark.parametrize("target", ["generic", "armv7a"])
+def test_other_machines_say_that_they_have_none(target: str) -> None:
+    found = time_bound(small_models.compiled(small_models.mlp()), load(target))
     assert found["instructions"] is None and shown(found).startswith("no bound: only machine code of Cortex-M")
