@@ -56,6 +56,14 @@ def test_a_gguf_file_has_the_logits_of_transformers(name: str, tmp_path: Path) -
     np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
 
 
+@pytest.mark.parametrize("name", ["mamba", "falcon_mamba"])
+def test_the_inner_width_is_that_of_the_file_whatever_it_expands_by(name: str, tmp_path: Path) -> None:
+    case = FAMILIES[name]
+    said = {**case["config"], "expand": 16, "intermediate_size": 2 * case["config"]["hidden_size"]}
+    found = evaluated(folder(tmp_path / "model", said, weights(case["shapes"])))
+    np.testing.assert_allclose(found[:SHOWN], case["logits"], rtol=1e-4, atol=1e-4 * float(np.abs(found).max()))
+
+
 @pytest.mark.parametrize("name", ["mamba", "mamba2", "rwkv"])
 def test_all_inputs_but_tokens_are_states(name: str, tmp_path: Path) -> None:
     case = FAMILIES[name]

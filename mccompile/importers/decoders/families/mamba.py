@@ -82,6 +82,8 @@ def _made(config: Config, states: dict[str, tuple[int, ...]], layer: Any, tied: 
 
 def _mamba(config: Config) -> Recurrent:
     inner, size = _inner(config), config.count("state_size", 16)
+    if config.has("intermediate_size") and not config.has("inner_size"):
+        inner = config.count("intermediate_size")  # of Falcon Mamba, whose `expand` says something else
     states: dict[str, tuple[int, ...]] = {"conv": (1, _rows(config), inner), "ssm": (1, inner, size)}
     return _made(config, states, partial(_layer, config), tied=True)
 
