@@ -19,7 +19,7 @@ from ...ops.quantize import DequantizeLinear, QuantizeLinear
 from ..pattern import Maker
 from .byte_rounding import SHIFT_OF_ALL, SHIFTS, byte_rounding
 from .fixed_point import fixed_point
-from .short_rounding import Rescaling, ShortRounding, short_number, short_rounding
+from .short_rounding import Rescaling, ShortRounding, short_numbers, short_roundings
 from .two_part_rounding import two_part_rounding
 
 
@@ -278,34 +278,28 @@ def _in_two_numbers(name: str, shift: int) -> str:
     return f"{name} is rescaled by two numbers of each channel with a shift of {shift}"
 
 
-def _of_two_numbers(wanted: Sequence[Rescaling], shifts: Sequence[int]) -> tuple[int, list[ShortRounding]]:
+def _of_two_numbers(wanted: Sequence[Rescaling], shifts: Sequence[int]) -> tuple[int, tuple[ShortRounding, ...]]:
     """The first shift with which all channels have one addend, and their numbers, or none. Each shift has functions of
     its own, so the one behind the usual one is that of sums that are raised, which suits most."""
     raised = [bits for bits in shifts if bits in RAISED_SHIFTS[:1]]
     plain = [bits for bits in shifts if bits not in RAISED_SHIFTS]
-    return _first(short_number, wanted, (*plain[:1], *raised, *plain[1:]))
+    return _first(short_numbers, wanted, (*plain[:1], *raised, *plain[1:]))
 
 
-def _short(wanted: Sequence[Rescaling], shifts: Sequence[int], spare: int) -> tuple[int, list[ShortRounding]]:
+def _short(wanted: Sequence[Rescaling], shifts: Sequence[int], spare: int) -> tuple[int, tuple[ShortRounding, ...]]:
     """The first shift with numbers for all channels, and these, or none. `spare`: by how many bits factors may grow."""
     largest = max(each.factor for each in wanted)
     room = [bits for bits in shifts if bits in RAISED_SHIFTS or largest < Fraction(1, 2 << bits + spare)]
-    return _first(short_rounding, wanted, room)
+    return _first(short_roundings, wanted, room)
 
 
 def _first(
-    rounding: Callable[[Rescaling, int, bool], ShortRounding | None],
+    rounding: Callable[[tuple[Rescaling, ...], int, bool], tuple[ShortRounding, ...]],
     wanted: Sequence[Rescaling],
     shifts: Sequence[int],
-) -> tuple[int, list[ShortRounding]]:
+) -> tuple[int, tuple[ShortRounding, ...]]:
     """The first shift with numbers for all channels, and these, or none."""
     for bits in shifts:
-        found: list[ShortRounding] = []
-        for each in wanted:
-            number = rounding(each, bits, bits in RAISED_SHIFTS)
-            if number is None:
-                break
-            found.append(number)
-        else:
+        if found := rounding(tuple(wanted), bits, bits in RAISED_SHIFTS):
             return bits, found
-    return 0, []
+    return 0, ()

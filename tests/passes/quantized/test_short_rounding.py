@@ -17,7 +17,9 @@ from mccompile.passes.quantized.short_rounding import (
     _near_whole,
     _places,
     short_number,
+    short_numbers,
     short_rounding,
+    short_roundings,
 )
 
 LOW, HIGH = -128, 127
@@ -69,10 +71,28 @@ def test_results_begin_where_the_exact_number_reaches_them(power: int) -> None:
         factor = Fraction(int(chance.integers(1, 9)) if simple else float(chance.uniform(1, 2))) * Fraction(2) ** power
         constant = Fraction(int(chance.integers(-99, 99)), 2) if simple else factor * int(chance.integers(-9999, 9999))
         first, last = -int(chance.integers(0, 1 << 20)), int(chance.integers(0, 1 << 20))
-        for step, place in enumerate(_places(Rescaling(factor, constant, (first, last), LOW, HIGH)), LOW + 1):
+        for step, place in enumerate(_places([Rescaling(factor, constant, (first, last), LOW, HIGH)])[0], LOW + 1):
             reached = [round(t * factor + constant) >= step for t in (int(place) - 1, int(place))]
             assert reached[0] is False or place == first
             assert reached[1] is True or place == last + 1
+
+
+@pytest.mark.parametrize("may_raise", [False, True])
+@pytest.mark.parametrize("number", range(20))
+def test_channels_at_once_have_the_numbers_that_each_has_alone(number: int, may_raise: bool) -> None:
+    """Also those for which the first offset does not do; none have any if one has none."""
+    chance = np.random.default_rng(number)
+    shift, reach = int(chance.integers(2, 13)), 1 << int(chance.integers(6, 18))
+    channels = []
+    for _ in range(6):
+        factor = Fraction(float(np.float32(2.0 ** chance.uniform(-shift - 10, -shift))))
+        constant = Fraction(int(chance.integers(-9, 9)), 2) if number % 3 else factor * int(chance.integers(-999, 999))
+        channels.append(Rescaling(factor, constant, (-reach, reach), LOW, HIGH))
+    for alone, at_once in ((short_rounding, short_roundings), (short_number, short_numbers)):
+        each = tuple(alone(channel, shift, may_raise) for channel in channels)
+        assert at_once(tuple(channels), shift, may_raise) == (() if None in each else each)
+        for channel, found in zip(channels, each, strict=True):
+            assert at_once((channel,), shift, may_raise) == (() if found is None else (found,))
 
 
 def test_scales_of_trained_networks_are_found() -> None:
