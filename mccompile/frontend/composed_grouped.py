@@ -61,7 +61,7 @@ def group_query_attention(body: Body) -> None:
     if body.attribute("do_rotary", 0):
         if not (body.has(COSINES) and body.has(SINES)):
             raise Invalid("do_rotary is 1, and cos_cache or sin_cache (operands 7 and 8) is missing")
-        query, key = (_rotated(body, side, before, length) for side in (query, key))
+        query, key = (_rotated(body, side, before, length, width) for side in (query, key))
     places = _keys(body, past, room)
     end = body.op("Add", body.op("Reshape", before, body.ints(-1, 1, 1, 1)), body.sizes(length))
     taken = body.op("Less", body.op("Unsqueeze", places, body.ints(0, 1, 3)), end)
@@ -184,16 +184,19 @@ def _is_all(body: Body) -> bool:
     return known is not None and all(last + 1 == past + new for last in known.reshape(-1))
 
 
-def _rotated(body: Body, side: str, before: str, length: Size) -> str:
+def _rotated(body: Body, side: str, before: str, length: Size, width: int) -> str:
     places = body.op("Unsqueeze", body.places(length), body.ints(0))
     positions = body.op("Add", body.op("Unsqueeze", before, body.ints(1)), places)
     if body.has(POSITIONS):
         if body.type(POSITIONS).dtype is not i64:
             raise Invalid(f"positions are {body.type(POSITIONS)}, not {i64}")
         positions = body.op("Reshape", body.operand(POSITIONS), body.sizes(-1, length))
-    interleaved = body.attribute("rotary_interleaved", 0)
+    form = {"interleaved": body.attribute("rotary_interleaved", 0)}
+    turned = body.type(COSINES).shape[1]
+    if isinstance(turned, int) and 2 * turned < width:  # of each head only so many channels are turned
+        form["rotary_embedding_dim"] = 2 * turned
     caches = (body.operand(COSINES), body.operand(SINES))
-    return body.op("RotaryEmbedding", side, *caches, positions, interleaved=interleaved)
+    return body.op("RotaryEmbedding", side, *caches, positions, **form)
 
 
 def _cache(body: Body, number: int, rest: str, room: Size) -> str:

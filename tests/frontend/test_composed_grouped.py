@@ -44,6 +44,11 @@ def test_rotated(length: int, past: int, total: int, interleaved: int) -> None:
     grouped(length, past, total, f(9, 8), f(9, 8), do_rotary=1, rotary_interleaved=interleaved)
 
 
+def test_the_first_channels_of_heads_rotated() -> None:
+    ins = [f(1, 3, 128), f(1, 3, 64), f(1, 3, 64), f(1, 2, 4, 32), f(1, 2, 4, 32), i32(6), np.array(7, np.int32)]
+    agrees("GroupQueryAttention", *ins, f(9, 8), f(9, 8), outs="y,k,v", do_rotary=1, **HEADS)
+
+
 def test_all_in_one_operand() -> None:
     caches = [f(1, 2, 6, 16), f(1, 2, 6, 16)]
     ins = [f(1, 1, 128), None, None, *caches, i32(6), np.array(7, np.int32), f(9, 8), f(9, 8)]
