@@ -58,7 +58,7 @@ LEARNING = (
         "Learning",
         "--loss cross_entropy:scores --learn all --optimizer adam",
         ("loss",),
-        ("learn", "optimizer", "accumulate", "clip", "at_once", "batch_norm"),
+        ("learn", "optimizer", "accumulate", "clip", "at_once", "batch_norm", "save", "learn_dtype"),
     ),
 )
 FEATURES = (

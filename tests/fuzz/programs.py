@@ -80,7 +80,7 @@ class Item:
     def reads_blob(self) -> bool:
         """Do its weights come by a reader? By half of those that may have one."""
         prefix = self.report.prefix
-        header = (self.folder / f"{prefix}.h").read_text(encoding="utf-8")
+        header = next(self.folder.rglob(f"{prefix}.h")).read_text(encoding="utf-8")
         return f"{prefix}_init_from(" in header and zlib.crc32(self.blob) % 2 == 0
 
 
