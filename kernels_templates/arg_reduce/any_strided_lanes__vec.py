@@ -53,7 +53,7 @@ class Lanes(Kernel):
             return No(reason)
         if not 0 < static(x.shape[axis]) <= i32.high or 0 in call.outs[0].shape:
             return No("there is nothing to compare, or more than 32-bit integers count")
-        chosen = _lane_loop(call)
+        chosen = _nest(call).side_by_side(1, LEAST)  # the loop that lanes lie along
         if chosen is None:
             return No("no results whose elements lie side by side, or too few of them")
         return Needs(blocks=(_width(call, chosen), chosen))
@@ -108,12 +108,6 @@ class Lanes(Kernel):
 
 def _nest(call: Call) -> Nest:
     return beside(call.of(ArgReduce).axis, call.outs[0], call.ins[0])
-
-
-def _lane_loop(call: Call) -> int | None:
-    """Which loop over results lanes lie along; None where elements lie side by side along none that is long enough."""
-    loops = _nest(call)
-    return next((n for n, loop in enumerate(loops.loops) if loop.extent >= LEAST and loops.strides[1][n] == 1), None)
 
 
 def _place(call: Call) -> DType:

@@ -56,7 +56,7 @@ class StridedLanes(Kernel):
             return No("only for 32-bit floats")
         if not 0 < static(call.ins[0].shape[call.of(ArgReduce).axis]) < MOST or 0 in call.outs[0].shape:
             return No("there is nothing to compare, or more than 32-bit integers count")
-        chosen = _lane_loop(call)
+        chosen = _nest(call).side_by_side(1, SHORTEST)  # the loop that lanes lie along
         if chosen is None:
             return No("no results whose elements lie side by side, or too few of them")
         return Needs(blocks=(best_lanes(_nest(call).loops[chosen].extent, target), chosen))
@@ -102,13 +102,6 @@ class StridedLanes(Kernel):
 
 def _nest(call: Call) -> Nest:
     return beside(call.of(ArgReduce).axis, call.outs[0], call.ins[0])
-
-
-def _lane_loop(call: Call) -> int | None:
-    """Which loop over results lanes lie along; None where elements lie side by side along none that is long enough."""
-    loops = _nest(call)
-    found = (n for n, loop in enumerate(loops.loops) if loop.extent >= SHORTEST and loops.strides[1][n] == 1)
-    return next(found, None)
 
 
 def places(first: int, second: int, last: int) -> Case:

@@ -41,6 +41,11 @@ class Nest:
     def index(self, operand: int) -> str:
         return index_c(self.strides[operand], [loop.counter for loop in self.loops])
 
+    def side_by_side(self, operand: int, least: int) -> int | None:
+        """Which loop, of at least so many turns, an operand's elements lie side by side along."""
+        loops = zip(self.loops, self.strides[operand], strict=True)
+        return next((n for n, (loop, step) in enumerate(loops) if step == 1 and loop.extent >= least), None)
+
 
 def nest(shape: Sequence[Dim], views: Sequence[View], keep_axes: bool = False, prefix: str = "i") -> Nest:
     """The loops that visit `shape` in row-major order; neighbouring axes are merged where every view allows it. With

@@ -36,10 +36,10 @@ def learns_in_integers(graph: Graph, value: Value) -> bool:
     node = value.producer
     if node is None or not isinstance(node.op, DequantizeLinear) or node.op.block_size:
         return False
-    integers = stored(value)
+    integers, scale, *_ = operands = [*node.present_inputs]
     alone = len(list(integers.uses)) == 1 and not graph.is_output(integers)
-    known = all(operand.constant is not None for operand in node.present_inputs)
-    return known and alone and integers.type.dtype in (i8, u8, i32) and node.inputs[1].type.dtype is f32  # type: ignore[union-attr]
+    known = all(operand.constant is not None for operand in operands)
+    return known and alone and integers.type.dtype in (i8, u8, i32) and scale.type.dtype is f32
 
 
 def stored(weight: Value) -> Value:

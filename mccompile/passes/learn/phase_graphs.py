@@ -209,9 +209,9 @@ def _again(graph: Graph, kept: Value, constants: dict[Value, Value]) -> Value:
     if kept.type.dtype is f32:
         return value
     maker = next(node for node, _ in kept.uses)
-    known = [each for each in maker.inputs[1:] if each is not None and each.constant is not None]
-    for each in known:
-        constants.setdefault(each, Value.of_constant(each.name, each.constant))  # type: ignore[arg-type]
+    known = {each: each.constant for each in maker.inputs[1:] if each is not None and each.constant is not None}
+    for each, constant in known.items():
+        constants.setdefault(each, Value.of_constant(each.name, constant))
     made = Value(maker.output.name, Fact(maker.output.type))
     graph.add(Node(maker.op, [value, *(constants[each] for each in known)], [made], maker.provenance))
     return made
