@@ -39,7 +39,7 @@ class Reference:
     def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
         """Of inference; of integers the numbers that are rounded to them, unless what learns are integers itself."""
         rounds = self.asked.learn_dtype == LearnDtype.INT8
-        return self._computed(self.graph, weights, batch, rounds)[self.name]
+        return self._computed(replace(self.graph, outputs=(self.name,)), weights, batch, rounds)[self.name]
 
     def floats(self, weights: Arrays) -> Arrays:
         """What integers stand for that are kept of weights."""
@@ -98,7 +98,7 @@ class Reference:
             for node in self.graph.nodes
         ]
         logits = [self.logits] if self.logits else []
-        outputs = dict.fromkeys([*self.graph.outputs, self.of, *logits, *(node.inputs[0] for node in own)])
+        outputs = dict.fromkeys([self.name, self.of, *logits, *(node.inputs[0] for node in own)])
         return replace(self.graph, nodes=tuple(changed), outputs=tuple(outputs))
 
     def averages(self, weights: Arrays, batch: Arrays) -> Arrays:

@@ -40,6 +40,15 @@ def test_all_that_it_tells_is_compared(model: Path, more: dict[str, Any]) -> Non
     assert len(found.of(GRADIENT)) + found.bent == 4 * (1 + 4 + 8)  # all weights, each of four, single elements
 
 
+def test_a_network_may_give_texts_beside_what_it_learns(model: Path, tmp_path: Path) -> None:
+    net = onnx.load(model)
+    net.graph.initializer.append(onnx.helper.make_tensor("known", onnx.TensorProto.STRING, [2], [b"a", b"b"]))
+    net.graph.node.append(onnx.helper.make_node("Identity", ["known"], ["names"]))
+    net.graph.output.append(onnx.helper.make_tensor_value_info("names", onnx.TensorProto.STRING, [2]))
+    onnx.save(net, tmp_path / "named.onnx")
+    assert checked(tmp_path / "named.onnx").ok
+
+
 def test_gradients_that_are_used_at_once_are_seen_by_what_they_move(model: Path) -> None:
     found = checked(model, at_once=True)
     assert found.ok
