@@ -99,6 +99,8 @@ def keep_weights(graph: Graph, asked: Learning, infers: bool = False) -> Learned
     averages = statistics(normalized, learned)
     doubts = [*merged(learned), *left_out(graph, asked.learn, of, learned)]
     doubts += unlearned(list(graph.nodes), learned) if trains else []
+    if in_integers and not _rounds(learned):
+        doubts.append("--learn-dtype int8 changes nothing: no int8 weights learn; `mccompile quantize` makes some")
     if not (infers and in_integers):
         leave_integers(graph, learned)
     return LearnedInputs(_as_inputs(graph, learned), normalized, _as_inputs(graph, averages), doubts)

@@ -11,6 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 import mccompile
+from mccompile.base.errors import MccWarning
 from mccompile.check.training_comparison import GRADIENT, STEP
 from mccompile.cli import run
 from mccompile.driver import Options
@@ -19,6 +20,7 @@ from mccompile.passes.learn.integer_weights import LearnDtype
 from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning, Saved
 from tests.passes.learn.quantized_net import quantized_net
+from tests.python.test_trainer import network
 
 # A uint8 weight with a scale and a zero point per channel, transposed, behind a Relu; its bias has scales, too.
 BY_CHANNEL = """<ir_version: 8, opset_import: ["" : 17]> net (float[2, 6] a) => (float[2, 3] y) {
@@ -85,6 +87,13 @@ def test_the_saved_file_infers_with_the_same_bits(net: Path, tmp_path: Path, lea
     saved = mccompile.load(file)
     for sample in samples(20):
         np.testing.assert_array_equal(trainer.run(sample)["p"], saved(sample)["p"])
+
+
+def test_floats_have_no_integers_to_learn_in(tmp_path: Path) -> None:
+    onnx.save(network(), tmp_path / "net.onnx")
+    with pytest.warns(MccWarning, match="--learn-dtype int8 changes nothing"):
+        trainer = mccompile.train(tmp_path / "net.onnx", loss="cross_entropy:p", learn_dtype="int8")
+    assert {array.dtype for array in trainer.weights().values()} == {np.dtype(np.float32)}
 
 
 def test_steps_at_once_are_the_same(net: Path) -> None:
