@@ -68,6 +68,28 @@ def test_halves_are_exact(how: str) -> None:
     assert not different
 
 
+@pytest.mark.parametrize("size", [17, "n"])
+def test_a_scale_in_decimals_is_meant_so(size: int | str) -> None:
+    """1.3 is 1.2999999523 in float32; that no length is 1.3 times 17 leaves it 1.3."""
+    modes = ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"]
+    nodes = [
+        helper.make_node("Resize", ["x", "", "scales"], [mode], mode="nearest", nearest_mode=mode,
+                         coordinate_transformation_mode="half_pixel")
+        for mode in modes
+    ]  # fmt: skip
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, size])
+    scales = numpy_helper.from_array(np.array([1, 1.3], np.float32), "scales")
+    whole = helper.make_graph(nodes, "decimal", [x], [ValueInfoProto(name=mode) for mode in modes], [scales])
+    made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", 19)], ir_version=8)
+    dims = {"n": (1, 20)} if size == "n" else {}
+    got = backend.prepare(made, flags=("-O0",), dims=dims, **UNSEARCHED).run([np.arange(17, dtype=np.float32)[None]])
+    places = [(x + HALF) / Fraction(13, 10) - HALF for x in range(22)]
+    rounded = [[floor(p) for p in places], [ceil(p) for p in places], [ceil(p - HALF) for p in places]]
+    rounded.append([floor(p + HALF) for p in places])
+    for result, asked in zip(got, rounded, strict=True):
+        assert result.reshape(-1).tolist() == [min(max(place, 0), 16) for place in asked]
+
+
 @pytest.mark.parametrize("mode", ["round_prefer_floor", "round_prefer_ceil"])
 def test_halves_of_free_sizes_are_exact(mode: str) -> None:
     resize = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="nearest", nearest_mode=mode,

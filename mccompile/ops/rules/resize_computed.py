@@ -18,7 +18,7 @@ from ...kinds.reduce import Reduce
 from ...kinds.resize import Resize as ResizeKind
 from ...program.ir import View
 from .at_run_time import Formula, either, gathered
-from .resize_tables import Axis
+from .resize_tables import Axis, simplest
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def known_scale(size: Dim, out: Dim, scale: float | None = None, ratio: Fraction
         return scale_of_sizes(number(out, i64), size)
     if ratio is None and isinstance(size, int) and isinstance(out, int):
         ratio = Axis(0, size, out, scale).exact
-    exact = ratio if ratio is not None else Fraction(scale)
+    exact = ratio if ratio is not None else simplest(scale)
     return Scale(literal(scale, f32), *(literal(float(n), f64) for n in (exact.numerator, exact.denominator)))
 
 

@@ -39,7 +39,13 @@ class Axis:
             return self.ratio
         meant = Fraction(self.out, max(self.size, 1))
         asked = f32(meant.numerator) / f32(meant.denominator)
-        return meant if meant and asked == f32(self.scale) else Fraction(self.scale)
+        return meant if meant and asked == f32(self.scale) else simplest(self.scale)
+
+
+def simplest(scale: float) -> Fraction:
+    """The scale that was rounded to float32: 1.3 rather than 1.2999999523, by which halves would be none."""
+    near = (Fraction(scale).limit_denominator(10**digits) for digits in range(1, 5))
+    return next((each for each in near if f32(float(each)) == f32(scale)), Fraction(scale))
 
 
 def coordinates(mode: str, axis: Axis) -> np.ndarray:
