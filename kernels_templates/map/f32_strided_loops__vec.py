@@ -218,7 +218,8 @@ class VectorLoops(Kernel):
 def _laid(call: Call) -> tuple[Call, Mapping[int, View]]:
     """The call, and which of its operands have to be copied so that vectors go along them; the call has these dense."""
     halves = any(view.buffer.dtype in NARROW for view in call.ins)  # plain C makes floats of these one by one
-    short = sum(map(operations, call.kind.expressions())) < LONG and not halves
+    computed = sum(map(operations, call.kind.expressions()))
+    short = computed < LONG and not (halves and computed)  # what only moves is a copy itself
     if short or not isinstance(vector_nest([*call.outs, *call.ins]), str):
         return call, {}
     copied = {

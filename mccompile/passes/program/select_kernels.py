@@ -76,9 +76,11 @@ class _Select:
         (call,) = (item for item in slices.body if isinstance(item, Call))
         return self.time(call) * (slices.counter.high + 1)
 
-    def call(self, call: Call) -> tuple[list[Call], list[Call]]:
-        """Chooses for one call; gives the copies to run before and after it."""
+    def call(self, call: Call, is_copy: bool = False) -> tuple[list[Call], list[Call]]:
+        """Chooses for one call; gives the copies to run before and after it. A copy itself is made without others."""
         choice = self.registry.choose(call, self.target)
+        if is_copy:
+            choice = replace(choice, candidates=tuple(c for c in choice.candidates if not _needs_copies(call, c.needs)))
         if not choice.candidates:
             why = (
                 "\n".join(f"{stem}: {reason}" for stem, reason in choice.refusals)
@@ -109,9 +111,7 @@ class _Select:
         after: list[Call] = []
         ins, outs = list(call.ins), list(call.outs)
         for index, view in enumerate(ins):
-            if (index in needs.dense and not view.is_dense) or (
-                index in needs.align and not _is_aligned(view, needs.align[index])
-            ):
+            if _needs_copy(index, view, needs):
                 ins[index] = self.fresh(view).whole()
                 before += self.copy(view, ins[index], call)
         for index, view in enumerate(outs):
@@ -138,8 +138,20 @@ class _Select:
 
     def copy(self, source: View, target: View, call: Call) -> list[Call]:
         copy = Call(Map(operand(0, source.buffer.dtype)), (source,), (target,), call.provenance)
-        before, after = self.call(copy)
+        before, after = self.call(copy, is_copy=True)
         return [*before, copy, *after]
+
+
+def _needs_copies(call: Call, needs: Needs) -> bool:
+    apart = any(not view.is_dense for index, view in enumerate(call.outs) if index in needs.dense_outs)
+    return apart or any(_needs_copy(index, view, needs) for index, view in enumerate(call.ins))
+
+
+def _needs_copy(index: int, view: View, needs: Needs) -> bool:
+    """Does an operand not lie as a kernel needs it?"""
+    if index in needs.dense and not view.is_dense:
+        return True
+    return index in needs.align and not _is_aligned(view, needs.align[index])
 
 
 def _is_aligned(view: View, align: int) -> bool:

@@ -45,6 +45,20 @@ def test_all_calls_without_a_kernel_are_named_with_reasons() -> None:
     assert "any_strided_loops__c: the axis is empty" in said
 
 
+@pytest.mark.parametrize(("expr", "dtype"), [("@x0.f16", "f16"), ("@less(x0.f16, f16(0.5))", "bool")])
+def test_halves_that_lie_apart_are_copied_at_most_once(expr: str, dtype: str) -> None:
+    """Every second one, by which no vectors go along."""
+    text = f"""program "p" {{
+  input "x" %x: f16[3,7,17]
+  buffer %y: {dtype}[3,3,8]
+  call Map(expr={expr}) (%x[3,3,8 by 119,34,2 at 0]) -> (%y) from "n"
+  output "y" %y
+}}
+"""
+    for target in ("x86-64-v3", "aarch64"):
+        assert len(calls(after("select_kernels", text, target=target))) <= 2
+
+
 def test_a_loop_over_a_batch_that_is_not_known_is_made_where_that_is_quicker() -> None:
     """No kernel for vectors takes the whole convolution; for one picture of the batch there is one."""
     text = """program "p" {
