@@ -17,7 +17,7 @@ from ..base.dims import Dim
 from ..base.discovery import import_package_modules
 from ..base.names import snake_case
 from ..base.tensor import Shape, TensorType
-from ..expr.ir import Expr, operands_used, walk
+from ..expr.ir import Expr, Index, operands_used, walk
 from ..expr.ir import Operand as OperandLeaf
 
 Box = tuple[tuple[Dim, Dim], ...]  # per axis [low, high)
@@ -76,6 +76,11 @@ class Kind:
     def expressions(self) -> tuple[Expr, ...]:
         """All scalar expressions among the parameters, for kernels that must support what is in them."""
         return ()
+
+    def counts_places(self, axis: int) -> bool:
+        """Do results depend on where along an axis they lie, so that the kind of a slice gives other results?"""
+        nodes = (node for expr in self.expressions() for node in walk(expr))
+        return any(isinstance(node, Index) and node.axis == axis for node in nodes)
 
 
 class WithEpilogue(Kind):

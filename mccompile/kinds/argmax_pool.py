@@ -35,6 +35,9 @@ class ArgmaxPool(Kind):
             return f"the results are {outs[0]} and {outs[1]}"
         return check_window(ins[0], self.kernel, self.strides, self.dilations, self.pads)
 
+    def counts_places(self, axis: int) -> bool:
+        return True  # places are those in all of x
+
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         space = [
             window(box[axis + 2], self.kernel[axis], stride, dilation, self.pads[axis], ins[0][axis + 2])

@@ -28,3 +28,6 @@ class Random(WithEpilogue):
         if list(outs[1:]) != ([TensorType(u64, ())] if self.seed is None else []):
             return "it has one result, and without a seed a stream"
         return self.check_epilogue(TensorType(f64, outs[0].shape), ins, outs[0])
+
+    def counts_places(self, axis: int) -> bool:
+        return True  # a number follows from how many were drawn before it

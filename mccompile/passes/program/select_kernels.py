@@ -14,8 +14,7 @@ from ...base.dtypes import u8
 from ...base.errors import Problem, UnsupportedModel, raise_all
 from ...base.names import Names
 from ...base.provenance import show
-from ...expr.ir import Index, operand
-from ...expr.ir import walk as expr_walk
+from ...expr.ir import operand
 from ...kernels.api import Needs, static_views
 from ...kinds.api import Box
 from ...kinds.map import Map
@@ -168,11 +167,10 @@ def over_slices(call: Call, name: str) -> Loop | None:
     for axis, dim in enumerate(call.outs[0].shape):
         if isinstance(dim, int) or any(len(out.shape) <= axis or out.shape[axis] != dim for out in call.outs):
             continue
+        if call.kind.counts_places(axis):  # a slice starts at position 0 of its own
+            continue
         counter = Symbol(name, 0, upper(dim) - 1)
         position = symbol(name, 0, upper(dim) - 1)
-        expressions = [node for expr in call.kind.expressions() for node in expr_walk(expr)]
-        if any(isinstance(node, Index) and node.axis == axis for node in expressions):
-            continue
         box = tuple((position, position + 1) if a == axis else (0, d) for a, d in enumerate(call.outs[0].shape))
         boxes = call.kind.access([v.shape for v in call.ins], [v.shape for v in call.outs], box)
         ins = [_slice(view, needed, position) for view, needed in zip(call.ins, boxes, strict=True)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mccompile.base.dims import Dim, symbol
-from mccompile.base.dtypes import f32, i64
+from mccompile.base.dtypes import f32, f64, i64
 from mccompile.base.errors import UnsupportedModel
 from mccompile.expr.ir import apply, index, operand
+from mccompile.kinds.argmax_pool import ArgmaxPool
 from mccompile.kinds.map import Map
+from mccompile.kinds.random import Random
 from mccompile.passes.program.select_kernels import over_slices
 from mccompile.program.ir import Buffer, Call, View
 from tests.passes.program.before_after import after, calls
@@ -91,3 +93,12 @@ def test_slices_of_what_begins_later_the_longer_it_is_are_seen_to_stay_inside(be
     view = View(x, y.shape, (3, 1), begins * 3)
     call = Call(Map(apply("neg", operand(0, f32))), (view,), (y.whole(),))
     assert (over_slices(call, "slice") is not None) == is_sliced
+
+
+def test_places_in_a_whole_batch_are_not_found_picture_by_picture() -> None:
+    batch = symbol("batch", 1, 8)
+    x, y, places = Buffer("x", f32, (batch, 1, 5)), Buffer("y", f32, (batch, 1, 2)), Buffer("i", i64, (batch, 1, 2))
+    call = Call(ArgmaxPool((2,), (3,), (1,), (0, 0), (2,)), (x.whole(),), (y.whole(), places.whole()))
+    assert over_slices(call, "slice") is None
+    y = Buffer("y", f64, (batch, 3))
+    assert over_slices(Call(Random(False, 1), (), (y.whole(),)), "slice") is None
