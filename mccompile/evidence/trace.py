@@ -147,7 +147,7 @@ def _disposition(
         return found | {"disposition": "control", "steps": control}
     fates = [history.fates[name] for name in own if name in history.fates]
     if fates:
-        return found | _fate(fates[-1])
+        return found | _fate(next((fate for fate in reversed(fates) if fate.into), fates[-1]))
     if not own and (node.op in _READ or node.op.startswith(("Sequence", "SplitToSequence", "ConcatFromSequence"))):
         return found | {"disposition": "read", "why": _READ.get(node.op, "sequences are known when compiling")}
     if not own and "." in node.position:

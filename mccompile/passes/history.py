@@ -121,6 +121,8 @@ def _lowered(made: list[Value], stage: str) -> tuple[How, Provenance]:
                 left += [output for output in reader.outputs if output is not None]
     if made and all(value.fact.value is not None or value.constant is not None for value in made):
         return How.FOLDED, tuple(value.name for value in made)
+    if not made:  # a call that the program alone had
+        return How.UNREAD, ()
     how = How.VIEWED if stage == "lower" else How.FUSED
     return how, tuple(readers) or tuple(value.name for value in made)
 

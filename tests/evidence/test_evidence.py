@@ -12,12 +12,13 @@ from pathlib import Path
 
 import jsonschema
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto
 
 from mccompile import cli
 from mccompile.base.dtypes import u8
-from mccompile.base.errors import WrongUse
+from mccompile.base.errors import MccWarning, WrongUse
 from mccompile.driver import Options, compile_graph
 from mccompile.evidence import check_calls, check_memory, check_trace, folder
 from mccompile.frontend.listed import nodes_of
@@ -121,6 +122,17 @@ def test_steps_that_no_node_asked_for_are_traced(options: Options) -> None:
     weights = {"c": small_models.floats(0, 3)}
     model = small_models.model("given", nodes, [("x", [3])], [("y", [3]), ("z", [3])], weights)
     package = small_models.compiled(model, options)
+    folder.checked_trace(package, nodes_of(model), folder.checked(package))
+
+
+def test_what_alone_made_an_output_without_elements_is_traced() -> None:
+    """The strings and numbers of the mapper are constants of its own, which are not read either."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 18, "ai.onnx.ml": 3]>
+        none (string[1] x) => (int64[0] y) <bool[1] c = {0}> {
+        m = ai.onnx.ml.CategoryMapper <cats_int64s = [0, 1], cats_strings = ["a", "b"]> (x)
+        y = Compress(m, c) }""")
+    with pytest.warns(MccWarning, match="computes nothing"):
+        package = small_models.compiled(model)
     folder.checked_trace(package, nodes_of(model), folder.checked(package))
 
 
