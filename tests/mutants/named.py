@@ -64,7 +64,7 @@ NAMED = (
     _named(
         "a slice of an expression that counts positions",
         ("mccompile/passes/program/select_kernels.py", ("tests/passes/program/test_select_kernels.py",)),
-        "if any(isinstance(node, Index) and node.axis == axis for node in expressions):",
+        "if call.kind.counts_places(axis):",
         "if False:",
     ),
     _named("all of x for a part of a convolution", _CONV, "((box[0], channels, *space)", "(whole(x)"),
