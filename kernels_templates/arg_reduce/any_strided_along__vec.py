@@ -62,8 +62,6 @@ class Along(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         x, machine = call.ins[0], target.machine
         vectors = max(x.buffer.dtype.bits // 8, 4) / max(target.vector_bytes, 1)
-        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
-            vectors *= LEAST
         each = vectors * OPERATIONS[x.buffer.dtype.is_float] / machine.fmas
         return Cost(static(x.type.count) * each + static(call.outs[0].type.count) * 16 * machine.element, code=300)
 

@@ -62,8 +62,6 @@ class Lanes(Kernel):
         x, machine, (width, chosen) = call.ins[0], target.machine, call.blocks
         row, place = _nest(call).loops[chosen].extent, _place(call)
         vectors = max(x.buffer.dtype.bits, place.bits) / 8 / max(target.vector_bytes, 1)
-        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
-            vectors *= LEAST
         each = vectors * OPERATIONS[x.buffer.dtype.is_float] / machine.fmas * (-(-row // width) * width / row)
         return Cost(static(x.type.count) * each + static(call.outs[0].type.count) * 2 * machine.element, code=300)
 

@@ -15,7 +15,7 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f64, i8, i32, i64, u32, u64
 from mccompile.base.tensor import Shape, TensorType
-from mccompile.codegen.lanes import each_lane, without_branches
+from mccompile.codegen.lanes import cuts, each_lane, without_branches
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias, parts, term_c
 from mccompile.codegen.traffic import fmas_of, has_traffic
@@ -159,7 +159,8 @@ class Panels(Kernel):
         lines, value = to_statements(ends, ["total", *loads], local="v")
         type, sum_at = kind.accumulator.compute_c, index_c([wide, 1], ["point", "lane"])
         total = f"const {type} total = ({type})sums[{sum_at}];"
-        return each_lane(columns, [total, *lines, store_c(call.outs[0].buffer.dtype, y, places[0], value)])
+        store = store_c(call.outs[0].buffer.dtype, y, places[0], value)
+        return each_lane(columns, [total, *lines, store], cuts(ends))
 
 
 def _number(call: Call) -> str:

@@ -16,6 +16,7 @@ from mccompile.codegen.lanes import (
     LONG_FLOATS,
     as_bits,
     bits_of,
+    cuts,
     each_lane,
     lane_pieces,
     lane_work,
@@ -103,8 +104,6 @@ class Lanes(Kernel):
         apart = sum(steps[-1] not in (0, 1) for steps in loops.strides)
         vectors = lane_work([_expression(call)], _dtypes(call), target)
         single = row % (LEAST // 2) * (len(views) + 2) / machine.issue
-        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
-            vectors *= LANES
         cycles = row * (vectors + apart / machine.stores) + single + 2 * AROUND / machine.issue
         count = static(call.outs[0].type.count)
         return Cost(max(count // row * cycles, traffic(views, target, innermost(call))), code=400)
@@ -145,7 +144,8 @@ class Lanes(Kernel):
             axes = [at.operand if axis == loops.loops[-1].counter else axis for axis in loops.axes]
             axes = [axes[order.index(axis)] for axis in range(len(order))]
             made, value = to_statements(expr, [f"of_{name}" for name in names], axes)
-            found += each_lane(many, [*loads, *made, store_c(out, y, index_c(loops.strides[0], places), value)])
+            store = store_c(out, y, index_c(loops.strides[0], places), value)
+            found += each_lane(many, [*loads, *made, store], cuts(expr))
         return [*repeated, *found]
 
     def label(self, call: Call) -> str:

@@ -15,7 +15,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import SHORT, DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.across import Across
-from mccompile.codegen.lanes import each_lane, lane_work, lanes_refusal, without_branches
+from mccompile.codegen.lanes import cuts, each_lane, lane_work, lanes_refusal, without_branches
 from mccompile.codegen.loops import index_c
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import AROUND, each_vector, has_traffic, innermost, one_by_one, traffic
@@ -226,7 +226,7 @@ def _in_lanes(call: Call, layout: _Layout, y: str, names: Sequence[str]) -> Iter
     expr = without_branches(call.kind.expressions()[0])
     made, value = to_statements(expr, [f"of_{name}" for name in names])
     store = store_c(call.outs[0].buffer.dtype, y, layout.place(0, lane, "r"), value)
-    yield from each_lane(SIDE, [*loads, *made, store])
+    yield from each_lane(SIDE, [*loads, *made, store], cuts(expr))
 
 
 def turned_sum(first: int, second: int, last: int) -> Case:

@@ -116,8 +116,6 @@ class Lanes(Kernel):
         across = found.lane.kernel if found.slides else 0
         finish += (found.lane.y != 1) * APART + vectors * (across + 8 * (kind.algorithm == "average"))
         cycles = found.used * vectors * (found.under + 1) + found.lane.out * finish
-        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
-            cycles *= LANES
         cycles += (AROUND + found.under * (2 + len(found.rows))) / machine.issue
         return Cost(max(rows * cycles, traffic((*call.outs, *call.ins), target)), code=800)
 

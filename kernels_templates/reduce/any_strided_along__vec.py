@@ -83,8 +83,6 @@ class Along(Kernel):
         row, count = loops.loops[-1].extent, static(call.ins[0].type.count)
         dtypes = [view.buffer.dtype for view in call.ins[: kind.operands]]
         vectors = lane_work([_combined(kind)], dtypes, target) / (4 if call.blocks else 1)
-        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
-            vectors *= WIDEST
         cycles = row * vectors + 2 * AROUND / machine.issue + row % (LEAST // 2) * 2 / machine.issue
         ends = static(call.outs[0].type.count) * 8 * machine.element
         return Cost(max(ends + count / row * cycles, traffic((*call.outs, *call.ins), target)), code=300)

@@ -17,7 +17,7 @@ from typing import Any
 from mccompile.base.dtypes import DType, f16, f32, i8, i16, i32, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM, with_picture
-from mccompile.codegen.lanes import LANES, lane_work, lanes_refusal
+from mccompile.codegen.lanes import lane_work, lanes_refusal
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.codegen.vector.resize_rows import ResizeRows
 from mccompile.codegen.vector.vector_tiles import best_lanes, lanes_of, vector_headers, vector_refusal
@@ -108,8 +108,6 @@ class Separable(Kernel):
         if layout.in_lanes:
             dtypes = [view.buffer.dtype for view in layout.views]
             across += layout.out * layout.run * lane_work(call.kind.expressions(), dtypes, target)
-        if layout.loops_over_lanes and "rvv" in target.isas:  # scalar code there (mcc_lanes.h)
-            across *= LANES
         rows = prod(loop.extent for loop in layout.outer)
         return Cost(rows * (down + across + 20), code=600 + 30 * (layout.products + layout.taps))
 

@@ -68,7 +68,6 @@ class Lanes(Kernel):
         row, dtype = _loops(call)[1], call.of(ScanAxis).accumulator
         views = (*call.outs, *call.ins)
         work = lane_work([_joined(call)], [dtype, dtype, *(view.buffer.dtype for view in views)], target)
-        work *= LANES if "rvv" in target.isas else 1  # scalar code there (mcc_lanes.h)
         single = row.extent % (LEAST // 2) * 4 / machine.issue
         cycles = count * work + count / row.extent * (single + 2 * AROUND / machine.issue)
         return Cost(max(cycles, traffic(views, target)), code=300)

@@ -124,8 +124,7 @@ def _has_blocks(call: Call, target: Target) -> bool:
     """Are there blocks of elements side by side, for vectors that the compiler makes?"""
     x, axis = call.ins[0], call.of(TopK).axis
     long = bounds(x.shape[axis] - call.of(TopK).k)[0] >= 2 * BLOCK
-    vectors = not lanes_refusal(target, (), [x.buffer.dtype]) and "rvv" not in target.isas
-    return long and vectors and x.strides[axis] == 1
+    return long and not lanes_refusal(target, (), [x.buffer.dtype]) and x.strides[axis] == 1
 
 
 def _with_nan(shape: tuple[int, int]) -> np.ndarray:

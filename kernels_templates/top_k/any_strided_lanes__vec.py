@@ -64,8 +64,6 @@ class Lanes(Kernel):
         k, count = call.of(TopK).k, static(call.ins[0].type.count)
         assert isinstance(k, int)
         wide = (max(call.ins[0].buffer.dtype.bits, 32) + 32) / 8 / max(target.vector_bytes, 1)
-        if "rvv" in target.isas:  # scalar code there (mcc_lanes.h), so portable kernels are as good
-            wide *= LEAST
         return Cost(count * (1 + 4 * k * wide / target.machine.fmas), code=200 + 100 * min(k, GROUP))
 
     def headers(self, call: Call) -> frozenset[str]:

@@ -140,8 +140,20 @@ def lane_key(value: str, dtype: DType, largest: bool) -> tuple[DType, str]:
     return key, f"mcc_lane_key_{dtype}({value}, {literal_c(best, key)})" if dtype.is_float else value
 
 
-def each_lane(count: int, body: Sequence[str]) -> list[str]:
-    return [f"{including('mcc_lanes.h')}MCC_EACH_LANE(lane, {count}) {{", *body, "}"]
+def each_lane(count: int, body: Sequence[str], cut: bool = False) -> list[str]:
+    """A loop; `cut` says that floats become integers in it."""
+    return [f"{including('mcc_lanes.h')}MCC_EACH_LANE{'_CUT' * cut}(lane, {count}) {{", *body, "}"]
+
+
+def cuts(expr: Expr) -> bool:
+    """Do floats become integers in it, also where these are divided?"""
+    for node in walk(without_branches(expr)):
+        match node:
+            case Cast() if node.argument.dtype.is_float and not node.dtype.is_float and node.dtype is not bool_:
+                return True
+            case Apply(function="trunc" | "lane_div" | "lane_mod" | "lane_fmod"):
+                return True
+    return False
 
 
 def lane_work(expressions: Sequence[Expr], dtypes: Sequence[DType], target: Target) -> float:
@@ -151,4 +163,6 @@ def lane_work(expressions: Sequence[Expr], dtypes: Sequence[DType], target: Targ
     casts = sum(isinstance(node, Cast) for node in nodes)
     functions = sum(OPERATIONS.get(node.function.removeprefix("lane_"), 1) for node in nodes if isinstance(node, Apply))
     vectors = widest / 8 / max(min(target.vector_bytes, LOOP_BYTES), 1)
+    if "rvv" in target.isas and any(map(cuts, expressions)):  # scalar code there (mcc_lanes.h)
+        vectors *= LANES
     return vectors * (2 * casts + functions + len(dtypes)) / target.machine.fmas

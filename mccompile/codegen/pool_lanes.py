@@ -20,7 +20,7 @@ from ..expr.ir import Expr, apply, cast, operand
 from ..expr.scalar_c import literal_c, load_c, store_c, to_statements
 from ..kinds.pool import Pool
 from ..program.ir import Call, View
-from .lanes import SHORTEST, without_branches
+from .lanes import SHORTEST, cuts, without_branches
 from .loops import index_c
 from .tap_lanes import Source, Taps
 from .tiles import Range
@@ -212,15 +212,14 @@ class PoolLanes:
             at = at if self.placed(axis) else ""
             rows.append({"loop": loop, "at": at, "first": first, "end": end})
         finish, later = partial(self.finish, names), list[str]()
+        ended = partial(self.combined, self.lane.out, cut=cuts(self.ends))
         if not self.slides:
-            lines = self.combined(self.lane.out, [Source(self.under, self.row_term, finish, self.stored, self.term)])
+            lines = ended([Source(self.under, self.row_term, finish, self.stored, self.term)])
         elif self.straight:
-            lines = self.combined(
-                self.lane.out, [Source(self.lane.kernel, self.straight_term, finish, self.stored, self.term)]
-            )
+            lines = ended([Source(self.lane.kernel, self.straight_term, finish, self.stored, self.term)])
         else:
             across = Source(self.lane.kernel, self.line_term, finish, self.total)
-            lines, later = self.line(), self.combined(self.lane.out, [across])
+            lines, later = self.line(), ended([across])
         of_line, made = self.line_of(), [*self.row_pointers(), *lines]
         return {
             "opening": self.opening(),
@@ -303,9 +302,9 @@ class PoolLanes:
         along = turn * self.lane.dilation // self.lane.stride
         return f"line[{index_c([1, along], [at, 'turn'], self.in_line(self.place_of(tap)))}]"
 
-    def combined(self, count: int, sources: Sequence[Source]) -> list[str]:
+    def combined(self, count: int, sources: Sequence[Source], cut: bool = False) -> list[str]:
         combine = "max" if self.kind.algorithm == "max" else "add"
-        return Taps(self.total, combine, self.neutral(self.total), self.lane.stride).combined(count, sources)
+        return Taps(self.total, combine, self.neutral(self.total), self.lane.stride).combined(count, sources, cut)
 
     def term(self, element: Expr) -> Expr:
         """What is added up, or compared."""
@@ -315,6 +314,11 @@ class PoolLanes:
         return apply("abs", wide) if self.kind.p == 1 else apply("mul", wide, wide)
 
     # Results.
+
+    @property
+    def ends(self) -> Expr:
+        """What becomes of a total."""
+        return without_branches(self.kind.epilogue or operand(0, self.total))
 
     def finish(self, names: Sequence[str], at: Code, value: str) -> list[str]:
         kind, type = self.kind, self.total.compute_c
@@ -327,8 +331,7 @@ class PoolLanes:
             load_c(view.buffer.dtype, name, self.at(view, at))
             for view, name in zip(self.call.ins[1:], names[1:], strict=True)
         ]
-        ends = without_branches(kind.epilogue or operand(0, self.total))
-        lines, result = to_statements(ends, ["total", *texts], local="v")
+        lines, result = to_statements(self.ends, ["total", *texts], local="v")
         y = self.call.outs[0]
         return [*made, f"const {type} total = {value};", *lines, store_c(y.buffer.dtype, "y", self.at(y, at), result)]
 

@@ -42,8 +42,9 @@ class Taps:
     start: str
     stride: int
 
-    def combined(self, count: int, sources: Sequence[Source]) -> list[str]:
-        """So many results of each of the sources, whose taps are as many."""
+    def combined(self, count: int, sources: Sequence[Source], cut: bool) -> list[str]:
+        """So many results of each of the sources, whose taps are as many; `cut` says that their ends make integers of
+        floats."""
         lines, taps = [], sources[0].taps
         together = self.stride * max(1, AT_ONCE // self.stride)
         for chunk in chunks(PLACE, count, LANES):
@@ -51,13 +52,13 @@ class Taps:
             for begin, many in covering_pieces(chunk.lanes, count):
                 at = Code(index_c([1, 1], [PLACE, "lane"], begin), loose=True)
                 if taps <= together:
-                    lines += each_lane(many, self.ended(sources, range(taps), at))
+                    lines += each_lane(many, self.ended(sources, range(taps), at), cut)
                 else:
-                    lines += self.in_turns(sources, at, many, together)
+                    lines += self.in_turns(sources, at, many, together, cut)
             lines.append("}")
         return lines
 
-    def in_turns(self, sources: Sequence[Source], at: Code, many: int, together: int) -> list[str]:
+    def in_turns(self, sources: Sequence[Source], at: Code, many: int, together: int, cut: bool) -> list[str]:
         """Some taps at a time: totals stay in the first-level cache."""
         turns, left = divmod(sources[0].taps, together)
         rest = range(turns * together, turns * together + left)
@@ -69,7 +70,7 @@ class Taps:
             f"for (mcc_index turn = 0; turn < {turns}; ++turn) {{",
             *each_lane(many, self.added(sources, names, together, at)),
             "}",
-            *each_lane(many, self.ended(sources, rest, at, [f"{name}[lane]" for name in names])),
+            *each_lane(many, self.ended(sources, rest, at, [f"{name}[lane]" for name in names]), cut),
             "}",
         ]
 

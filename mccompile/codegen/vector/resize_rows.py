@@ -21,7 +21,7 @@ from ...expr.scalar_c import cast_c, load_c, store_c, to_statements
 from ...expr.vector_c import NARROW, refusals, to_vector_statements
 from ...kinds.resize import Resize
 from ...program.ir import Call, View
-from ..lanes import LANES, TYPES, each_lane, lane_pieces, without_branches
+from ..lanes import LANES, TYPES, cuts, each_lane, lane_pieces, without_branches
 from ..loops import Nest, index_c, nest
 from ..tiles import Range
 from ..windows import ring_row, ring_rows
@@ -379,7 +379,7 @@ class ResizeRows:
                 ]
                 made_lines, value = to_statements(expr, [f"made[{made}{at}]", *loads], local="v")
                 store = store_c(self.y.buffer.dtype, "y", f"{y}{at}", value)
-                lines += each_lane(many, [*made_lines, store])
+                lines += each_lane(many, [*made_lines, store], cuts(expr))
             parts.append(Part(chunk.header, (*before, *lines)))
         return parts
 

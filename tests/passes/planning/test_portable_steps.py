@@ -47,6 +47,12 @@ def test_nothing_is_said_where_nothing_is_better(target: str, op: str, tmp_path:
     assert package.plan.portable == () and "portable" not in summary(package.plan, 0)
 
 
+@pytest.mark.parametrize("dtype", [TensorProto.INT8, TensorProto.INT32, TensorProto.DOUBLE])
+@pytest.mark.parametrize("target", ["x86-64-v3", "aarch64", "riscv64v", "wasm32"])
+def test_loops_over_lanes_are_vectors_everywhere(target: str, dtype: int, tmp_path: Path) -> None:
+    assert made(tmp_path, target, "Abs", dtype).plan.portable == ()
+
+
 @pytest.mark.parametrize("target", ["native", "x86-64-v3", "aarch64", "riscv64v", "wasm32", "cortex-m4"])
 def test_example_models_have_none_but_those_known(target: str, tmp_path: Path) -> None:
     found = {
