@@ -6,7 +6,6 @@ marks them takes part.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,19 +13,11 @@ from ..base.marked import named, parted, plain
 from ..base.names import Names
 from ..plan.ir import Function
 from .kernels import marked, signature
-from .tokens import names_read
+from .tokens import names_read, tokens, words
 
 SHORTEST = 900  # characters of a body that is worth it
 NEAR = 4  # what may be added to several times a number: more is likely to be another number
-_LINE = 400  # characters in front of a number that say what it is
-_BEFORE = (  # what stands in front of a number, and what the number is called then
-    (re.compile(r"const mcc_index (\w+) = $"), "{}_given"),
-    (re.compile(r"\b(\w+)\[\w+_in \+ $"), "{}_step"),
-    (re.compile(r"\b(\w+)\[[^][\n]*?\b(\w+) \* $"), "{}_{}_step"),
-    (re.compile(r"\b(\w+) \* $"), "{}_step"),
-    (re.compile(r"\b(\w+)(?: [-+] \d+)? < $"), "{}_end"),
-    (re.compile(r"\b(\w+)(?: [-+] \d+)? <= $"), "{}_last"),
-)
+_BOUNDS = {"<": "end", "<=": "last"}  # what a counter is compared with
 
 Column = tuple[int, ...]  # a number, as the members have it
 
@@ -101,9 +92,22 @@ def _said_by(column: Column, sizes: Mapping[str, Column]) -> str:
 
 
 def _name(before: str) -> str:
-    """What a number may be called, by what stands in front of it."""
-    text = plain(before[-_LINE:])
-    for pattern, name in _BEFORE:
-        if match := pattern.search(text):
-            return name.format(*match.groups())
+    """What a number may be called, by what stands in front of it in its line."""
+    line = words(tokens(plain(before.rpartition("\n")[2]).rstrip()))
+    match line:
+        case [*_, "const", "mcc_index", name, "="]:
+            return f"{name}_given"
+        case [*_, name, "[", place, "+"] if place.endswith("_in"):
+            return f"{name}_step"
+        case [*_, name, "*"] if name.isidentifier():
+            array = _indexed(line)
+            return f"{array}_{name}_step" if array else f"{name}_step"
+        case [*_, name, sign] | [*_, name, "+" | "-", _, sign] if sign in _BOUNDS and name.isidentifier():
+            return f"{name}_{_BOUNDS[sign]}"
     return "size"
+
+
+def _indexed(line: Sequence[str]) -> str:
+    """The array whose index ends a line that goes on; "" if there is none, or if it has an index in it."""
+    at = max((at for at, word in enumerate(line) if word in ("[", "]")), default=0)
+    return line[at - 1] if at and line[at] == "[" and line[at - 1].isidentifier() else ""

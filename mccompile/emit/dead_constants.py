@@ -5,18 +5,19 @@ Invariant: a declaration goes only where no line behind it in its block reads th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from ..base.marked import COMMA
-from .layout import ENDS, Block
-from .tokens import names_read
+from .layout import ENDS, Block, without_comment
+from .tokens import ASSIGNS, Token, names_read, printed, split, tokens
 
-# One alone, and several without arrays or pointers.
-_DECLARED = re.compile(r"const [\w *]*?(\w+)(?:\[\w*\])* = (?:\{[^;]*\}|(?:[^{=]|[=<>!]=)*);")
-_SEVERAL = re.compile(rf"(const (?:\w+ )+)(\w+ = [^{{]*,{COMMA}? \w+ = [^{{]*);")
-_COMMA = re.compile(rf",{COMMA}? (?=\w+ = )")
-_COMMENT = re.compile(r"\s*/\*.*\*/$")
+
+@dataclass(frozen=True)
+class _Constant:
+    """One of a declaration: its name, and `*name[2] = value`."""
+
+    name: str
+    declarator: Sequence[Token]
 
 
 def without_dead_constants(block: Block) -> set[str]:
@@ -30,9 +31,18 @@ def without_dead_constants(block: Block) -> set[str]:
             kept.append(item)
             continue
         whole = " ".join(item)
-        left = _without_dead(whole, read)
-        read = read - _declared(left) | names_read(left) - _declared(left)
-        kept += reversed(item if left == whole else [left] if left else [])
+        kind, constants = _declaration(whole)
+        live = []
+        for constant in reversed(constants):
+            if constant.name in read:
+                live.append(constant)
+                read.update(names_read(printed(constant.declarator)))
+                read.discard(constant.name)  # lines in front of it that read this name mean another
+        if len(live) == len(constants):
+            read |= names_read(whole) - {constant.name for constant in constants}
+            kept += reversed(item)
+        elif live:
+            kept.append(_printed(kind, live[::-1]))
     block.inside = kept[::-1]
     return read
 
@@ -44,7 +54,7 @@ def _statements(inside: Sequence[Block | str]) -> Iterator[Block | list[str]]:
     for item in inside:
         if isinstance(item, str) and not comment and not item.startswith(("/*", "#")):
             lines.append(item)
-            if not _COMMENT.sub("", item).endswith(ENDS):
+            if not without_comment(item).endswith(ENDS):
                 continue
             yield lines
         else:
@@ -57,26 +67,27 @@ def _statements(inside: Sequence[Block | str]) -> Iterator[Block | list[str]]:
         yield lines
 
 
-def _declared(statement: str) -> set[str]:
-    """Lines in front of it that read these names mean others."""
-    if one := _DECLARED.fullmatch(statement):
-        return {one[1]}
-    several = _SEVERAL.fullmatch(statement)
-    return {each.split(" = ")[0] for each in _COMMA.split(several[2])} if several else set()
+def _declaration(statement: str) -> tuple[Sequence[Token], list[_Constant]]:
+    """The type that a statement declares constants of, and these; none if it is anything else."""
+    line = tokens(statement) if statement.startswith("const ") else []
+    if len(split(line, ";")) != 2 or line[-1].text != ";":
+        return [], []
+    first, *others = split(line[:-1], ",")
+    begin = next((at for at, token in enumerate(first) if token.text in ("*", "[", "=")), 0)
+    begin -= bool(begin) and first[begin].text != "*"
+    constants = [_Constant(_name(each), each) for each in (first[begin:], *others)]
+    return (first[:begin], constants) if begin and all(constant.name for constant in constants) else ([], [])
 
 
-def _without_dead(item: str, read: set[str]) -> str:
-    """A line without what it declares for nobody; empty if nothing is left."""
-    declared = _DECLARED.fullmatch(item)
-    if declared is not None:
-        return item if declared[1] in read else ""
-    several = _SEVERAL.fullmatch(item)
-    if several is None:
-        return item
-    read, kept = {*read}, list[str]()
-    for one in reversed(_COMMA.split(several[2])):
-        if one.split(" = ")[0] in read:
-            kept.insert(0, one)
-            read.update(names_read(one))
-    between = f",{COMMA} " if COMMA in several[2] else ", "
-    return f"{several[1]}{between.join(kept)};" if kept else ""
+def _name(declarator: Sequence[Token]) -> str:
+    """That of a declarator with a value that changes nothing; "" if it is none."""
+    texts = [token.text for token in declarator]
+    at = next((at for at, text in enumerate(texts) if text in ("[", "=")), 0)
+    fixed = "=" in texts and ASSIGNS.isdisjoint(texts[texts.index("=") + 1 :])
+    return declarator[at - 1].name if at and fixed else ""
+
+
+def _printed(kind: Sequence[Token], constants: Sequence[_Constant]) -> str:
+    first, *others = (constant.declarator for constant in constants)
+    first = [first[0]._replace(before=" "), *first[1:]]
+    return f"{printed(kind)}{','.join(map(printed, (first, *others)))};"

@@ -6,18 +6,16 @@ nothing in it ends the function; what it writes of the locals around it is hande
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..base.marked import opens_part, part, plain
+from ..base.marked import opens_part, part
 from .layout import Block
-from .tokens import Token, closing, is_binary, names_read, tokens
+from .tokens import ASSIGNS, Token, closing, is_binary, names_read, split, tokens
 
 _LOOPS = ("for (", "while (")
-_LEAVES = re.compile(r"^#|\b(return|goto)\b", re.MULTILINE)
-_ASSIGNS = re.compile(r"[-+*/%&|^]?=|<<=|>>=|\+\+|--")
+_LEAVES = frozenset(("return", "goto"))
 _QUALIFIERS = ("", "const", "MCC_RESTRICT")
 _NO_TYPES = {"return", "goto", "else", "case", "do"}
 _POINTER = 3  # a local that is written reads as badly as so many that are read
@@ -76,13 +74,18 @@ def _taken(around: Block, place: int, scope: Mapping[str, str], fixed: set[str])
     values = {name for name in reads - fixed if "*" not in scope[name]}
     writes |= {name for line in written for name in (*_elements(line), *_in_macros(line))} & values
     unknown = any(not scope[name] for name in reads)
-    if unknown or writes & fixed or _LEAVES.search("\n".join(map(plain, lines))):
+    if unknown or writes & fixed or any(map(_leaves, lines)):
         return None
     counter = next(iter(declared(loop.head.partition("(")[2])), "")
     head = part(
         f"over_{counter}_" if counter else "loop", (_handed(scope[name], name in writes) for name in sorted(reads))
     )
     return DeepLoop(around, place, head, (len(lines) < SHORTEST, len(reads) + _POINTER * len(writes)))
+
+
+def _leaves(line: str) -> bool:
+    """May it leave the function, or does the preprocessor read it?"""
+    return line.startswith("#") or not _LEAVES.isdisjoint(names_read(line))
 
 
 def _handed(declaration: str, is_written: bool) -> str:
@@ -118,7 +121,7 @@ def _written(line: Sequence[Token]) -> Iterator[str]:
         before = line[at - 1].text if at else ""
         after = line[at + 1].text if at + 1 < len(line) else ""
         address = before == "&" and not is_binary(line, at - 1)
-        if token.name and (_ASSIGNS.fullmatch(after) or after == "." or before in ("++", "--") or address):
+        if token.name and (after in ASSIGNS or after == "." or before in ("++", "--") or address):
             yield token.name
 
 
@@ -127,7 +130,7 @@ def _elements(line: Sequence[Token]) -> Iterator[str]:
     for at, token in enumerate(line):
         if token.name and at + 1 < len(line) and line[at + 1].text == "[":
             end = closing(line, at + 1) + 1
-            if end < len(line) and _ASSIGNS.fullmatch(line[end].text):
+            if end < len(line) and line[end].text in ASSIGNS:
                 yield token.name
 
 
@@ -149,7 +152,7 @@ def declared(line: str) -> dict[str, str]:
         return {}
     declarations = {}
     unknown = {token.name: "" for token in found[end:] if token.name not in _QUALIFIERS}
-    for declarator in _declarators(found[end:]):
+    for declarator in split(split(found[end:], ";")[0], ","):
         start = next((at for at, token in enumerate(declarator) if token.name not in _QUALIFIERS), len(declarator))
         if start == len(declarator) or any(token.text not in ("*", *_QUALIFIERS) for token in declarator[:start]):
             return unknown
@@ -164,19 +167,3 @@ def declared(line: str) -> dict[str, str]:
         kind = " ".join(base if stars else [word for word in base if word != "const"])
         declarations[name] = "" if beyond == "[" else f"{kind} {stars}{name}"
     return declarations
-
-
-def _declarators(line: Sequence[Token]) -> Iterator[list[Token]]:
-    """What stands between the commas of a declaration, up to its end."""
-    found: list[Token] = []
-    inside = 0
-    for token in line:
-        inside += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if not inside and token.text in (",", ";"):
-            yield found
-            found = []
-            if token.text == ";":
-                return
-        else:
-            found.append(token)
-    yield found

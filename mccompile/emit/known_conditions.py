@@ -7,7 +7,6 @@ steps its own counter, as loops over tiles do. Invariant: what is printed does t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -15,11 +14,9 @@ from typing import cast
 
 from .index_values import MOST, Scope
 from .layout import ENDS, Block
-from .tokens import Token, closing, printed, tokens
+from .tokens import ASSIGNS, Token, closing, names_read, printed, split, tokens
 
-_CONDITION = re.compile(r"\?|\bif \(")
-_LEAVES = re.compile(r"\b(continue|goto)\b")
-_ASSIGNS = ("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=", "++", "--")
+_LEAVES = frozenset(("continue", "goto"))
 _DECLARES = "const mcc_index "
 _DECIDES = "const mcc_bool "
 _COUNTS = "for (mcc_index "
@@ -28,7 +25,7 @@ _COUNTS = "for (mcc_index "
 def without_known_conditions(top: Block, known: Scope | None = None) -> None:
     """Changes what is in a block. `known`: what is known of what its function is handed. Functions of which the
     preprocessor chooses parts stay as they are."""
-    if not _any(top, _CONDITION.search) or _any(top, lambda line: line.startswith("#")):
+    if not _any(top, _is_conditional) or _any(top, lambda line: line.startswith("#")):
         return
     _fold(top, known or Scope())
 
@@ -38,6 +35,14 @@ def _any(block: Block, told: Callable[[str], object]) -> bool:
     blocks = (item for item in block.inside if isinstance(item, Block))
     lines = (item for item in block.inside if isinstance(item, str))
     return any(map(told, (block.head, *lines, block.tail))) or any(_any(each, told) for each in blocks)
+
+
+def _is_conditional(line: str) -> bool:
+    return "?" in line or "if (" in line
+
+
+def _leaves(line: str) -> bool:
+    return not _LEAVES.isdisjoint(names_read(line))
 
 
 def _fold(block: Block, scope: Scope) -> None:
@@ -85,7 +90,7 @@ def _counting(loop: Block, around: Scope, inside: Scope) -> Scope:
     """With the values of the counter of a loop, if these are known."""
     head = tokens(loop.head)
     end = closing(head, 1)
-    parts = _split(head[2:end], ";")
+    parts = split(head[2:end], ";")
     if len(parts) != 3 or len(parts[0]) < 4 or parts[0][2].text != "=":
         return inside
     name = parts[0][1].name
@@ -132,11 +137,11 @@ def _steps(items: Sequence[Block | str], name: str, scope: Scope) -> set[int]:
             if _is_if(item.head):
                 own = _steps_of(_chained(item, left), name, scope)
             else:
-                own = set() if changes or _any(item, _LEAVES.search) else {0}
+                own = set() if changes or _any(item, _leaves) else {0}
             if not own or (found != {0} and own != {0}):
                 return set()
             found = own if own != {0} else found
-        elif name in _assigned_by(item) or _LEAVES.search(item):
+        elif name in _assigned_by(item) or _leaves(item):
             words = [token.name or token.text for token in tokens(item)]
             if found != {0} or len(words) != 4 or words[:2] != [name, "+="] or not words[2].isdecimal():
                 return set()
@@ -205,10 +210,10 @@ def _condition(head: str) -> list[Token] | None:
 
 def folded_condition(condition: Sequence[Token], scope: Scope) -> list[Token] | bool:
     """A condition without the parts that are known where those in front of them have not decided it."""
-    operator = "||" if len(_split(condition, "||")) > 1 else "&&"
+    operator = "||" if len(split(condition, "||")) > 1 else "&&"
     decides = operator == "||"
     kept: list[list[Token]] = []
-    for part in _split(condition, operator):
+    for part in split(condition, operator):
         known = scope.truth(part)
         if known is decides:
             return decides
@@ -217,7 +222,7 @@ def folded_condition(condition: Sequence[Token], scope: Scope) -> list[Token] | 
         scope = scope.where(part, not decides)
     if not kept:
         return not decides
-    if len(kept) == len(_split(condition, operator)):
+    if len(kept) == len(split(condition, operator)):
         return [*condition]
     first, *others = kept
     joined = [first[0]._replace(before=condition[0].before), *first[1:]]
@@ -258,7 +263,7 @@ def _decisions(line: str, scope: Scope) -> str:
     """A declaration of conditions, which are 0 or 1 where they are known."""
     words = tokens(line)
     made = words[:2]
-    for part in _split(words[2:-1], ","):
+    for part in split(words[2:-1], ","):
         is_given = len(part) > 2 and part[0].name and part[1].text == "="
         known = folded_condition(part[2:], scope) if is_given else part[2:]
         made += [*part[:2], *([Token(" ", str(int(known)))] if isinstance(known, bool) else known), Token("", ",")]
@@ -307,24 +312,11 @@ def _behind(line: str, scope: Scope) -> Scope:
     scope = scope.without(*_assigned_by(line), *_declared(line))
     if not line.startswith((_DECLARES, _DECIDES)) or not line.endswith(";"):
         return scope
-    for part in _split(tokens(line)[2:-1], ","):
+    for part in split(tokens(line)[2:-1], ","):
         is_known = line.startswith(_DECLARES) or (len(part) == 3 and part[2].text.isdecimal())
         if is_known and len(part) > 2 and part[0].name and part[1].text == "=":
             scope = scope.declaring(part[0].name, part[2:])
     return scope
-
-
-def _split(words: Sequence[Token], by: str) -> list[list[Token]]:
-    """At tokens that stand in no brackets."""
-    found: list[list[Token]] = [[]]
-    depth = 0
-    for token in words:
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if not depth and token.text == by:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return found
 
 
 def _assigned(block: Block) -> set[str]:
@@ -344,7 +336,7 @@ def _assigned_by(line: str) -> frozenset[str]:
     for at, token in enumerate(words):
         behind = words[at + 1].text if at + 1 < len(words) else ""
         front = words[at - 1].text if at else ""
-        if token.name and front not in (".", "->") and (behind in _ASSIGNS or front in ("++", "--", "&")):
+        if token.name and front not in (".", "->") and (behind in ASSIGNS or front in ("++", "--", "&")):
             names.add(token.name)
     return frozenset(names)
 

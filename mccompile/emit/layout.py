@@ -62,14 +62,14 @@ def blocks(text: str) -> Block:
     return top
 
 
-def _code(line: str) -> str:
+def without_comment(line: str) -> str:
     """A line without the comment at its end."""
     return line.rpartition("/*")[0].rstrip() if line.endswith("*/") else line
 
 
 def opens(line: str) -> bool:
     """Does a line open a block?"""
-    return _code(line).endswith("{")
+    return without_comment(line).endswith("{")
 
 
 def closes(line: str) -> bool:
@@ -91,7 +91,7 @@ def _merged(inside: Sequence[Block | str], in_part: bool = False) -> list[Block 
         found.append(item)
     last = found[-1] if found else ""
     before = found[-2] if len(found) > 1 else ";"
-    alone = not in_part and isinstance(before, str) and _code(before).endswith(";")
+    alone = not in_part and isinstance(before, str) and without_comment(before).endswith(";")
     if alone and isinstance(last, Block) and (last.head, last.tail) == ("{", "}"):
         found[-1:] = last.inside
     return found
@@ -113,5 +113,5 @@ def _write(inside: Sequence[Block | str], depth: int, lines: list[str], elements
             comment = comment or item.startswith("/*")
             lines.append((deeper if goes_on else indent) + " " * (comment and not item.startswith("/*")) + item)
             comment = comment and not item.endswith("*/")
-            code = "" if elements or comment else _code(item)
+            code = "" if elements or comment else without_comment(item)
             goes_on = bool(code) and not code.endswith(ENDS)

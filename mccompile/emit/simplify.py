@@ -8,21 +8,16 @@ Invariant: expressions keep their values, since only integers are written `0` an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence, Set
 from functools import lru_cache
 
 from ..base.marked import CLOSES, OPENS
 from .layout import Block
-from .tokens import Token, closing, is_binary, is_cast, operand_end, operand_start, printed, tokens
+from .tokens import Token, closing, is_binary, is_cast, names_read, operand_end, operand_start, printed, tokens, words
 
-_COUNTS = re.compile(
-    r"for\(mcc_index(?P<counter>\w+)=0;(?P=counter)<(?P<end>\d+);(\+\+(?P=counter)|(?P=counter)\+=(?P<step>\d+))\)"
-)
 _LOOP = "for (mcc_index "
 _LOOPS = ("for (", "while (", "do {")
-_LEAVES = re.compile(r"\b(break|continue);")
-_NEEDLESS = re.compile(r"[-+*/%] (\ue000name\ue001)?[01](?![\w.])|(?<![\w.])[01](?![\w.])[^\w(]* [-+*/%] ")
+_LEAVES = frozenset(("break", "continue"))
 
 
 def simplify(block: Block, around: Set[str] = frozenset()) -> None:
@@ -58,13 +53,26 @@ def _runs_once(loop: Block) -> set[str]:
 
 def _counts_once(head: Sequence[Token]) -> set[str]:
     """The counter of a loop with this head, if it runs once."""
-    match = _COUNTS.fullmatch("".join(token.name or token.text for token in head))
-    return {match["counter"]} if match and 0 < int(match["end"]) <= int(match["step"] or 1) else set()
+    match words(head):
+        case ["for", "(", "mcc_index", counter, "=", "0", ";", same, "<", end, ";", *step, ")"] if same == counter:
+            if end.isdecimal() and 0 < int(end) <= _step(step, counter):
+                return {counter}
+    return set()
+
+
+def _step(step: Sequence[str], counter: str) -> int:
+    """What the head of a loop adds to its counter; 0 if that is not known."""
+    match step:
+        case ["++", name] if name == counter:
+            return 1
+        case [name, "+=", number] if name == counter and number.isdecimal():
+            return int(number)
+    return 0
 
 
 def _without_loop(line: str, zeros: Set[str]) -> str:
     """A line that is a loop and its body is the body, if the loop runs once."""
-    while line.startswith(_LOOP) and line.endswith(";") and not _LEAVES.search(line):
+    while line.startswith(_LOOP) and line.endswith(";") and not _leaves_loop(line):
         found = tokens(line)
         body = closing(found, 1) + 1
         counter = _counts_once(found[:body])
@@ -78,7 +86,11 @@ def _leaves(loop: Block) -> bool:
     """Does a line of it leave it? Those of loops inside leave these."""
     blocks = (item for item in loop.inside if isinstance(item, Block) and not item.head.startswith(_LOOPS))
     lines = (item for item in loop.inside if isinstance(item, str) and not item.startswith(_LOOPS))
-    return any(map(_LEAVES.search, lines)) or any(map(_leaves, blocks))
+    return any(map(_leaves_loop, lines)) or any(map(_leaves, blocks))
+
+
+def _leaves_loop(line: str) -> bool:
+    return not _LEAVES.isdisjoint(names_read(line))
 
 
 def _declared_zero(line: str) -> str:
@@ -91,8 +103,7 @@ def _declared_zero(line: str) -> str:
 
 def _simplified(line: str, zeros: Set[str]) -> str:
     here = frozenset(name for name in zeros if name in line)
-    needless = ("0" in line or "1" in line) and _NEEDLESS.search(line)
-    return _propagated(line, here) if here or needless else line
+    return _propagated(line, here) if here or "0" in line or "1" in line else line
 
 
 @lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints

@@ -32,6 +32,7 @@ _NAMES = re.compile(  # and whatever else a name might be found in
 )
 _TYPE = re.compile(r"\*|const|unsigned|float|double|int|long|char|mcc_index|mcc_\w+x\d+|\w+_t")
 _KEYWORDS = {"return", "case", "else", "do"}  # what a unary operator may follow
+ASSIGNS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=", "++", "--"))
 
 
 class Token(NamedTuple):
@@ -99,6 +100,24 @@ def with_lists(line: str) -> str:
     marks = {"(": ("", OPENS + BEHIND_BRACKET), ",": ("", COMMA), ";": ("", COMMA), ")": (CLOSES, "")}
     found = ((token, marks.get(token.text, ("", ""))) for token in tokens(line))
     return "".join(f"{token.before}{front}{token.text}{behind}" for token, (front, behind) in found).removesuffix(COMMA)
+
+
+def words(line: Sequence[Token]) -> list[str]:
+    """What each token says, without marks."""
+    return [token.name or token.text for token in line]
+
+
+def split(line: Sequence[Token], by: str) -> list[list[Token]]:
+    """At tokens that stand in no brackets."""
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for token in line:
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if not depth and token.text == by:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
 
 
 def closing(line: Sequence[Token], at: int) -> int:

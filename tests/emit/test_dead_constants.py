@@ -50,3 +50,12 @@ def test_a_declaration_may_take_several_lines() -> None:
     assert kept(*several, "f(&p);") == [several[0], "    " + several[1], "f(&p);"]
     assert kept("const long c = 1;", *several, "f(0);") == ["f(0);"]
     assert kept("const float t[2] = {a, b};", "/* t", "is not read */", "f(0);") == ["/* t", " is not read */", "f(0);"]
+
+
+def test_pointers_are_constants_too() -> None:
+    assert kept("const float *a = x, *b = y, *c = a;", "f(b);") == ["const float *b = y;", "f(b);"]
+
+
+def test_what_its_value_changes_stays() -> None:
+    for line in ("const long a = n++;", "const long a = f(n = 2);", "const long a = 1; f();"):
+        assert kept(line, "f();") == [line, "f();"]
