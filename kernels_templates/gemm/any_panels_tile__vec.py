@@ -15,7 +15,7 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f64, i8, i32, i64, u32, u64
 from mccompile.base.tensor import Shape, TensorType
-from mccompile.codegen.lanes import cuts, each_lane, without_branches
+from mccompile.codegen.lanes import cuts, each_lane, lanes_refusal, without_branches
 from mccompile.codegen.loops import Nest, index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias, parts, term_c
 from mccompile.codegen.traffic import fmas_of, has_traffic
@@ -93,6 +93,9 @@ class Panels(Kernel):
             return No("bytes are multiplied in dot products")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("there is nothing to compute")
+        reason = lanes_refusal(target, kind.expressions(), ())
+        if reason:
+            return No(reason)
         lanes = lanes_of(target) * FLOAT * 8 // kind.accumulator.bits
         vectors = min(2, -(-static(y.shape[-1]) // lanes))
         scratch = static(call.ins[0].shape[-1]) * lanes * vectors * kind.accumulator.bits // 8

@@ -48,7 +48,7 @@ from mccompile.kinds.map import Map
 
 KNOWN = (*NARROW, *SHORT, *ROUNDED, bool_)  # types of operands besides f32
 LONG = 8  # operations of an expression for which operands are copied
-WIDENED = 4  # operations that make floats of integers, or the reverse
+WIDENED = 4  # operations that make floats of integers or truth values, or the reverse
 
 
 class VectorLoops(Kernel):
@@ -164,7 +164,7 @@ class VectorLoops(Kernel):
         assert isinstance(loops, Nest)
         row = loops.loops[-1].extent
         rows = static(call.outs[0].type.count) // row
-        integers = sum(view.buffer.dtype.is_integer for view in (*call.outs, *call.ins))
+        integers = sum(not view.buffer.dtype.is_float for view in (*call.outs, *call.ins))
         widened = -(-row // lanes) * WIDENED * integers / target.machine.fmas
         if not has_traffic(target):  # functions make floats of these, one by one
             widened += row * 2 * target.machine.element * sum(view.buffer.dtype is i64 for view in call.ins)

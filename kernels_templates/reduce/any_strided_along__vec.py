@@ -1,5 +1,6 @@
-"""reduce of integers in loops over lanes, which compilers make vectors of, along the last of the reduced axes: in any
-order, as integers wrap around. Sums of bytes are dot products with ones where the target has these (mcc_dot.h)."""
+"""reduce of integers and truth values in loops over lanes, which compilers make vectors of, along the last of the
+reduced axes: in any order, as integers wrap around. Sums of bytes are dot products with ones where the target has
+these (mcc_dot.h)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, i8, i16, i32, i64, u8, u32
+from mccompile.base.dtypes import DType, bool_, i8, i16, i32, i64, u8, u32
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.int8.dot_tiles import dot_headers, dot_lanes
 from mccompile.codegen.lanes import LEAST, each_lane, lane_pieces, lane_work, lanes_refusal, without_branches
@@ -51,6 +52,8 @@ class Along(Kernel):
             _case("least_i16", Reduce((1,), "min", i16, operand(0, i16)), (3, 131), i16, i16),
             _case("wrap", Reduce((1,), "mul", i32, operand(0, i32)), (4, 40), i32, i32),
             _case("several_axes", Reduce((0, 2), "add", i64, operand(0, i64)), (3, 4, 21), i64, i64),
+            _case("every", Reduce((1,), "and", bool_, operand(0, bool_)), (5, 90), bool_, bool_),
+            _case("any", Reduce((0, 2), "or", bool_, operand(0, bool_)), (3, 4, 21), bool_, bool_),
             _case("natural", Reduce((1,), "max", u32, operand(0, u32)), (2, 50), u32, u32),
             _case("epilogue", Reduce((1,), "add", i32, operand(0, i32), joined), (5, 33), i32, i32, extras=1),
             _case("two_operands", Reduce((1,), "add", i32, apart, None, 2), (3, 90), u8, i32),
@@ -64,8 +67,8 @@ class Along(Kernel):
         reason = lanes_refusal(target, [kind.element], [view.buffer.dtype for view in full]) or static_views(call)
         if reason:
             return No(reason)
-        if not kind.accumulator.is_integer:
-            return No("only for integers")
+        if kind.accumulator.is_float:
+            return No("only for integers and truth values")
         if any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr)):
             return No("positions are not known in vectors")
         loops = reduced_nests(call)[1]
@@ -149,7 +152,7 @@ def _ranges(loops: Sequence[Loop]) -> list[Range]:
 
 
 def _combined(kind: Reduce) -> Expr:
-    return apply(kind.combine, operand(kind.operands, kind.accumulator), without_branches(kind.element))
+    return without_branches(apply(kind.combine, operand(kind.operands, kind.accumulator), kind.element))
 
 
 def _adds_bytes(kind: Reduce) -> bool:

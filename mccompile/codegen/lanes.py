@@ -79,7 +79,7 @@ def without_branches(expr: Expr) -> Expr:
         if not isinstance(node, Apply):
             return None
         divides = node.function in _DIVISIONS and node.dtype in _DIVIDED and not _by_a_number(node)
-        if divides or (node.function == "round_even" and node.dtype is f32):
+        if divides or node.function in ("and", "or") or (node.function == "round_even" and node.dtype is f32):
             return apply(f"lane_{node.function}", *map(without_branches, node.arguments))
         return None
 

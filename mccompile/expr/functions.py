@@ -163,7 +163,12 @@ def _of_lanes() -> list[_Row]:
 
     divisions = (("div", _truncating_div), ("mod", np.mod), ("fmod", np.fmod))
     rows: list[_Row] = [(f"lane_{name}", 2, "same", None, spelled(name), meant) for name, meant in divisions]
-    return [*rows, ("lane_round_even", 1, "same", spelled("round_even"), None, np.rint)]
+    return [
+        *rows,
+        ("lane_round_even", 1, "same", spelled("round_even"), None, np.rint),
+        ("lane_and", 2, "logic", None, _between("&"), np.logical_and),
+        ("lane_or", 2, "logic", None, _between("|"), np.logical_or),
+    ]
 
 
 # in mcc_libm.h, as not every library has them, or they take other times for other numbers

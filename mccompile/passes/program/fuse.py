@@ -128,9 +128,11 @@ class _Fuse:
         return None if fused is None or self.slows(producer, consumer, fused) else fused
 
     def slows(self, producer: Call, consumer: Call, fused: Call) -> bool:
-        """Does what the consumer adds (a mask of truth values, a power) leave only portable code for a sum of products
-        or a pool that has a faster kernel by itself, or compute the elements of a pool one by one?"""
-        if self.frugal or not self.vectors or not isinstance(producer.kind, Conv | ConvTranspose | Gemm | Pool):
+        """Does what one adds to the other (a mask of truth values, a power) leave only portable code for a sum of
+        products, a pool or a reduction that has a faster kernel by itself, or compute the elements of a pool one by
+        one?"""
+        alone = isinstance(producer.kind, Conv | ConvTranspose | Gemm | Pool | Reduce | Normalize)
+        if self.frugal or not self.vectors or not (alone or isinstance(consumer.kind, Reduce)):
             return False
         together = self.best(fused)
         if not together or not (_any_portable(together) or isinstance(producer.kind, Pool)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
@@ -51,6 +53,30 @@ def test_nothing_is_said_where_nothing_is_better(target: str, op: str, tmp_path:
 @pytest.mark.parametrize("target", ["x86-64-v3", "aarch64", "riscv64v", "wasm32"])
 def test_loops_over_lanes_are_vectors_everywhere(target: str, dtype: int, tmp_path: Path) -> None:
     assert made(tmp_path, target, "Abs", dtype).plan.portable == ()
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "r = ReduceLogSumExp <keepdims = 1> (x, axes) y = Where (c, r, zero)",
+        "r = ReduceProd <keepdims = 1> (x, axes) y = Cast <to = 6> (r)",
+    ],
+)
+def test_reductions_stay_vectors_whatever_follows(nodes: str, tmp_path: Path) -> None:
+    y = "int32" if "Cast" in nodes else "float"
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[8, 16, 64] x, bool[1, 1, 64] c) => ({y}[1, 1, 64] y)
+        <int64[2] axes = {{0, 1}}, float zero = {{0}}> {{ {nodes} }}"""
+    package = compile(save(onnx.parser.parse_model(text), tmp_path), Options(target="x86-64-v3"))
+    assert package.plan.portable == ()
+
+
+def test_what_follows_a_product_of_doubles_is_computed_in_vectors(tmp_path: Path) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+        g (double[64, 32] a, double[32, 64] b) => (double[64, 64] y) { p = MatMul (a, b) y = Tanh (p) }"""
+    package = compile(save(onnx.parser.parse_model(text), tmp_path), Options(target="x86-64-v3"))
+    kernels = [step["kernel"] for step in json.loads(package.files["report.json"])["steps"]]
+    assert kernels == ["gemm/any_panels_tile__vec", "map/f32_strided_loops__vec"]
 
 
 @pytest.mark.parametrize("target", ["native", "x86-64-v3", "aarch64", "riscv64v", "wasm32", "cortex-m4"])
