@@ -228,7 +228,7 @@ class _Certificate:
 def touched(argument: Argument, plan: Plan) -> tuple[int, int]:
     """The bytes behind its base that a step may touch: all of what a kernel has packed, perhaps with other numbers."""
     low, high = argument.low, argument.high
-    if argument.address.base != BLOB:
+    if argument.address.base != BLOB or low == high:
         return low, high
     packed = (entry for entry in plan.entries if entry.packing and entry.offset == low)
     return low, max([high, *(entry.offset + entry.contents.type.max_bytes for entry in packed)])

@@ -136,6 +136,18 @@ def test_what_alone_made_an_output_without_elements_is_traced() -> None:
     folder.checked_trace(package, nodes_of(model), folder.checked(package))
 
 
+def test_an_operand_without_elements_reads_nothing_of_the_constant_behind_it() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 21]>
+        behind (float[3,8] x) => (float[3,5] y, float s)
+        <float[3,0] none = {}, float[8,5] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,
+                         1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}> {
+        s = ReduceSum <keepdims: int = 0> (none)
+        y = MatMul (x, w) }""")
+    package = small_models.compiled(model, Options(optimize=False))
+    assert any(entry.packing for entry in package.plan.entries)
+    folder.checked_trace(package, nodes_of(model), folder.checked(package))
+
+
 def test_an_output_without_elements_has_memory_of_its_own() -> None:
     nodes = [small_models.node("Split", "x four_none", "y z", axis=0)]
     split = {"four_none": np.array([4, 0], np.int64)}
