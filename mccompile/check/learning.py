@@ -3,9 +3,10 @@ differences of them, and optimizers as PyTorch documents them."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,6 +36,16 @@ class Reference:
         self.logits = end.inputs[0] if end is not None and undone else ""  # whose logarithms are exact
         self.end = end
         self.schemes = self._schemes()
+        self._rounding: int | None = None  # begins the random numbers by which every result is moved
+
+    def rounding(self, chance: np.random.Generator | None) -> Self:
+        """With chance, one whose results are all moved as rounding may move them, at all weights in the same way, so
+        that there are slopes: of large numbers that cancel, they have what rounding leaves."""
+        if chance is None:
+            return self
+        found = copy.copy(self)
+        found._rounding = int(chance.integers(1 << 30))
+        return found
 
     def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
         """Of inference; of integers the numbers that are rounded to them, unless what learns are integers itself."""
@@ -78,7 +89,8 @@ class Reference:
         graph = replace(graph, constants={**graph.constants, **weights}, nodes=nodes)
         graph = graph if rounds else unrounded(graph, weights)
         given = {name: array for name, array in batch.items() if name != "target"}
-        found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given).items()}
+        chance = None if self._rounding is None else np.random.default_rng(self._rounding)
+        found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given, chance).items()}
         if not np.isfinite(found[self.name]).all():
             raise NoWitness("what comes out is not finite")
         return found
@@ -182,11 +194,12 @@ def _moved(weights: Arrays, along: Arrays, step: float) -> Arrays:
 
 
 def shaken(arrays: Arrays, chance: np.random.Generator | None) -> Arrays:
-    """Floats, moved by a millionth."""
+    """Floats, moved by a millionth, in their own type: what rounds does so in that."""
     if chance is None:
         return arrays
+    moved = {name: 1 + 1e-6 * chance.normal(size=array.shape) for name, array in arrays.items()}
     return {
-        name: array * (1 + 1e-6 * chance.normal(size=array.shape)) if array.dtype.kind == "f" else array
+        name: np.asarray(array * moved[name], array.dtype) if array.dtype.kind == "f" else array
         for name, array in arrays.items()
     }
 

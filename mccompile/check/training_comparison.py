@@ -23,7 +23,8 @@ ATOL = 1e-6
 OF_LOSS = 4 * 2.0**-24  # of the losses of a step, that rounding what saturates may leave in its slopes
 MOST_LOST = 5e-7  # of a gradient, where it is what a weight has moved by
 STEP_RTOL, STEP_ATOL = 1e-5, 1e-7
-Wanted = Callable[[np.random.Generator | None], float]  # of weights and batches that are moved a little, or as they are
+# of weights and batches that are moved a little, by what rounds; or as they are, without
+Wanted = Callable[[np.random.Generator | None], float]
 
 
 @dataclass(frozen=True)
@@ -94,18 +95,18 @@ class TrainingComparison:
         before, after = judged.floats(told.weights[number]), told.weights[number + 1]
         batches = self.batches[number + 1 - since : number + 1]
 
-        def of_batch(read: Callable[[Arrays, Arrays], float], weights: Arrays) -> Wanted:
-            return lambda shake: read(shaken(weights, shake), shaken(batches[-1], shake))
+        def of_batch(read: Callable[[Reference, Arrays, Arrays], float], weights: Arrays) -> Wanted:
+            return lambda shake: read(judged.rounding(shake), shaken(weights, shake), shaken(batches[-1], shake))
 
-        yield LOSS, "the loss", told.losses[number], of_batch(judged.loss, before)
+        yield LOSS, "the loss", told.losses[number], of_batch(lambda by, w, b: by.loss(w, b), before)
         output = told.outputs[number][judged.name]
         for at in self._places(output, places):
             nearest = _rounded_to(float(output[at])) if output.dtype.kind in "iu" else float
-            wanted = of_batch(lambda w, b, at=at, to=nearest: to(judged.output(w, b)[at]), after)  # type: ignore[misc]
+            wanted = of_batch(lambda by, w, b, at=at, to=nearest: to(by.output(w, b)[at]), after)  # type: ignore[misc]
             yield OUTPUT, _of(judged.name, at), float(output[at]), wanted
         averages = judged.averages(before, batches[-1])
         for name, at in [(name, at) for name, array in averages.items() for at in self._places(array, places)]:
-            wanted = of_batch(lambda w, b, n=name, at=at: float(judged.averages(w, b)[n][at]), before)  # type: ignore[misc]
+            wanted = of_batch(lambda by, w, b, n=name, at=at: float(by.averages(w, b)[n][at]), before)  # type: ignore[misc]
             yield AVERAGE, f"the average {_of(name, at)}", float(after[name][at]), wanted
         learned = {name: weight for name, weight in before.items() if name not in averages}
         for what, along in self._directions(learned, places, singles):
@@ -114,7 +115,8 @@ class TrainingComparison:
                 continue
 
             def slope(shake: np.random.Generator | None, along: Arrays = along) -> float:
-                found = judged.slope(shaken(before, shake), [shaken(batch, shake) for batch in batches], along)
+                moved = [shaken(batch, shake) for batch in batches]
+                found = judged.rounding(shake).slope(shaken(before, shake), moved, along)
                 return np.inf if found is None else found
 
             got = self._slope(number, along)

@@ -9,7 +9,7 @@ infinite, the others keep them, as implementations do that fuse operators or com
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,8 @@ class _Judge:
                 if self.shaken is not None and rule.__module__.endswith(_QUANTIZING):
                     chance = self.shaken
                     operands = [_moved(value, kind, chance, held=False) for value, kind in given]
-                made = rule(NodeSite(node, operands, kinds, types, self.inner(values), self.choice))
+                inner, rounded = self.inner(values), self.rounded(kinds)
+                made = rule(NodeSite(node, operands, kinds, types, inner, rounded, self.choice))
             elif node.body is not None:
                 made = self.function(node.body, given)
             else:
@@ -126,6 +127,11 @@ class _Judge:
             found[name] = value, kind
         found.pop("", None)
         return found
+
+    def rounded(self, kinds: Sequence[str]) -> Callable[[Any], Any]:
+        """What is made on the way to results, in the type of the first operand."""
+        chance, kind = self.shaken, (*kinds, "")[0]
+        return lambda value: value if chance is None else _moved(value, kind, chance)
 
     def inner(self, values: Values) -> Run:
         def run(graph: Graph, operands: Sequence[Any]) -> list[Any]:

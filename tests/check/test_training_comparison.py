@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import numpy_helper, parser
 
+from mccompile.check.learning import Reference, shaken
 from mccompile.check.training_comparison import GRADIENT, TrainingComparison
+from mccompile.frontend.judged import judged
 from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning
 from mccompile.toolchain.learning import TrainingRecord
@@ -20,6 +23,9 @@ class Flat:
 
     def __init__(self, loss: float) -> None:
         self.asked, self.size = Learning("mse:y", "all", optimizer("sgd"), False), loss
+
+    def rounding(self, chance: Any) -> Any:
+        return self
 
     def floats(self, weights: Any) -> Any:
         return weights
@@ -61,3 +67,20 @@ def test_gradients_of_several_batches_hold_those_of_all_their_losses() -> None:
     comparison = comparison_of(flat, [{"x": np.ones(1)}] * 2, told)
     found = [finding for finding in comparison.findings(1e-4, 1, 1) if finding.kind == GRADIENT]
     assert {finding.verdict for finding in found} == {"ok"}
+
+
+def test_what_cancels_is_known_as_large_as_rounding_leaves_it() -> None:
+    """A bias in front of a normalization has no gradient, but for the rounding of the mean that takes it away."""
+    model = parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[1, 2, 3, 3] x) => (float[1, 2, 3, 3] y)
+        <float[2] a = {-0.02, 2.0}, float[2] b = {-3.0, -2.0}, float[2] c = {2.0, -0.5}, float[2] d = {3.0, 1.0}> {
+            h = GroupNormalization <epsilon: float = 0.01, num_groups: int = 2> (x, a, b)
+            y = InstanceNormalization (h, c, d)
+        }""")
+    chance = np.random.default_rng(0)
+    batch = {name: chance.standard_normal((1, 2, 3, 3)).astype(np.float32) for name in ("x", "target")}
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    judge, along = Reference(judged(model), Learning("mse:y", "all")), {"b": np.array([1.0, 0.0])}
+    assert judge.slope(weights, [batch], along) == pytest.approx(0, abs=1e-8)
+    moved = [judge.rounding(chance).slope(shaken(weights, chance), [shaken(batch, chance)], along) for _ in range(3)]
+    assert all(1e-7 < abs(slope or 0) < 1e-3 for slope in moved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def skip_layer_normalization(at: NodeSite) -> Any:
         mean = np.zeros_like(inverse)
         found = found * at[2]
     else:
-        found, mean, inverse = standardized(total, (-1,), epsilon)
+        found, mean, inverse = standardized(at, total, (-1,), epsilon)
         found = found * at[2] + at.get(3, 0.0)
     return (found, mean, inverse, total)[: max(at.count, 1)]
 
@@ -85,14 +86,14 @@ def embed_layer_normalization(at: NodeSite) -> Any:
     total = at[2][ids] + at[3][positions]
     if at.has(1) and at.has(4):
         total = total + at[4][at[1].astype(np.int64)]
-    found, _, _ = standardized(total, (-1,), at.attr("epsilon", float(np.float32(1e-12))))
+    found, _, _ = standardized(at, total, (-1,), at.attr("epsilon", float(np.float32(1e-12))))
     lengths = at[7].astype(np.int32).sum(1) if at.has(7) else np.zeros(len(ids), np.int32)
     return (found * at[5] + at[6], lengths.astype(np.int32), total)[: max(at.count, 1)]
 
 
 @judges("com.microsoft::NhwcMaxPool")
 def nhwc_max_pool(at: NodeSite) -> Array:
-    turned = NodeSite(at.node, [np.moveaxis(at[0], -1, 1)], at.types, at.results, at.run)
+    turned = replace(at, operands=[np.moveaxis(at[0], -1, 1)])
     found = max_pool(turned)
     return np.moveaxis(found[0] if isinstance(found, tuple) else found, 1, -1)
 

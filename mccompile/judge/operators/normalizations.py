@@ -11,9 +11,9 @@ from ..rules import Array, NodeSite, NoWitness, judges
 EPSILON = float(np.float32(1e-5))
 
 
-def standardized(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
+def standardized(at: NodeSite, x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
     """With the mean, and one over the standard deviation."""
-    mean = x.mean(axes, keepdims=True)
+    mean = at.rounded(x.mean(axes, keepdims=True))
     inverse = 1 / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + epsilon)
     return (x - mean) * inverse, mean, inverse
 
@@ -40,7 +40,7 @@ def batch_normalization(at: NodeSite) -> Any:
     running = mean, variance
     if training:
         axes = (0, *range(2, x.ndim))
-        mean, variance = x.mean(axes), x.var(axes)
+        mean, variance = at.rounded(x.mean(axes)), x.var(axes)
         running = running[0] * momentum + mean * (1 - momentum), running[1] * momentum + variance * (1 - momentum)
     if x.ndim == 1:
         return scale * (x - mean) / np.sqrt(variance + epsilon) + bias
@@ -52,7 +52,7 @@ def batch_normalization(at: NodeSite) -> Any:
 @judges("InstanceNormalization")
 def instance_normalization(at: NodeSite) -> Array:
     x = at[0]
-    found, _, _ = standardized(x, tuple(range(2, x.ndim)), at.attr("epsilon", EPSILON))
+    found, _, _ = standardized(at, x, tuple(range(2, x.ndim)), at.attr("epsilon", EPSILON))
     return per_channel(at[1], x.ndim) * found + per_channel(at[2], x.ndim)
 
 
@@ -60,7 +60,7 @@ def instance_normalization(at: NodeSite) -> Array:
 def group_normalization(at: NodeSite) -> Array:
     x, groups = at[0], at.attr("num_groups")
     parts = x.reshape(x.shape[0], groups, -1)
-    found = standardized(parts, (2,), at.attr("epsilon", EPSILON))[0].reshape(x.shape)
+    found = standardized(at, parts, (2,), at.attr("epsilon", EPSILON))[0].reshape(x.shape)
     scale, bias = at[1], at[2]
     if at.version < 21 and len(scale) != x.shape[1]:
         scale, bias = (np.repeat(each, x.shape[1] // groups) for each in (scale, bias))
@@ -71,7 +71,7 @@ def group_normalization(at: NodeSite) -> Array:
 def layer_normalization(at: NodeSite) -> Any:
     x = at[0]
     axes = tuple(range(at.attr("axis", -1) % x.ndim, x.ndim))
-    found, mean, inverse = standardized(x, axes, at.attr("epsilon", EPSILON))
+    found, mean, inverse = standardized(at, x, axes, at.attr("epsilon", EPSILON))
     found = found * at[1] + (at[2] if at.has(2) else 0)
     return (found, mean, inverse)[: max(at.count, 1)]
 
@@ -90,7 +90,7 @@ def mean_variance_normalization(at: NodeSite) -> Array:
     pictures; tensors of lower rank have the first of them."""
     x, axes = at[0], tuple(at.attr("axes") or (0, 2, 3))
     axes = tuple(axis for axis in axes if axis < x.ndim) if axes == (0, 2, 3) else axes
-    mean = x.mean(axes, keepdims=True)
+    mean = at.rounded(x.mean(axes, keepdims=True))
     return (x - mean) / (np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True)) + 1e-9)
 
 

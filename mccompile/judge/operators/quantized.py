@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..narrow import rounded_to
@@ -107,7 +109,7 @@ def qlinear_conv(at: NodeSite) -> Array:
 def qlinear_conv_of_microsoft(at: NodeSite) -> Array:
     if not at.attr("channels_last", 0):
         return qlinear_conv(at)
-    turned = NodeSite(at.node, [np.moveaxis(at[0], -1, 1), *at.operands[1:]], at.types, at.results, at.run)
+    turned = replace(at, operands=[np.moveaxis(at[0], -1, 1), *at.operands[1:]])
     return np.moveaxis(qlinear_conv(turned), 1, -1)
 
 
