@@ -1,4 +1,4 @@
-"""Small networks of many kinds, whose losses `benchmarks.training --losses` compares: PyTorch modules at random."""
+"""Small networks of many kinds, whose losses `benchmarks.training_losses` compares: PyTorch modules at random."""
 
 from __future__ import annotations
 
@@ -117,8 +117,87 @@ def mixer() -> Made:
     return Mixer(), torch.randn(4, 3, 16, 16), CLASSES
 
 
+def segments() -> Made:
+    """A U-Net that tells classes of places."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.SiLU())
+            self.second = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(8, 12, 3, padding=1), nn.Hardswish())
+            self.third = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(12, 16, 3, padding=1), nn.LeakyReLU())
+            self.up = nn.ConvTranspose2d(16, 12, 2, 2)
+            self.joined = nn.Sequential(nn.Conv2d(24, 12, 3, padding=1, bias=False), nn.BatchNorm2d(12), nn.ELU())
+            self.upper = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
+            self.last = nn.Conv2d(20, CLASSES, 1)
+
+        def forward(self, x: Any) -> Any:
+            first = self.first(x)
+            second = self.second(first)
+            joined = self.joined(torch.cat([self.up(self.third(second)), second], 1))
+            return self.last(torch.cat([self.upper(joined), first], 1))
+
+    return Net(), torch.randn(2, 3, 16, 16), CLASSES
+
+
+def excited() -> Made:
+    """Depthwise convolutions, weighed by channel."""
+    import torch
+    from torch import nn
+
+    class Weighed(nn.Module):  # type: ignore[misc]
+        def __init__(self, channels: int) -> None:
+            super().__init__()
+            self.depthwise = nn.Conv2d(channels, channels, 3, padding=1, groups=channels)
+            self.weigh = nn.Sequential(
+                nn.AdaptiveAvgPool2d(1), nn.Conv2d(channels, 4, 1), nn.Softplus(), nn.Conv2d(4, channels, 1)
+            )
+            self.norm = nn.GroupNorm(1, channels)
+
+        def forward(self, x: Any) -> Any:
+            h = nn.functional.hardswish(self.depthwise(x))
+            return x + self.norm(h * nn.functional.hardsigmoid(self.weigh(h)))
+
+    body = [nn.Conv2d(3, 16, 3, 2, 1), Weighed(16), nn.Conv2d(16, 24, 3, 2, 1), Weighed(24), nn.Tanh()]
+    return nn.Sequential(*body, nn.Flatten(), nn.LazyLinear(CLASSES)), torch.randn(4, 3, 16, 16), CLASSES
+
+
+def sentences() -> Made:
+    """Embeddings, a causal attention with heads that share keys, gated products and RMSNorm."""
+    import torch
+    from torch import nn
+
+    class Reader(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(40, 32)
+            self.before, self.behind = nn.RMSNorm(32), nn.RMSNorm(32)
+            self.query, self.key, self.value = nn.Linear(32, 32), nn.Linear(32, 16), nn.Linear(32, 16)
+            self.gate, self.up, self.down = nn.Linear(32, 64), nn.Linear(32, 64), nn.Linear(64, 32)
+            self.last = nn.Linear(32, CLASSES, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            h = self.words(x)
+            normed = self.before(h)
+            q, k, v = (
+                part(normed).unflatten(2, (-1, 8)).transpose(1, 2) for part in (self.query, self.key, self.value)
+            )
+            k, v = (part.repeat_interleave(2, 1) for part in (k, v))
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            h = h + mixed.transpose(1, 2).flatten(2)
+            normed = self.behind(h)
+            h = h + self.down(nn.functional.silu(self.gate(normed)) * self.up(normed))
+            return self.last(h).transpose(1, 2)
+
+    return Reader(), torch.randint(0, 40, (3, 12)), CLASSES
+
+
 VARIETY: Mapping[str, Callable[[], Made]] = {
     "lstm_both_ways": _recurrent("LSTM", bidirectional=True, num_layers=2),
+    "lstm": _recurrent("LSTM"),
+    "gru_both_ways": _recurrent("GRU", bidirectional=True),
     "rnn": _recurrent("RNN", nonlinearity="relu"),
     "up_and_down": _picture(
         lambda nn: nn.Conv2d(3, 12, 3, 2, 1),
@@ -143,5 +222,12 @@ VARIETY: Mapping[str, Callable[[], Made]] = {
     "mnasnet": vision("mnasnet0_5", CLASSES, 4, 3, 64, 64),
     "convnext": _timm("convnext_atto", 2, 3, 64, 64),
     "tiny_vit": _timm("vit_tiny_patch16_224", 1, 3, 224, 224),
-    **{each.__name__: each for each in (sounds, volumes, words, mixer)},
+    "resnet10t": _timm("resnet10t", 2, 3, 64, 64),
+    "efficientnet_lite0": _timm("efficientnet_lite0", 2, 3, 64, 64),
+    "ghostnet": _timm("ghostnet_050", 2, 3, 64, 64),
+    "regnet": _timm("regnety_002", 2, 3, 64, 64),
+    "poolformer": _timm("poolformer_s12", 1, 3, 64, 64),
+    "mobilevit": _timm("mobilevit_xxs", 1, 3, 64, 64),
+    "edgenext": _timm("edgenext_xx_small", 1, 3, 64, 64),
+    **{each.__name__: each for each in (sounds, volumes, words, mixer, segments, excited, sentences)},
 }

@@ -1,4 +1,4 @@
-"""`benchmarks.training`: losses are called wrong where no rounding of PyTorch's leads as far."""
+"""`benchmarks.training_losses`: losses are called wrong where no rounding of PyTorch's leads as far."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmarks.training import MOST_OFF, compared
+from benchmarks.training_losses import MOST_OFF, compared
 
 RIGHT = np.array([3.0, 2.0, 1.0])
 LATE = np.array([0.0, 0.0, 1e-3])  # a Relu takes the other side
