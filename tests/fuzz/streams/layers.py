@@ -185,7 +185,7 @@ def recurrent(net: Network, x: str) -> str:
     net.op(kind, t, *names, results=2, hidden_size=hidden, direction=direction, **said)
     y = net.nodes[-1].output[0]
     turned = net.op("Transpose", y, perm=[2, 1, 3, 0])
-    return net.op("Reshape", turned, net.ints(1, both * hidden, -1))
+    return net.op("Reshape", turned, net.ints(net.shape(x)[0], both * hidden, -1))
 
 
 @layer(2)
@@ -216,7 +216,7 @@ def blocks(net: Network, x: str) -> str:
     shape = net.shape(x)
     if len(shape) != 3 or shape[2] % 2:
         raise NotRun
-    apart = net.op("Reshape", x, net.ints(1, shape[1], shape[2] // 2, 2))
+    apart = net.op("Reshape", x, net.ints(*shape[:2], shape[2] // 2, 2))
     return net.op("ReduceMax", apart, net.ints(3), keepdims=0)
 
 

@@ -30,7 +30,7 @@ class Network:
         self.values: dict[str, np.ndarray] = {}
         spatial = self.one_of([1, 1, 2])
         self.axis = 2 if spatial == 1 else self.one_of([2, 3])
-        shape = [1, self.one_of([1, 2, 4]), *(self.one_of([3, 4, 5]) for _ in range(spatial))]
+        shape = [self.one_of([1, 1, 1, 2]), self.one_of([1, 2, 4]), *(self.one_of([3, 4, 5]) for _ in range(spatial))]
         shape[self.axis] = self.length = int(self.chance.integers(5, 26))
         self.values["x"] = self.floats(*shape)
 

@@ -120,6 +120,14 @@ def test_frame_by_frame(name: str) -> None:
     assert agree(made, "x=2") == agree(made, "x=2,hop=5") == 7
 
 
+def test_matrices_of_a_batch() -> None:
+    """Of one frame they are one tall matrix, of a window they are not."""
+    nodes = "a = Relu(x) b = Transpose<perm=[0, 2, 1]>(a) y = MatMul(b, square)"
+    text = f"(float[2,4,24] x) => (float[2,24,4] y) {{ {nodes} }}"
+    made = model(text, square=ARRAYS["square"])
+    assert agree(made, "x=2") == agree(made, "x=2,hop=3") == 7
+
+
 @pytest.mark.parametrize("name", OF_THE_WINDOW)
 def test_of_the_window(name: str) -> None:
     made = network(OF_THE_WINDOW[name])

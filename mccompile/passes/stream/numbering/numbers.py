@@ -53,10 +53,10 @@ def of_values(array: np.ndarray) -> Numbers:
 
 
 def summed(x: Numbers, axes: Sequence[int], name: str, keep: bool = False) -> Numbers:
-    """What stands along `axes`, in order."""
-    for axis in sorted(axes, reverse=True):
+    """What stands along `axes`, in order. Which axes they are says nothing: batches of matrices may be one tall one."""
+    for place, axis in reversed(list(enumerate(sorted(axes)))):
         moved = np.moveaxis(x, axis, -1)
-        x = np.einsum("...i,i->...", moved, factors(moved.shape[-1], f"{name} {axis}"))
+        x = np.einsum("...i,i->...", moved, factors(moved.shape[-1], f"{name} {place}"))
         if keep:
             x = np.expand_dims(x, axis)
     return x
