@@ -1,6 +1,7 @@
 """Reductions over axes: ReduceSum and its family.
 
-An empty set of elements gives the identity of the operation; sums of many floats are exact but for the last places.
+An empty set of elements gives the identity of the operation, its mean is 0; sums of many floats are exact but for the
+last places.
 """
 
 from __future__ import annotations
@@ -171,8 +172,8 @@ def reduce_call(
 
 
 def element_count(shape: Shape, axes: tuple[int, ...], dtype: DType) -> Expr:
-    """How many elements are reduced to one."""
-    return number(product(shape[axis] for axis in axes), dtype)
+    """How many elements are reduced to one; 1 where there are none, so that their mean is 0."""
+    return number(maximum(product(shape[axis] for axis in axes), 1), dtype)
 
 
 class ReduceSum(Reduction):

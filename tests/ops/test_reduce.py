@@ -25,6 +25,7 @@ MIXED = np.array([[-np.inf, -np.inf], [np.inf, 0], [1e4, 1e4], [-np.inf, 3], [np
 NODES = [
     *(One(f"empty_{op}", f"Reduce{op}", [EMPTY, AXIS_1], {}, LAST) for op in ("Sum", "Prod", "L1", "L2", "SumSquare")),
     *(One(f"empty_{op}", f"Reduce{op}", [EMPTY, AXIS_1], {}, LAST) for op in ("LogSum", "LogSumExp", "Max", "Min")),
+    *(One(f"mean_of_no_{dtype}", "ReduceMean", [EMPTY.astype(dtype), AXIS_1], {}, LAST) for dtype in ("f4", "i4")),
     One("log_sum_exp", "ReduceLogSumExp", [MIXED, AXIS_1], {}, LAST),
     One("max_nan", "ReduceMax", [MIXED[-1:]]),
     One("any", "ReduceMax", [BITS, AXIS_1], {}, LAST),
@@ -41,7 +42,7 @@ def results() -> dict[str, list[Outcome]]:
     return outcomes(20, NODES)
 
 
-@pytest.mark.parametrize("label", [one.label for one in NODES if not one.label.startswith("empty_M")])
+@pytest.mark.parametrize("label", [one.label for one in NODES if not one.label.startswith(("empty_M", "mean_of_n"))])
 def test_hard_values(label: str) -> None:
     (outcome,) = results()[label]
     assert outcome.got.dtype == outcome.want.dtype
@@ -53,6 +54,13 @@ def test_hard_values(label: str) -> None:
 def test_the_extreme_of_nothing(label: str, value: float) -> None:
     (outcome,) = results()[label]
     np.testing.assert_array_equal(outcome.got, np.full((2, 1, 3), value, np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4"])
+def test_the_mean_of_nothing(dtype: str) -> None:
+    """The standard leaves it open, and onnxruntime gives 0: PyTorch's EmbeddingBag has such means for bags of none."""
+    (outcome,) = results()[f"mean_of_no_{dtype}"]
+    np.testing.assert_array_equal(outcome.got, np.zeros((2, 1, 3), dtype))
 
 
 def test_a_long_sum_keeps_its_digits() -> None:

@@ -20,6 +20,9 @@ def _log_sum_exp(x: Array, axes: Axes) -> Array:
 
 
 def _mean(x: Array, axes: Axes) -> Array:
+    """0 of nothing, of which the standard says nothing."""
+    if 0 in (x.shape[axis] for axis in axes):
+        return x.sum(axes, keepdims=True, dtype=x.dtype)
     if x.dtype.kind in "iu":  # truncated, as quotients of integers are
         total, count = x.sum(axes, keepdims=True, dtype=x.dtype), int(np.prod([x.shape[axis] for axis in axes]))
         return (np.sign(total.astype(np.int64)) * (np.abs(total.astype(np.int64)) // count)).astype(x.dtype)
