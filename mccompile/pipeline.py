@@ -63,6 +63,7 @@ from .passes.program.split_groups import split_groups
 from .passes.program.split_phases import split_phases
 from .passes.program.split_weights import split_weights
 from .passes.program.tile_product_rows import tile_product_rows
+from .passes.program.top_one import top_one
 from .passes.program.trim_windows import trim_windows
 from .passes.program.window_transforms import window_transforms
 
@@ -115,6 +116,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("recast_convolutions", recast_convolutions),
     ProgramPass("fuse_bottlenecks", fuse_bottlenecks),
     ProgramPass("block_channels", block_channels),
+    ProgramPass("top_one", top_one),
     ProgramPass("global_pool_to_reduce", global_pool_to_reduce),
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("split_groups", split_groups),

@@ -3,7 +3,8 @@
  *
  *     mcc_exp mcc_expm1 mcc_log mcc_log1p mcc_tanh mcc_erf _f64xH      error below 2 ulp
  *     mcc_sin mcc_cos mcc_sinh mcc_cosh mcc_asinh mcc_acosh mcc_atanh _f64xH
- *     mcc_tan mcc_asin mcc_acos mcc_atan mcc_pow mcc_fmod mcc_mod _f64xH   those of the C library, lane by lane
+ *     mcc_fmod mcc_mod _f64xH                               what mcc_fmod_f64 and mcc_mod_f64 give
+ *     mcc_tan mcc_asin mcc_acos mcc_atan mcc_pow _f64xH     those of the C library, lane by lane
  *
  * Denormal numbers are included; NaN gives NaN; signs of zeros are kept. Lanes that need more bits (sines of 2^20 and
  * more, or near to multiples of pi) ask libm. The polynomials are least-maximum fits of our own over the ranges that
@@ -323,6 +324,32 @@ MCC_DOUBLES_SCALE(8);
         for (i = 0; i < H; i++) x[i] = of(x[i], y[i]);                                                                 \
         return x;                                                                                                      \
     }
+#if defined(MCC_WIDE_FUSED)
+/* What is left is exact where it is fused; it is below 0 where the quotient was rounded up. Hard: quotients of 2^51 and
+ * more, infinities and NaN. */
+#define MCC_DOUBLES_FMOD(H)                                                                                            \
+    MCC_DOUBLES_CALLED mcc_f64x##H mcc_fmod_f64x##H(mcc_f64x##H x, mcc_f64x##H by)                                     \
+    {                                                                                                                  \
+        const mcc_f64x##H size = mcc_abs_f64x##H(x), of = mcc_abs_f64x##H(by);                                         \
+        const mcc_b64x##H near = (mcc_b64x##H)(size < of * mcc_set_f64x##H(2251799813685248.0));                       \
+        const mcc_b64x##H finite = (mcc_b64x##H)(of <= mcc_set_f64x##H(1.7976931348623157e308));                       \
+        const mcc_f64x##H rest = mcc_fma_f64x##H(-mcc_trunc_f64x##H(size / of), of, size);                             \
+        const mcc_b64x##H below = (mcc_b64x##H)(rest < mcc_set_f64x##H(0.0));                                          \
+        mcc_f64x##H y = mcc_signed_f64x##H(mcc_abs_f64x##H(mcc_select_f64x##H(below, rest + of, rest)), x);            \
+        MCC_DOUBLES_LANES(H, ~(near & finite), fmod(x[i], by[i]))                                                      \
+        return y;                                                                                                      \
+    }
+#else
+#define MCC_DOUBLES_FMOD(H) MCC_DOUBLES_BOTH(H, fmod, fmod)
+#endif
+#define MCC_DOUBLES_MOD(H)                                                                                             \
+    MCC_DOUBLES_CALLED mcc_f64x##H mcc_mod_f64x##H(mcc_f64x##H x, mcc_f64x##H by)                                      \
+    {                                                                                                                  \
+        const mcc_f64x##H rest = mcc_fmod_f64x##H(x, by), none = mcc_set_f64x##H(0.0);                                 \
+        const mcc_b64x##H other = (mcc_b64x##H)(rest < none) ^ (mcc_b64x##H)(by < none);                               \
+        const mcc_f64x##H y = mcc_select_f64x##H(other, rest + by, rest);                                              \
+        return mcc_select_f64x##H((mcc_b64x##H)(rest == none), mcc_signed_f64x##H(none, by), y);                       \
+    }
 #define MCC_DOUBLES_FUNCTIONS(H)                                                                                       \
     MCC_DOUBLES_EXPONENTIALS(H);                                                                                       \
     MCC_DOUBLES_LOGARITHMS(H);                                                                                         \
@@ -332,8 +359,8 @@ MCC_DOUBLES_SCALE(8);
     MCC_DOUBLES_EACH(H, acos)                                                                                          \
     MCC_DOUBLES_EACH(H, atan)                                                                                          \
     MCC_DOUBLES_BOTH(H, pow, pow)                                                                                      \
-    MCC_DOUBLES_BOTH(H, fmod, fmod)                                                                                    \
-    MCC_DOUBLES_BOTH(H, mod, mcc_mod_f64)                                                                              \
+    MCC_DOUBLES_FMOD(H)                                                                                                \
+    MCC_DOUBLES_MOD(H)                                                                                                 \
     typedef double mcc_f64x##H##_functions_of_doubles
 
 MCC_DOUBLES_FUNCTIONS(2);

@@ -19,11 +19,12 @@ ULP = 2.0
 FUNCTIONS = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh")
 FUNCTIONS += ("asinh", "acosh", "atanh")
 EXACT = ("floor", "ceil", "trunc", "round_even")
+PAIRS = ("fmod", "mod")
 SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 1e-310, 2.3e-308, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 5.9, 6.0, 40.0, -40.0]
 SPECIAL += [709.78, 709.79, 710.4, 710.5, -708.4, -745.1, -745.2, 1048576.0, -1e22, 4503599627370495.5, 1e300, -1e300]
 SPECIAL += [math.inf, -math.inf, math.nan, 0.55, 22.0, -22.5, 268435456.5, 1 + 2**-52, 1 - 2**-53]
 
-Errors = Callable[[str, np.ndarray], np.ndarray]
+Errors = Callable[..., np.ndarray]
 
 
 def _variants() -> list[tuple[str, int, str]]:
@@ -40,15 +41,16 @@ def _variants() -> list[tuple[str, int, str]]:
 def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Errors:
     compiler, lanes, flag = request.param
     declared = "\n".join(
-        f"void t_{name}(const double *x, double *ulp, int n);" for name in (*FUNCTIONS, *EXACT, "sqrt")
+        [f"void t_{name}(const double *x, double *ulp, int n);" for name in (*FUNCTIONS, *EXACT, "sqrt")]
+        + [f"void t_{name}(const double *x, const double *by, double *ulp, int n);" for name in PAIRS]
     )
     folder, flags = tmp_path_factory.mktemp("doubles"), [*flag.split(), "-ffp-contract=off"]
     library = built(HARNESS, folder, compiler, declared, f"-DLANES={lanes}", *flags)
 
-    def found(name: str, x: np.ndarray) -> np.ndarray:
-        ulp = np.empty_like(x)
-        pointers = [library.ffi.cast("double *", array.ctypes.data) for array in (x, ulp)]
-        getattr(library.functions, f"t_{name}")(*pointers, x.size)
+    def found(name: str, *operands: np.ndarray) -> np.ndarray:
+        ulp = np.empty_like(operands[0])
+        pointers = [library.ffi.cast("double *", array.ctypes.data) for array in (*operands, ulp)]
+        getattr(library.functions, f"t_{name}")(*pointers, ulp.size)
         return ulp
 
     return found
@@ -77,6 +79,21 @@ def test_functions_are_as_accurate_as_documented(errors: Errors, name: str) -> N
 @pytest.mark.parametrize("name", EXACT)
 def test_rounding_is_exact(errors: Errors, name: str) -> None:
     assert not np.any(errors(name, _values()))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_remainders_are_exact(errors: Errors, name: str) -> None:
+    """Of special numbers by each other, of numbers of any size, of multiples and their neighbours."""
+    draw = np.random.default_rng(7)
+    first, second = np.meshgrid(SPECIAL, SPECIAL)
+    x, by = (np.exp(draw.uniform(-740, 709, 20000)) * draw.choice([-1.0, 1.0], 20000) for _ in range(2))
+    with np.errstate(over="ignore"):
+        times = by * np.exp(draw.uniform(0, 40, 20000)).round()
+    multiples = [times, np.nextafter(times, np.inf), np.nextafter(times, -np.inf), draw.uniform(-1e4, 1e4, 20000)]
+    xs = np.concatenate([first.ravel(), x, *multiples])
+    bys = np.concatenate([second.ravel(), *[by] * 4, draw.uniform(-3, 3, 20000)])
+    count = xs.size // 8 * 8
+    assert not np.any(errors(name, xs[:count], bys[:count]))
 
 
 def test_roots_are_rounded_once(errors: Errors) -> None:

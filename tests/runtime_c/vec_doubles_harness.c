@@ -28,6 +28,20 @@ static double off(double got, long double want)
         }                                                                                                              \
     }
 
+#define PAIR(name, exact)                                                                                              \
+    void t_##name(const double *x, const double *by, double *ulp, int n);                                              \
+    void t_##name(const double *x, const double *by, double *ulp, int n)                                               \
+    {                                                                                                                  \
+        double y[LANES];                                                                                               \
+        int i, lane;                                                                                                   \
+        for (i = 0; i < n; i += LANES) {                                                                               \
+            OF(store)(y, OF(name)(OF(load)(x + i), OF(load)(by + i)));                                                 \
+            for (lane = 0; lane < LANES; lane++) ulp[i + lane] = off(y[lane], exact(x[i + lane], by[i + lane]));       \
+        }                                                                                                              \
+    }
+
+PAIR(fmod, mcc_fmod_f64)
+PAIR(mod, mcc_mod_f64)
 FUNCTION(exp)
 FUNCTION(expm1)
 FUNCTION(log)
