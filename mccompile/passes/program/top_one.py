@@ -7,7 +7,7 @@ Before global_pool_to_reduce, as a reduction of integers may be a pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -50,6 +50,6 @@ def reductions(item: Item) -> Iterator[Call]:
     yield replace(item, kind=ArgReduce(kind.axis, kind.largest), outs=item.outs[1:])
 
 
-def _effort(calls: list[Item], context: Context) -> float:
+def _effort(calls: Sequence[Item], context: Context) -> float:
     found = [context.registry.choose(call, context.target).candidates for call in calls if isinstance(call, Call)]
     return sum(effort(each[0].cost, context.target) if each else inf for each in found)
