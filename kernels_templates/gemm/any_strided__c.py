@@ -198,11 +198,11 @@ class _Printer:
         zeros: list[tuple[str, str]] = []
         loads: list[tuple[str, str]] = []
         for point in range(tile.points):
-            zero = self.zero(f"zero_a{point}", "a_zero", self.a_zero, "i", point, zeros)
+            zero = self.zero("zero_a", "a_zero", self.a_zero, "i", point, zeros)
             at = moved("a_in", point * self.a.strides[-2])
             loads.append((f"a_{point}", term_c(self.a.buffer.dtype, self.names[0], at, total, zero)))
         for lane in range(tile.lanes):
-            zero = self.zero(f"zero_b{lane}", "b_zero", self.b_zero, "j", lane, zeros)
+            zero = self.zero("zero_b", "b_zero", self.b_zero, "j", lane, zeros)
             at = moved("b_in", lane * b_lane)
             loads.append((f"b_{lane}", term_c(self.b.buffer.dtype, "b", at, total, zero)))
         products = [
@@ -216,14 +216,17 @@ class _Printer:
     def zero(
         self, name: str, pointer: str, view: View | None, counter: str, step: int, zeros: list[tuple[str, str]]
     ) -> str:
-        """The name of a zero point, noted in `zeros`; no name where there is none."""
+        """The name of a zero point, noted in `zeros`, once where all have the same; no name where there is none."""
         if view is None:
             return ""
         number = 1 + next(i for i, other in enumerate(self.call.ins) if i >= 2 and other is view)
         stride = view.strides[-1]
         at = index_c([1, stride, stride], [self.batches.index(number), counter, str(step)])
-        zeros.append((name, term_c(view.buffer.dtype, pointer, at, self.kind.accumulator)))
-        return name
+        own = name if stride == 0 else f"{name}{step}"
+        noted = own, term_c(view.buffer.dtype, pointer, at, self.kind.accumulator)
+        if noted not in zeros:
+            zeros.append(noted)
+        return own
 
     def epilogue(self, tile: Tile) -> tuple[list[str], str]:
         """Statements for one result of a tile, at `lane` and `point`."""

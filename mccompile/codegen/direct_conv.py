@@ -206,12 +206,14 @@ class DirectConv:
                 zero = "zero_x" if kind.x_zero else ""
                 loads.append((name, term_c(self.x.buffer.dtype, "x", moved("x_in", step), total, zero)))
         for lane in range(tile.lanes):
-            zero = f"zero_w{lane}" if kind.w_zero else ""
+            zero = ""
             if kind.w_zero:
                 view = self.call.ins[2 + kind.x_zero]
                 step = static(view.strides[0])
+                zero = f"zero_w{lane}" if step else "zero_w"
                 at = index_c([step * self.group_out, step, step], [*self.channel(), str(lane)])
-                zeros.append((zero, term_c(self.w.buffer.dtype, "w_zero", at, total)))
+                noted = zero, term_c(self.w.buffer.dtype, "w_zero", at, total)
+                zeros += [noted] if noted not in zeros else []
             step = lane * self.w_lane
             loads.append((f"w{lane}", term_c(self.w.buffer.dtype, "w", moved("w_in", step), total, zero)))
         products = [

@@ -164,7 +164,7 @@ def _states(states: Sequence[State], known: frozenset[str] = frozenset()) -> lis
         size = dim_c(type.count * type.dtype.bits // 8) if not type.is_static else str(type.max_bytes)
         size = size if type.is_static else f"(size_t)({size})"
         places = (pointer(state.tensor.address, "uint8_t", False), pointer(state.made, "uint8_t", True))
-        lines.append(f'    /* state "{comment(state.tensor.name)}" for the next run */')
+        lines.append("    " + _note(f'state "{comment(state.tensor.name)}" for the next run'))
         lines.append(f"    {_move(state, places, size)}")
     return [*lines, ""] if lines else []
 
@@ -191,7 +191,7 @@ def _items(items: Sequence[Item], indent: str, known: frozenset[str] = frozenset
         lines += _sizes(needs(item) - known, indent)
         known |= needs(item)
         if isinstance(item, Branch):
-            lines.append(f"{indent}/* {comment(show(item.provenance))} */")
+            lines.append(indent + _note(comment(show(item.provenance))))
             lines.append(f"{indent}if ({_condition(item)}) {{")
             lines += _items(item.then, indent + "    ", known)
             if item.otherwise:
@@ -207,7 +207,7 @@ def _items(items: Sequence[Item], indent: str, known: frozenset[str] = frozenset
                 known |= {item.symbol.name}
             lines.append("")
         elif isinstance(item, Halt):
-            lines.append(f"{indent}/* {comment(show(item.provenance))}: {comment(item.why)} */")
+            lines.append(indent + _note(comment(f"{show(item.provenance)}: {item.why}")))
             lines.append(f"{indent}return MCC_ERR_{item.status};")
         elif isinstance(item, Copied | Awaited):
             lines += [*_copy(item, indent), ""]
@@ -224,7 +224,7 @@ def _copy(item: Copied | Awaited, indent: str) -> list[str]:
     copy, what = (item, "begin") if isinstance(item, Copied) else (item.copy, "wait")
     about = f"weights of {comment(show(item.provenance))}: {'begin to copy' if what == 'begin' else 'wait for'}"
     call = called(f"mcc_window_{what}", _piece(copy))
-    return [f"{indent}/* {words(f'{about} {copy.bytes} bytes')} */", f"{indent}if ({call} != 0) return MCC_ERR_READ;"]
+    return [f"{indent}{_note(f'{about} {copy.bytes} bytes')}", f"{indent}if ({call} != 0) return MCC_ERR_READ;"]
 
 
 def _piece(copy: Copied) -> list[str]:
@@ -244,7 +244,7 @@ def _measured(item: Measured, indent: str) -> list[str]:
     name, low, high = item.symbol.name, item.symbol.low, item.symbol.high
     place = pointer(item.source.address, "int64_t", const=True)
     return [
-        f"{indent}/* {comment(show(item.provenance))}: how many, from {low} to {high} */",
+        f"{indent}{_note(f'{comment(show(item.provenance))}: how many, from {low} to {high}')}",
         f"{indent}if (*{place} < {low} || *{place} > {high}) return MCC_ERR_SIZE;",
         f"{indent}m->{name} = (mcc_index)*{place};",
         *(f"{indent}if ({in_struct(dim)} < 0) return MCC_ERR_SIZE;" for dim in item.not_negative),
@@ -253,7 +253,7 @@ def _measured(item: Measured, indent: str) -> list[str]:
 
 def _repeat(loop: Repeat, indent: str, known: frozenset[str]) -> list[str]:
     trips = f"{loop.trips} trips" if not isinstance(loop.trips, Argument) else "as many trips as an operand says"
-    lines = [f"{indent}/* {comment(show(loop.provenance))}: {trips} */", f"{indent}{{"]
+    lines = [f"{indent}{_note(f'{comment(show(loop.provenance))}: {trips}')}", f"{indent}{{"]
     inner = indent + "    "
     for swap in loop.swaps:
         if swap.now:
@@ -316,12 +316,17 @@ def pieces(step: Step, shared: Shared) -> Iterator[dict[str, object]]:
         }
 
 
+def _note(text: str) -> str:
+    """A comment, which may be folded between its words."""
+    return f"/* {words(text)} */"
+
+
 def _comment(step: Step) -> str:
     made = ", ".join(str(type) for a, type in passed(step) if a.written and a.role != "scratch")
     used = ", ".join(str(type) for a, type in passed(step) if not a.written)
     types = f"{used} -> {made}".strip()
     where = "".join(f"; {base} {low}..{high}" for base, (low, high) in step.arena_ranges.items())
-    return f"/* {words(f'{comment(show(step.provenance))}: {step.op} {types}{where}')} */"
+    return _note(f"{comment(show(step.provenance))}: {step.op} {types}{where}")
 
 
 def _arguments(step: Step, more: tuple[str, ...]) -> str:

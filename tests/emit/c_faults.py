@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from mccompile.base.dtypes import DTYPES
 from mccompile.driver import Options, compile
 from mccompile.emit.folding import WIDTH
 
@@ -28,6 +29,18 @@ FAULTS = {
     "an empty block": re.compile(r"\{\s*\}"),
 }
 TOO_LONG, TOO_DEEP = f"a line over {WIDTH}", f"deeper than {DEEPEST}"
+NOT_PASSED, NOT_LISTED = "a listed tensor that is no parameter of its type", "a parameter that is not listed"
+COPIED = "lines copied more than 3 times"
+RUN, MOST_COPIES, MOST_COPIED = 4, 3, 0.15  # lines of what counts as a copy, how often, and the share of all lines
+_KERNEL = re.compile(
+    r"^/\* \w+/\w+\n \* (?P<tensors>.*?)\n \* for .*?\*/\n(?P<code>.*?)(?=^/\* \w+/\w+$|\Z)", re.M | re.S
+)
+_PARAMETERS = re.compile(r"^(?:void|int) \w+\((.*?)\)\n\{", re.M | re.S)
+_TENSOR = re.compile(r"(\w+) (\w+)\[[^\]]*\]")
+_POINTER = re.compile(r"(\w+) \*(?:MCC_RESTRICT )?(\w+)$")
+_FUNCTION = re.compile(r"^\{\n(.*?)^\}", re.M | re.S)
+NO_TENSORS = {"copying", "sizes"}  # what is handed besides
+_SAYS = re.compile(r"\w")  # a line that is more than brackets
 
 
 def faults(text: str) -> Iterator[tuple[str, int]]:
@@ -49,6 +62,34 @@ def faults(text: str) -> Iterator[tuple[str, int]]:
             yield TOO_DEEP, number
 
 
+def listed(text: str) -> Iterator[tuple[str, str]]:
+    """The faults of what comments list, with the names, of the operands of kernels."""
+    for kernel in _KERNEL.finditer(text):
+        tensors = dict(_TENSOR.findall(re.sub(r"\s*\n \* ", " ", kernel["tensors"])))
+        for parameters in _PARAMETERS.findall(kernel["code"]):
+            pointers = (_POINTER.search(each.strip()) for each in parameters.split(","))
+            types = {match[2]: match[1] for match in pointers if match}
+            for name in tensors:
+                if types.get(name) != DTYPES[tensors[name]].storage_c:
+                    yield NOT_PASSED, name
+            yield from ((NOT_LISTED, name) for name in types.keys() - tensors.keys() - NO_TENSORS)
+
+
+def copied(texts: Iterable[str]) -> float:
+    """The share of the lines of functions that stand in runs of lines which occur too often; of lines that say
+    something, without comments."""
+    code = (_SILENT.sub("", text) for text in texts)
+    functions = [
+        [line.strip() for line in function.splitlines() if _SAYS.search(line)]
+        for text in code
+        for function in _FUNCTION.findall(text)
+    ]
+    runs = [(lines, at, tuple(lines[at : at + RUN])) for lines in functions for at in range(len(lines) - RUN + 1)]
+    count = Counter(run for _, _, run in runs)
+    copies = {(id(lines), at + more) for lines, at, run in runs if count[run] > MOST_COPIES for more in range(RUN)}
+    return len(copies) / max(1, sum(map(len, functions)))
+
+
 def of_model(name: str) -> set[str]:
     """The files of a model's package that its own code is in."""
     return {f"{name}.c", f"{name}.h", f"{name}_kernels.c", f"{name}_kernels.h"}
@@ -67,7 +108,13 @@ def main() -> None:
                 for fault, number in faults(files[name].decode()):
                     print(f"{model} {target} {name}:{number}: {fault}")
                     total[fault] += 1
-    print(dict(total) or "no faults")
+                for fault, operand in listed(files[name].decode()):
+                    print(f"{model} {target} {name}: {operand}: {fault}")
+                    total[fault] += 1
+            share = copied(files[f"m{end}"].decode() for end in (".c", "_kernels.c"))
+            print(f"{model} {target}: {share:.2f} of lines are copies")
+            total[COPIED] += share > MOST_COPIED
+    print(dict(+total) or "no faults")
 
 
 if __name__ == "__main__":

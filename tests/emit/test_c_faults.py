@@ -6,7 +6,20 @@ import pytest
 
 from mccompile.driver import Options
 from tests import small_models
-from tests.emit.c_faults import FAULTS, TOO_DEEP, TOO_LONG, faults, of_model
+from tests.emit.c_faults import (
+    FAULTS,
+    MOST_COPIED,
+    MOST_COPIES,
+    NOT_LISTED,
+    NOT_PASSED,
+    RUN,
+    TOO_DEEP,
+    TOO_LONG,
+    copied,
+    faults,
+    listed,
+    of_model,
+)
 from tests.small_models import compiled, floats, model, node
 from tests.small_quantized import convolutions
 
@@ -39,8 +52,10 @@ MODELS = {
 def test_generated_c_has_no_faults(name: str, target: str) -> None:
     made = MODELS[name]
     files = compiled(made, Options(target=target)).files
-    found = {file: list(faults(files[file].decode())) for file in sorted(of_model(made.graph.name))}
+    texts = {file: files[file].decode() for file in sorted(of_model(made.graph.name))}
+    found = {file: [*faults(text), *listed(text)] for file, text in texts.items()}
     assert not {file: several for file, several in found.items() if several}
+    assert target != "generic" or copied(texts.values()) <= MOST_COPIED
 
 
 @pytest.mark.parametrize(
@@ -59,3 +74,22 @@ def test_generated_c_has_no_faults(name: str, target: str) -> None:
 def test_faults_are_found(line: str, fault: str) -> None:
     assert {found for found, _ in faults(f"{line}\n")} == {fault}
     assert not list(faults(f"/* {next(iter(FAULTS))} + 0 * 1 */ y = x + 0.5f * 10 + 0x1;\n"))
+
+
+def test_operands_that_a_comment_lists_are_parameters() -> None:
+    head, code = (
+        "/* map/f32_x__c\n * y f32[4], x f32[4]\n * for a node */\n",
+        "void f(float *MCC_RESTRICT y, const float *x)\n{\n}\n",
+    )
+    assert not list(listed(head + code))
+    assert list(listed(head.replace("x f32[4]", "t f32[4]") + code)) == [(NOT_PASSED, "t"), (NOT_LISTED, "x")]
+    assert list(listed(head.replace("x f32", "x i8") + code)) == [(NOT_PASSED, "x")]
+
+
+def test_copies_are_runs_of_lines_that_occur_often() -> None:
+    run = "".join(f"    y[{place}] = x;\n" for place in range(RUN))
+    texts = ["void f(void)\n{\n    g();\n" + run * count + "}\n" for count in (MOST_COPIES, MOST_COPIES + 1)]
+    assert [copied([text]) for text in texts] == [
+        0,
+        (len(texts[1].splitlines()) - 4) / (len(texts[1].splitlines()) - 3),
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onnx import parser
+
 from mccompile.base.marked import called, plain, summed, words
 from mccompile.emit.folding import WIDTH, folded
 from tests import small_models
@@ -84,3 +86,14 @@ def test_long_names_of_buffers_are_cut() -> None:
     text = compiled(made).files["cut.c"].decode()
     assert "60 bytes: fused/fused" in text
     assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_why_a_run_ends_is_folded() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    stops (float[2, 3] x, bool c) => (float[2, 3] y) {
+      y = If (c) <then_branch = t () => (float[2, 3] a) { a = Neg(x) },
+                  else_branch = e () => (float[2, 3] b) { b, h = LSTM <hidden_size = 3> (x, x, x) }>
+    }"""
+    made = compiled(parser.parse_model(text)).files["stops.c"].decode()
+    assert "return MCC_ERR_BRANCH;" in made
+    assert max(map(len, made.splitlines())) <= WIDTH
