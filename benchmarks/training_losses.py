@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import copy
 import itertools
+import re
 import sys
 import tempfile
 import warnings
@@ -38,6 +39,7 @@ ALIKE = 1e-4  # how far losses may be apart, relatively
 LOSSES = {"cross_entropy": "cross_entropy", "mse": "mse_loss", "huber": "huber_loss", "bce": "binary_cross_entropy"}
 MOST_OFF = 4  # times as far from float64 as PyTorch is
 MOVED = 16  # times that PyTorch begins with moved weights, as long as it is not that far off
+LEAST = 1e-6  # a loss that is smaller is told as if it were of this size
 UNIT = 2.0**-24  # what weights are moved by at most, relatively, before they are rounded
 SHAKEN = 0.01  # what weights are moved by at first: exporters merge those that are equal
 
@@ -124,7 +126,7 @@ def _line(name: str, way: Way) -> str:
     steps = ours(copy.deepcopy(module), batches, way), theirs(copy.deepcopy(module), batches, way)
     mine, torchs = (np.array([step() for _ in range(TAKEN)]) for step in steps)
     told = compared(mine[:STEPS], torchs[:STEPS], exact, moved(module, batches, way))
-    apart = np.abs(mine / torchs - 1)
+    apart = off_from(torchs, mine)
     numbers = f"{mine[0]:.4f} to {mine[STEPS - 1]:.4f} and {mine[-1]:.4f}"
     return f"{numbers}, apart by {apart[:STEPS].max():.1e} and {apart.max():.1e}   {told}".rstrip()
 
@@ -169,16 +171,21 @@ def moved(module: Any, batches: Batches, way: Way) -> Iterator[np.ndarray]:
         yield np.array([step() for _ in range(STEPS)])
 
 
+def off_from(right: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """Relatively."""
+    return np.asarray(np.abs(losses - right) / np.maximum(np.abs(right), LEAST))
+
+
 def compared(mine: np.ndarray, torchs: np.ndarray, exact: Step, further: Iterable[np.ndarray]) -> str:
     """What there is to say where losses are apart. `further`: PyTorch's, where it begins with moved weights."""
-    apart = np.abs(mine / torchs - 1)
+    apart = off_from(torchs, mine)
     if apart.max() <= ALIKE:
         return ""
     right = np.array([exact() for _ in mine])
-    off, plain = (float(np.abs(losses / right - 1).max()) for losses in (mine, torchs))
+    off, plain = (float(off_from(right, losses).max()) for losses in (mine, torchs))
     runs, most = 0, plain
     for losses in further if off > max(ALIKE, MOST_OFF * most) else ():
-        runs, most = runs + 1, max(most, float(np.abs(losses / right - 1).max()))
+        runs, most = runs + 1, max(most, float(off_from(right, losses).max()))
         if off <= MOST_OFF * most:
             break
     verdict = "rounding" if off <= max(ALIKE, MOST_OFF * most) else "WRONG"
@@ -194,19 +201,17 @@ def ours(module: Any, batches: Batches, way: Way) -> Step:
     mode = {"dynamo": True, "external_data": False, "verbose": False}
     if not way.dynamo:
         mode = {"dynamo": False, "training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False}
-    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    statistics = "frozen" if way.frozen else "train"
+    asked: dict[str, Any] = {"optimizer": way.optimizer, "clip": way.clip, "accumulate": way.accumulate}
+    asked |= {"loss": f"{way.loss}:y", "target": "native", "batch_norm": statistics}
+    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder, warnings.catch_warnings(record=True) as told:
         path = Path(folder, "net.onnx")
         module = module.eval() if way.dynamo else _learning(module, way)
         torch.onnx.export(module, (batches[0][0],), path, input_names=["x"], output_names=["y"], **mode)
-        asked: dict[str, Any] = {
-            "learn": "all",
-            "optimizer": way.optimizer,
-            "clip": way.clip,
-            "accumulate": way.accumulate,
-        }
-        statistics = "frozen" if way.frozen else "train"
-        net = mccompile.train(path, loss=f"{way.loss}:y", target="native", batch_norm=statistics, **asked)
+        net = mccompile.train(path, learn="all", **asked)
+        named = [found for each in told if (found := re.search(r"as in --learn (\S+)", str(each.message)))]
+        if named:  # weights that are in no layer of the file
+            net = mccompile.train(path, learn=named[-1][1], **asked)
     given = itertools.cycle([(x.numpy(), target.numpy()) for x, target in batches])
     return lambda: net.step(*next(given))
 
