@@ -34,14 +34,14 @@ def refuse_misread(kind: type, given: Sequence[Any], named: Mapping[str, Any]) -
         fix = "write Options(target='cortex-m4'); a model is given to mccompile.compile('net.onnx', options)"
         raise WrongUse(Problem(what, where, "there are too many to tell them apart by their order", fix))
     for name, value in named.items():
-        where = f"{name}={_said(value)}"
         if name not in known:
+            what, why = f"there is no option {name!r}", "options are the fields of Options"
             fix = meant(name, known) or f"there are {', '.join(known)}"
-            raise WrongUse(Problem(f"there is no option {name!r}", where, "options are the fields of Options", fix))
+            raise WrongUse(Problem(what, f"{name}={_said(value)}", why, fix))
         why, is_right, example = _PLAIN.get(str(known[name].type), ("", _anything, ""))
         if not is_right(value):
             what, fix = f"option {name!r} cannot be {_said(value)}", f"such as {name}={example}"
-            raise WrongUse(Problem(what, where, why, fix))
+            raise WrongUse(Problem(what, f"{name}={_said(value)}", why, fix))
 
 
 def _anything(_value: Any) -> bool:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +122,7 @@ def run_program(program: Path) -> str:
 
 def load(shared_object: Path, cdef: str) -> Library:
     """Load a shared object whose functions are declared by `cdef`."""
-    ffi = cffi.FFI()
-    ffi.cdef(cdef)
+    ffi = _declared(cdef)
     try:
         return Library(ffi, ffi.dlopen(str(shared_object.resolve())))
     except OSError as error:
@@ -135,6 +135,14 @@ def load(shared_object: Path, cdef: str) -> Library:
                 "(a sanitizer's must be preloaded)",
             )
         ) from error
+
+
+@cache
+def _declared(cdef: str) -> cffi.FFI:
+    """Reading declarations takes longer than loading what they are of."""
+    ffi = cffi.FFI()
+    ffi.cdef(cdef)
+    return ffi
 
 
 def _not_a_compiler(asked: str, source: str, why: str) -> WrongUse:
