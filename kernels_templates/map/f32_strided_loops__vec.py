@@ -1,5 +1,5 @@
 """map in vectors along the axis in which the result lies side by side; operands lie so too, or repeat. Others
-are copied before, where much is computed of each element.
+are copied before.
 
 Numbers of 16 bits, and bytes, become floats of 32 bits on the way, but where all are f16 and the target computes in
 that: what rounding every operation gives is the same. Doubles are computed in vectors of doubles.
@@ -47,7 +47,6 @@ from mccompile.kernels.work import Units
 from mccompile.kinds.map import Map
 
 KNOWN = (*NARROW, *SHORT, *ROUNDED, bool_)  # types of operands besides f32
-LONG = 8  # operations of an expression for which operands are copied
 WIDENED = 4  # operations that make floats of integers or truth values, or the reverse
 
 
@@ -129,6 +128,7 @@ class VectorLoops(Kernel):
             cases.append(replace(case, repeated={1: repeated}))
         t = TensorType(f32, (5, 7, 3))
         cases.append(Case("copied", Map(apply("exp", apply("add", x, y))), (t, t), (t,), permute={0: (2, 0, 1)}))
+        cases.append(Case("copied_sum", add, (t, t), (t,), permute={0: (2, 0, 1)}))
         half, sum_of = TensorType(f16, t.shape), apply("add", operand(0, f16), operand(1, f16))
         cases.append(Case("copied_halves", Map(sum_of), (half, half), (half,), permute={0: (2, 0, 1)}))
         for first in (8, 11):
@@ -217,10 +217,8 @@ class VectorLoops(Kernel):
 
 def _laid(call: Call) -> tuple[Call, Mapping[int, View]]:
     """The call, and which of its operands have to be copied so that vectors go along them; the call has these dense."""
-    halves = any(view.buffer.dtype in NARROW for view in call.ins)  # plain C makes floats of these one by one
-    computed = sum(map(operations, call.kind.expressions()))
-    short = computed < LONG and not (halves and computed)  # what only moves is a copy itself
-    if short or not isinstance(vector_nest([*call.outs, *call.ins]), str):
+    moves = not any(map(operations, call.kind.expressions()))  # what only moves is a copy itself
+    if moves or not isinstance(vector_nest([*call.outs, *call.ins]), str):
         return call, {}
     copied = {
         number: view
