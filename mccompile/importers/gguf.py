@@ -122,7 +122,7 @@ def _add_attention(values: dict[str, Any], said: Mapping[str, Any], kind: str, t
 
 def _check_turned(family: Family, config: Config, turned: object) -> None:
     """Rotary embeddings go over as many channels as the file says."""
-    made = family.describe(config)
+    made = family.made(config)
     for layer in () if isinstance(made, Recurrent) else made.layers:
         if turned is not None and layer.rotary and 2 * len(layer.rotary.frequencies) != turned:
             raise unsupported(f"rotary embeddings of {str(turned)[:20]} channels of a head")

@@ -78,6 +78,10 @@ class Family:
     own: Callable[[Told], Mapping[str, Any]] = silent  # what llama.cpp takes by itself, in words of config.json
     attends: bool = True  # or is what goes on of a fixed size? Names are then those of whole tensors
     norm_offset: float = 0.0  # what Hugging Face leaves out of the weights of norms
+    context: int = 2048  # max_position_embeddings where the file does not say
+
+    def made(self, config: Config) -> Decoder | Recurrent:
+        return self.describe(config.filled(max_position_embeddings=self.context))
 
 
 def described(
@@ -89,7 +93,7 @@ def described(
     gguf: bool = False,
 ) -> ModelProto:
     """The model that a file means. `dims`: sizes that are asked for."""
-    decoder = family.describe(config)
+    decoder = family.made(config)
     if isinstance(decoder, Recurrent):
         return _recurrent(family, decoder, tensors, name, gguf)
     if decoder.heads % decoder.groups:
@@ -309,7 +313,7 @@ def llama_like(config: Config, tied: bool = False, base: float = 10000.0) -> Dec
         groups=config.count("num_key_value_heads", heads),
         head=head,
         hidden=config.count("intermediate_size"),
-        context=config.count("max_position_embeddings", 2048),
+        context=config.count("max_position_embeddings"),
         layers=(Layer(0, rotary(config, head, base)),) * count,
         epsilon=config.real("rms_norm_eps", 1e-6),
         activation=config.activation("hidden_act", "silu"),

@@ -162,3 +162,18 @@ def test_a_norm_that_is_missing_is_no_norm_left_out(tmp_path: Path) -> None:
     del tensors["model.layers.1.input_layernorm.weight"]
     with pytest.raises(BadFile, match=r"no tensor model\.layers\.1\.input_layernorm\.weight"):
         read_proto(folder(tmp_path / "model", case["config"], tensors))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "context"),
+    [("llama", {}, 2048), ("phi3", {}, 4096), ("qwen2", {"max_position_embeddings": None}, 32768), ("gemma", {}, 8192)],
+)
+def test_a_family_has_a_context_where_config_json_is_silent(kind: str, said: dict[str, Any], context: int) -> None:
+    config = {name: value for name, value in LLAMA.items() if name != "max_position_embeddings"}
+    family = next(each for each in families.FAMILIES if kind in each.types)
+    scaled = {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}, "head_dim": 4, **said}
+    made = family.made(Config({**config, **scaled}))
+    assert isinstance(made, Decoder)
+    assert made.context == context
+    longer = family.made(Config({**config, **scaled, "max_position_embeddings": context}))
+    assert repr(made) == repr(longer)

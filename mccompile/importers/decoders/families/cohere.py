@@ -29,6 +29,6 @@ def _cohere2(config: Config) -> Decoder:
 
 
 FAMILIES = (
-    Family(("cohere",), _cohere, _NAMES, architectures=("command-r",), pairs=True, neighbours=True),
-    Family(("cohere2",), _cohere2, _NAMES, architectures=("cohere2",), pairs=True, neighbours=True),
+    Family(("cohere",), _cohere, _NAMES, architectures=("command-r",), pairs=True, neighbours=True, context=8192),
+    Family(("cohere2",), _cohere2, _NAMES, architectures=("cohere2",), pairs=True, neighbours=True, context=8192),
 )

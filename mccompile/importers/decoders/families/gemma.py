@@ -74,7 +74,9 @@ def _gemma3_gguf(told: Told) -> dict[str, Any]:
 
 
 FAMILIES = (
-    Family(("gemma",), _gemma, architectures=("gemma",), own=no_window, norm_offset=1.0),
-    Family(("gemma2",), _gemma2, NAMES, architectures=("gemma2",), own=_gemma2_gguf, norm_offset=1.0),
-    Family(("gemma3_text",), _gemma3, NAMES, architectures=("gemma3",), own=_gemma3_gguf, norm_offset=1.0),
+    Family(("gemma",), _gemma, architectures=("gemma",), own=no_window, norm_offset=1.0, context=8192),
+    Family(("gemma2",), _gemma2, NAMES, architectures=("gemma2",), own=_gemma2_gguf, norm_offset=1.0, context=8192),
+    Family(
+        ("gemma3_text",), _gemma3, NAMES, architectures=("gemma3",), own=_gemma3_gguf, norm_offset=1.0, context=131072
+    ),
 )

@@ -25,6 +25,6 @@ def _glm(config: Config) -> Decoder:
 
 
 FAMILIES = (
-    Family(("glm",), _glm, _GLM, neighbours=True),
-    Family(("glm4",), _glm, _GLM4, architectures=("glm4",), pairs=True, neighbours=True),
+    Family(("glm",), _glm, _GLM, neighbours=True, context=131072),
+    Family(("glm4",), _glm, _GLM4, architectures=("glm4",), pairs=True, neighbours=True, context=131072),
 )

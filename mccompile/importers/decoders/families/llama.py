@@ -23,5 +23,5 @@ FAMILIES = (
         pairs=True,
         own=no_window,
     ),
-    Family(("mistral", "ministral"), _mistral),
+    Family(("mistral", "ministral"), _mistral, context=131072),
 )

@@ -148,11 +148,11 @@ _ARCEE = {role: name for role, name in LLAMA_NAMES.items() if role != "gate"}
 _SEED_OSS = {"mlp_norm": "blk.{}.post_attention_norm", "attn_post_norm": ""}
 
 FAMILIES = (
-    Family(("arcee",), _arcee, _ARCEE, architectures=("arcee",), pairs=True),
-    Family(("ernie4_5",), _ernie, architectures=("ernie4_5",), pairs=True, neighbours=True),
+    Family(("arcee",), _arcee, _ARCEE, architectures=("arcee",), pairs=True, context=4096),
+    Family(("ernie4_5",), _ernie, architectures=("ernie4_5",), pairs=True, neighbours=True, context=131072),
     Family(("exaone4",), _exaone4, _OLMO2, architectures=("exaone4",), own=_exaone4_gguf),
     Family(("granite",), _granite, architectures=("granite",), pairs=True),
-    Family(("helium",), _helium, neighbours=True),
+    Family(("helium",), _helium, neighbours=True, context=4096),
     Family(("hunyuan_v1_dense",), _hunyuan, _HUNYUAN, architectures=("hunyuan-dense",)),
     Family(("internlm3",), _wide_heads),
     Family(("olmo",), _olmo, architectures=("olmo",), pairs=True),
@@ -165,8 +165,8 @@ FAMILIES = (
         own=_olmo_gguf,
     ),
     Family(("olmo3",), _olmo3, _OLMO2, architectures=("olmo2",)),
-    Family(("seed_oss",), _wide_heads, architectures=("seed_oss",), gguf_names=_SEED_OSS),
-    Family(("smollm3",), _smollm3, architectures=("smollm3",), pairs=True, own=_smollm3_gguf),
-    Family(("starcoder2",), _starcoder2, _STARCODER2, architectures=("starcoder2",), own=no_window),
-    Family(("stablelm",), _stablelm, _STABLELM, architectures=("stablelm",), own=_stablelm_gguf),
+    Family(("seed_oss",), _wide_heads, architectures=("seed_oss",), gguf_names=_SEED_OSS, context=524288),
+    Family(("smollm3",), _smollm3, architectures=("smollm3",), pairs=True, own=_smollm3_gguf, context=32768),
+    Family(("starcoder2",), _starcoder2, _STARCODER2, architectures=("starcoder2",), own=no_window, context=4096),
+    Family(("stablelm",), _stablelm, _STABLELM, architectures=("stablelm",), own=_stablelm_gguf, context=4096),
 )

@@ -47,6 +47,6 @@ def _nemotron(config: Config) -> Decoder:
 
 FAMILIES = (
     Family(("phi",), _phi, _PHI, architectures=("phi2",)),
-    Family(("persimmon",), _persimmon, _PERSIMMON, split=by_groups),
-    Family(("nemotron",), _nemotron, _NEMOTRON, architectures=("nemotron",), norm_offset=1.0),
+    Family(("persimmon",), _persimmon, _PERSIMMON, split=by_groups, context=16384),
+    Family(("nemotron",), _nemotron, _NEMOTRON, architectures=("nemotron",), norm_offset=1.0, context=4096),
 )

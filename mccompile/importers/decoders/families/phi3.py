@@ -21,4 +21,4 @@ def _phi3(config: Config) -> Decoder:
     return partly_turned(config, windowed(config, made), 1.0)
 
 
-FAMILIES = (Family(("phi3",), _phi3, _NAMES, architectures=("phi3",), own=no_window),)
+FAMILIES = (Family(("phi3",), _phi3, _NAMES, architectures=("phi3",), own=no_window, context=4096),)

@@ -22,6 +22,6 @@ def qwen(config: Config) -> Decoder:
 
 
 FAMILIES = (
-    Family(("qwen2",), qwen, architectures=("qwen2",), own=no_window),
-    Family(("qwen3",), qwen, architectures=("qwen3",), own=no_window),
+    Family(("qwen2",), qwen, architectures=("qwen2",), own=no_window, context=32768),
+    Family(("qwen3",), qwen, architectures=("qwen3",), own=no_window, context=32768),
 )
