@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from mccompile import cli
 from tests import small_models
 
 pty = pytest.importorskip("pty", reason="needs a terminal")
@@ -18,11 +20,12 @@ _CODES = re.compile(r"\x1b\[[0-9;]*m")
 
 def in_a_terminal(*arguments: str, **environment: str) -> str:
     ours, theirs = pty.openpty()
-    settings = {**os.environ, "TERM": "xterm", "CI": "", **environment}
-    settings.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
-    command = [sys.executable, "-m", "mccompile", *arguments]
-    subprocess.run(command, env=settings, stdout=theirs, stderr=theirs, check=False)
-    os.close(theirs)
+    with pytest.MonkeyPatch.context() as patch, open(theirs, "w", encoding="utf-8") as screen:
+        patch.delenv("NO_COLOR", raising=False)
+        for name, value in {"TERM": "xterm", "CI": "", **environment}.items():
+            patch.setenv(name, value)
+        with redirect_stdout(screen), redirect_stderr(screen):
+            cli.run(arguments)
     said = b""
     try:
         while part := os.read(ours, 4096):
