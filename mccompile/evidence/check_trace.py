@@ -117,7 +117,7 @@ def _lines(path: str, trace: dict[str, Any], calls: dict[int, dict[str, Any]], c
     for number, (s, text) in enumerate(zip(segments, written, strict=True)):
         where, what = f"{path}:{s['lines'][0]}", s["what"]
         names, called = {functions[step] for step in s["steps"]}, {*re.findall(r"\b(\w+)\(", text)}
-        if what not in SEGMENTS or (what in ("function", "step") and not s["steps"]):
+        if what not in SEGMENTS or (what in ("function", "step", "control") and not s["steps"]):
             yield f"{where} is not traced"
         if what in WHOLE and len(segments) > 1:
             yield f"{where} is no file of its own"

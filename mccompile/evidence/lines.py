@@ -165,8 +165,12 @@ def _calls(lines: Sequence[str], package: Package) -> list[tuple[int, int, int]]
 def _run(
     lines: Sequence[str], begin: int, end: int, name: str, calls: Sequence[tuple[int, int, int]]
 ) -> Iterator[dict[str, Any]]:
-    """Calls of steps with their comments, and the lines between: control flow of the steps around them."""
+    """Calls of steps with their comments, and the lines between: control flow of the steps around them. What calls no
+    step is like the other functions of the interface."""
     own = [call for call in calls if begin <= call[0] and call[1] <= end]
+    if not own:
+        yield {"lines": [begin + 1, end + 1], "what": "interface", "name": name, "steps": []}
+        return
     at = begin
     for number, (first, last, step) in enumerate(own):
         if first > at:
@@ -176,5 +180,4 @@ def _run(
             yield {"lines": [max(first, at) + 1, last + 1], "what": "step", "name": name, "steps": [step]}
         at = max(at, last + 1)
     if at <= end:
-        behind = [own[-1][2]] if own else []
-        yield {"lines": [at + 1, end + 1], "what": "control", "name": name, "steps": behind}
+        yield {"lines": [at + 1, end + 1], "what": "control", "name": name, "steps": [own[-1][2]]}

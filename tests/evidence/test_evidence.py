@@ -206,6 +206,22 @@ def test_lines_lead_back_to_nodes(written: Path) -> None:
             assert found["steps"][step]["provenance"][0] in text and found["steps"][step]["function"] in text
 
 
+@pytest.mark.parametrize(("op", "options"), [("Neg", Options(slices=True)), ("Identity", Options())])
+def test_a_run_that_calls_no_step_itself_is_of_the_interface(op: str, options: Options) -> None:
+    """Control flow is that of nodes."""
+    made = small_models.model("idle", [small_models.node(op, "x", "y")], [("x", [7])], [("y", [7])])
+    package = small_models.compiled(made, options)
+    memory = folder.checked(package)
+    found = folder.checked_trace(package, nodes_of(made), memory)
+    (run,) = (each for each in found["files"]["idle.c"] if each.get("name") == "idle_run")
+    assert run["what"] == "interface"
+    bad = found | {
+        "files": found["files"]
+        | {"idle.c": [each | {"what": "control"} if each is run else each for each in found["files"]["idle.c"]]}
+    }
+    assert check_trace.check(bad, memory, package.files) != []
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("evidence")
