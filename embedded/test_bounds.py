@@ -9,6 +9,7 @@ import pytest
 
 from embedded.bounds import compared
 from embedded.models import path_of
+from tests import small_models
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,13 @@ def test_what_is_computed_again_for_numbers_that_are_not_finite_counts(tmp_path:
     found = compared(path_of("digits", tmp_path), "cortex-m55", inputs=8)
     assert found.bound.instructions is not None, found.bound.without
     assert found.count <= found.bound.instructions <= 1.1 * found.count
+
+
+@pytest.mark.parametrize("op", ["Sin", "Cos"])
+def test_waves_take_the_same_for_all_numbers(op: str, tmp_path: Path) -> None:
+    made = small_models.model("wave", [small_models.node(op, "x", "y")], [("x", [64])], [("y", [64])])
+    found = compared(small_models.save(made, tmp_path), "cortex-m4")
+    assert found.bound.instructions == found.count
 
 
 @pytest.mark.parametrize("name", ["quantized", "mlp"])

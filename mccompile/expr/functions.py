@@ -172,7 +172,7 @@ def _of_lanes() -> list[_Row]:
 
 
 # in mcc_libm.h, as not every library has them, or they take other times for other numbers
-_OWN_SOMEWHERE = {"exp", "expm1", "log", "log1p", "asinh", "acosh", "atanh", "erf", "tanh"}
+_OWN_SOMEWHERE = {"exp", "expm1", "log", "log1p", "asinh", "acosh", "atanh", "erf", "tanh", "sin", "cos"}
 
 
 def _table() -> dict[str, Function]:

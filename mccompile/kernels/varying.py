@@ -16,6 +16,7 @@ from ..targets.api import Target
 BRANCHES = "branches"  # of targets: no instruction but a branch depends on a comparison
 _MOVE = frozenset({"map", "concat", "pad", "reinterpret"})  # kinds that compute what their expressions say
 _OWN = frozenset({"exp", "expm1", "log", "log1p", "tanh"})  # of mcc_elementary.h
+_WAVES = frozenset({"sin", "cos"})  # there, too; vectors call them for lanes that are large
 _ALIKE = frozenset({
     "add", "sub", "mul", "neg", "bit_and", "bit_or", "bit_xor", "bit_not", "high_sum", "shift_even", "shift_right",
 })  # fmt: skip
@@ -58,7 +59,7 @@ def _reason(node: Expr, target: Target, vectors: bool, powers: bool) -> str:
             given = arguments[-1].dtype
             if given.is_float and given is not f32:
                 return f"{function} of {given}"
-            if vectors and function in _CHOOSE | _VECTORS:
+            if function in (_CHOOSE | _VECTORS if vectors else _WAVES):
                 return ""
             if function in _CHOOSE and (not given.is_float or isinstance(arguments[-1], Literal)):
                 branches = target.option(BRANCHES, 0) or (given.is_float and powers) or given.bits > 32

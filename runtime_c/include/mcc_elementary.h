@@ -1,5 +1,5 @@
-/* mcc_elementary.h - exp, expm1, log, log1p and tanh of floats that take the same instructions for all numbers, NaN and
- * infinity included: no branch, no table and no address depends on data.
+/* mcc_elementary.h - exp, expm1, log, log1p, tanh, sin and cos of floats that take the same instructions for all numbers,
+ * NaN and infinity included: no branch depends on data, and no address but that of three words in a table for sin and cos.
  *
  * Each is within 2 ulp, over all floats, with and without fused multiply-add. NaN gives NaN, signs of zeros are kept,
  * denormal numbers count. Methods and polynomials are those of mcc_vecmath.h.
@@ -144,5 +144,54 @@ MCC_INLINE float mcc_elementary_tanh(float x)
     p = mcc_elementary_either(mcc_elementary_less(bits ^ sign, 0x3E99999Au), p, m / (m + 2.0f));
     return mcc_elementary_float(mcc_elementary_bits(p) | sign);
 }
+
+/* size * 2^32 * pi/2, with as many bits as a float needs */
+MCC_INLINE uint64_t mcc_elementary_angle(uint64_t size)
+{
+    const uint64_t high = (size >> 32) * 0xC90FDAA2u, low = (size & 0xFFFFFFFFu) * 0xC90FDAA2u;
+    return high + (low >> 32);
+}
+
+/* sin(|x| + quarter * pi/2) with `sign`; `near` where |x| < 2^-12. |x| = q * pi/2 + r, |r| <= pi/4: a product of the
+ * 24 bits of |x| by 96 of 2/pi, from where whole turns end, has q in its highest two bits, and r behind these. */
+MCC_INLINE float mcc_elementary_wave(float x, uint32_t quarter, uint32_t sign, float near)
+{
+    static const uint32_t two_over_pi[] = {0u,          0u,          0x28BE60DBu, 0x9391054Au, 0x7F09D5F4u,
+                                           0x7D4D3770u, 0x36D8A566u, 0x4F10E410u, 0x7F9458EAu};
+    const uint32_t size = mcc_elementary_bits(x) & 0x7FFFFFFFu, small = mcc_elementary_less(size, 0x39800000u);
+    const uint32_t in = size ^ (small & (size ^ 0x39800000u)), moved = (in >> 23) - 94u, left = moved & 31u;
+    const uint32_t *const words = &two_over_pi[moved >> 5];
+    const uint32_t high = (words[0] << left) | (words[1] >> 1 >> (31u - left));
+    const uint32_t middle = (words[1] << left) | (words[2] >> 1 >> (31u - left));
+    const uint32_t low = (words[2] << left) | (words[3] >> 1 >> (31u - left));
+    const uint64_t factor = (in << 8) | 0x80000000u, behind = (factor * low) >> 32;
+    const uint64_t turned = (((factor * high) << 32) + factor * middle) + behind;
+    const uint64_t q = (turned + ((uint64_t)1 << 61)) >> 62, rest = turned - (q << 62), less = (uint64_t)0 - (rest >> 63);
+    const uint64_t angle = mcc_elementary_angle((rest ^ less) - less); /* 2^61 times |r| */
+    const uint32_t top = (uint32_t)(angle >> 32), end = (uint32_t)angle, at = (uint32_t)q + quarter;
+    const float most = (float)(top & ~63u) * 1.86264515e-9f;
+    const float some = (float)(((top & 63u) << 18) | (end >> 14)) * 7.10542736e-15f;
+    const float more = (float)(end & 0x3FFFu) * 4.33680869e-19f + some;
+    const float r = most + more, lost = more - (r - most), z = r * r;
+    const uint32_t odd = (uint32_t)0 - (at & 1u), turn = ((uint32_t)less & 0x80000000u & ~odd) ^ ((at & 2u) << 30);
+    float p = -0.00019516977f, q4 = 2.44380919e-05f, y;
+    p = p * z + 0.00833217585f;
+    q4 = q4 * z - 0.00138873645f;
+    p = p * z - 0.166666549f;
+    q4 = q4 * z + 0.0416666468f;
+    p = (p * z) * r + lost;
+    q4 = (z * z) * q4 - lost * r;
+    y = mcc_elementary_either(odd, (z * -0.5f + q4) + 1.0f, p + r);
+    y = mcc_elementary_float(mcc_elementary_bits(y) ^ turn ^ sign);
+    y = mcc_elementary_either(small, near, y);
+    return mcc_elementary_either(mcc_elementary_less(0x7F7FFFFFu, size), x - x, y);
+}
+
+MCC_INLINE float mcc_elementary_sin(float x)
+{
+    return mcc_elementary_wave(x, 0u, mcc_elementary_bits(x) & 0x80000000u, x);
+}
+
+MCC_INLINE float mcc_elementary_cos(float x) { return mcc_elementary_wave(x, 1u, 0u, 1.0f); }
 
 #endif /* MCC_ELEMENTARY_H */

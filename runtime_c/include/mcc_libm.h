@@ -91,6 +91,8 @@ MCC_INLINE float mcc_libm_erf(float x)
 #define logf mcc_elementary_log
 #define log1pf mcc_elementary_log1p
 #define tanhf mcc_elementary_tanh
+#define sinf mcc_elementary_sin
+#define cosf mcc_elementary_cos
 #endif
 #endif
 #endif

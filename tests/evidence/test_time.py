@@ -41,6 +41,13 @@ def test_floats_without_an_fpu_are_named() -> None:
     )
 
 
+@pytest.mark.parametrize("op", ["Sin", "Cos"])
+def test_waves_are_named_where_vectors_leave_lanes_to_a_function(op: str) -> None:
+    made = small_models.model("wave", [small_models.node(op, "x", "y")], [("x", [64])], [("y", [64])])
+    assert [reasons(made, core) for core in ("cortex-m4", "cortex-m33")] == [[[]], [[]]]
+    assert reasons(made, "cortex-m55") == [[f"{op.lower()} of f32"]]
+
+
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m33", "cortex-m55"])
 def test_integer_networks_have_no_such_step(core: str) -> None:
     assert not any(reasons(quantized(), core))
