@@ -164,7 +164,8 @@ MCC_INLINE float mcc_elementary_wave(float x, uint32_t quarter, uint32_t sign, f
     const uint32_t high = (words[0] << left) | (words[1] >> 1 >> (31u - left));
     const uint32_t middle = (words[1] << left) | (words[2] >> 1 >> (31u - left));
     const uint32_t low = (words[2] << left) | (words[3] >> 1 >> (31u - left));
-    const uint64_t factor = (in << 8) | 0x80000000u, behind = (factor * low) >> 32;
+    const uint32_t whole = (in << 8) | 0x80000000u;
+    const uint64_t factor = whole, behind = (factor * low) >> 32;
     const uint64_t turned = (((factor * high) << 32) + factor * middle) + behind;
     const uint64_t q = (turned + ((uint64_t)1 << 61)) >> 62, rest = turned - (q << 62), less = (uint64_t)0 - (rest >> 63);
     const uint64_t angle = mcc_elementary_angle((rest ^ less) - less); /* 2^61 times |r| */
