@@ -156,6 +156,16 @@ def names() -> tuple[str, ...]:
 def load(name_or_path: str) -> Target:
     """The target of that name, or of that TOML file (anything that ends in .toml or holds a path separator)."""
     path = _find(name_or_path, Path())
+    return _own(path) if path.parent == _FOLDER and path.stem != _NATIVE else _made(path)
+
+
+@cache
+def _own(path: Path) -> Target:
+    """A target that comes with mccompile, and means the same on every machine."""
+    return _made(path)
+
+
+def _made(path: Path) -> Target:
     table = _read_with_inherited(path, ())
     table.setdefault("address_bits", min(48, 8 * table.get("pointer_bytes", 8)))
     problems = [f"{key} is missing" for key in _READERS if key not in table and key not in _OPTIONAL]
