@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..plan.ir import BLOB, Argument, Branch, Item, Plan, Repeat, RowRegion, Step, is_arena
+from ..plan.ir import BLOB, Argument, Plan, RowRegion, Step, is_arena
+from ..plan.row_calls import regions
 from ..program.ir import CONSTANT
 
 
@@ -30,18 +30,7 @@ class RowCost:
 
 
 def costs_of_rows(plan: Plan) -> list[RowCost]:
-    return [_cost(region) for region in _regions(plan.items)]
-
-
-def _regions(items: Iterable[Item]) -> Iterable[RowRegion]:
-    for item in items:
-        match item:
-            case RowRegion():
-                yield item
-            case Branch():
-                yield from _regions((*item.then, *item.otherwise))
-            case Repeat():
-                yield from _regions(item.items)
+    return [_cost(region) for region in regions(plan.items)]
 
 
 def _cost(region: RowRegion) -> RowCost:

@@ -94,15 +94,20 @@ def _computed_weights(body: Body, shape: tuple[int, int, int], depth: int, bits:
 
 
 def _computed_numbers(body: Body, index: int, bits: int) -> str:
-    """Packed numbers as floats, the lowest bits of each byte first, along a new axis."""
+    """Packed numbers as floats, along a new axis."""
     if body.type(index).dtype is not u8:
         raise Unsupported(f"packed numbers {body.type(index)} that a run computes", "make them constants of the model")
+    return body.as_float(_digits(body, f"in{index}", bits))
+
+
+def _digits(body: Body, packed: str, bits: int) -> str:
+    """The numbers in bytes, the lowest bits of each byte first, along a new axis."""
     parts = []
     for shift in range(0, 8, bits):
-        moved = body.op("BitShift", f"in{index}", body.constant(np.array(shift, np.uint8)), direction="RIGHT")
-        part = body.op("BitwiseAnd", moved, body.constant(np.array((1 << bits) - 1, np.uint8)))
-        parts.append(body.op("Unsqueeze", part, body.ints(-1)))
-    return body.as_float(body.op("Concat", *parts, axis=-1))
+        moved = body.op("BitShift", packed, body.constant(np.array(shift, np.uint8)), direction="RIGHT")
+        low = body.op("BitwiseAnd", moved, body.constant(np.array((1 << bits) - 1, np.uint8)))
+        parts.append(body.op("Unsqueeze", low, body.ints(-1)))
+    return body.op("Concat", *parts, axis=-1)
 
 
 def _in_order(body: Body, blocks: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -224,10 +229,5 @@ def _unpacked_rows(body: Body, rows: str, bits: int) -> str:
     """Numbers from bytes as they are computed, the lowest bits first."""
     if bits == 8:
         return rows
-    parts = []
-    for shift in range(0, 8, bits):
-        moved = body.op("BitShift", rows, body.constant(np.array(shift, np.uint8)), direction="RIGHT")
-        low = body.op("BitwiseAnd", moved, body.constant(np.array((1 << bits) - 1, np.uint8)))
-        parts.append(body.op("Unsqueeze", low, body.ints(-1)))
     rank = body.type(0).rank - 1 + body.type(1).rank
-    return body.op("Reshape", body.op("Concat", *parts, axis=-1), body.ints(*[0] * (rank - 1), -1))
+    return body.op("Reshape", _digits(body, rows, bits), body.ints(*[0] * (rank - 1), -1))

@@ -105,10 +105,15 @@ def _folded(match: Match, make: Maker, factor: np.ndarray | None, offset: np.nda
     with np.errstate(all="ignore"):  # what overflows is seen in the result
         moved = (bias if factor is None else bias * factor) + (0 if offset is None else offset)
     new_bias = _rounded(make, moved, w, f"{name}/bias")
-    if new_weights is None or new_bias is None:
+    return _with(anchor, match, make, new_weights, new_bias)
+
+
+def _with(anchor: Node, match: Match, make: Maker, weights: Value | None, bias: Value | None) -> Value | None:
+    """The anchor over x, with these weights and this bias; None where it cannot have them."""
+    if weights is None or bias is None:
         return None
     op = replace(anchor.op, beta=1.0) if anchor.op.name == "Gemm" else anchor.op
-    return make.node(op, match["x"], new_weights, new_bias)
+    return make.node(op, match["x"], weights, bias)
 
 
 def _bias(match: Match, anchor: Node, count: int) -> np.ndarray | None:
@@ -196,10 +201,7 @@ def _folded_in_front(match: Match, make: Maker, factor: np.ndarray | None, offse
         if factor is not None:
             new_weights = _rounded(make, weights * along(factor), w, f"{name}/weights")
         new_bias = _rounded(make, bias + added, w, f"{name}/bias")
-    if new_weights is None or new_bias is None:
-        return None
-    op = replace(anchor.op, beta=1.0) if anchor.op.name == "Gemm" else anchor.op
-    return make.node(op, match["x"], new_weights, new_bias)
+    return _with(anchor, match, make, new_weights, new_bias)
 
 
 def _apart(match: Match, make: Maker) -> Value | None:

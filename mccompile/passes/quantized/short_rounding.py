@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...expr.raised import POWER_BITS
+from .fixed_point import first_inside
 
 FAR = 1 << 16  # how far from the nearest integer a bias is looked for
 TRIES = 8
@@ -269,28 +270,12 @@ def _hits(step: int, low: int, high: int) -> Iterator[int]:
     while True:
         begin = (low - count * step) % CIRCLE
         # An end beyond the circle means that 0 lies between.
-        further = 0 if begin + high - low >= CIRCLE else _first(step, CIRCLE, begin, begin + high - low)
+        further = 0 if begin + high - low >= CIRCLE else first_inside(step, CIRCLE, begin, begin + high - low)
         if further is None or count + further > 2 * FAR:
             return
         count += further
         yield count
         count += 1
-
-
-def _first(step: int, circle: int, low: int, high: int) -> int | None:
-    """The smallest count with `count * step` modulo `circle` from `low` to `high`, as Euclid finds what divides two
-    numbers: rounds that miss are steps of the next circle."""
-    if low == 0:
-        return 0
-    if 2 * step > circle:
-        step, low, high = circle - step, circle - high, circle - low
-    if step == 0:
-        return None
-    count = -(-low // step)
-    if count * step <= high:
-        return count
-    rounds = _first(-circle % step, step, low % step, high % step)
-    return None if rounds is None else -(-(low + circle * rounds) // step)
 
 
 def _multipliers(tasks: Sequence[_Task], offsets: Sequence[tuple[int, int]], power: bool = False) -> list[int | None]:
