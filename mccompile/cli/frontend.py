@@ -69,7 +69,7 @@ def frontend(
     features_first: bool | None,
     **settings: Any,
 ) -> None:
-    """Write an ONNX model that makes features of samples: log-mel energies or MFCC, as networks are trained on them.
+    """Write an ONNX model that computes audio features: log-mel energies or MFCC, as networks are trained on them.
 
     Compile it alone, or in front of a network: `mccompile kws.onnx -o out --prepend features.onnx`; frame by frame with
     `--stream samples=1,hop=320`.

@@ -136,7 +136,7 @@ def board_options(command: Callable[..., Any]) -> Callable[..., Any]:
     collected.__dict__.update(command.__dict__)
     options = (
         click.option(
-            "--serial", metavar="PORT", help="Run it on the board there: /dev/ttyACM0, COM3 or tcp:HOST:PORT."
+            "--serial", metavar="PORT", help="Run on the board at this port: /dev/ttyACM0, COM3 or tcp:HOST:PORT."
         ),
         click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial."),
         click.option(

@@ -34,7 +34,7 @@ _MOST = 8  # builds that the page has colours for
     help="Where to write the page; in a folder it is called studio.html.",
 )
 @click.option("--measure/--no-measure", default=True, help="Build and run each model; default: where a compiler is.")
-@click.option("--plans", is_flag=True, help="Compile and measure the best plans of the first model as well.")
+@click.option("--plans", is_flag=True, help="Add the Pareto-optimal plans of the first model.")
 @click.option(
     "--float",
     "plain",
@@ -63,7 +63,7 @@ def studio(
     """Write one page on a model, or on several side by side: graph, memory, time, flash, accuracy, plans.
 
     --target may name several, with commas between. A project file (TOML or JSON) in place of the models lists
-    several models with their options. The page needs nothing from elsewhere, and no network.
+    several models with their options. The page is one file, and loads nothing else.
     """
     from ..emit.studio.page import studio_page
     from ..emit.studio.view import view
