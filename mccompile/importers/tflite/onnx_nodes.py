@@ -89,7 +89,7 @@ class Writer:
         return str(last.output[0])
 
     def reshape(self, value: str, *shape: int) -> str:
-        return self.op("Reshape", value, self.ints(*shape))
+        return self.op("Reshape", value, self.ints(*shape), **({"allowzero": 1} if 0 in shape else {}))
 
     def transposed(self, value: str, order: tuple[int, ...]) -> str:
         return value if order == tuple(range(len(order))) else self.op("Transpose", value, perm=order)

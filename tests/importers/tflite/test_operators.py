@@ -9,14 +9,18 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tflite")
 pytest.importorskip("ai_edge_litert")
 
+import mccompile
+from mccompile.base.errors import MccWarning
 from mccompile.importers.tflite.refused import REFUSED, is_refused
 from mccompile.importers.tflite.site import registry
 
+from .build import Net
 from .draw import cases
 from .run_cases import WITHOUT_CASES, Batch
 
@@ -32,6 +36,18 @@ def test_an_operator_gives_what_the_interpreter_gives(
     batch = Batch(name, cases()[name], _SEEDS)
     assert batch.count >= len(_SEEDS) // 2, batch.refused
     assert batch.wrong() == []
+
+
+def test_a_slice_of_nothing_behind_a_new_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX's Reshape takes a size of 0 from its operand, unless it is told to allow zeros."""
+    monkeypatch.setenv("MCCOMPILE_CACHE", str(tmp_path))
+    net = Net()
+    x, y = net.input((2, 3, 4)), net.tensor((1, 0, 3, 4))
+    cut = [net.constant(np.array(numbers, np.int32)) for numbers in ((0, 2), (1, 1), (1, 1))]
+    net.op("STRIDED_SLICE", [x, *cut], [y], "StridedSliceOptions", NewAxisMask=1)
+    with pytest.warns(MccWarning, match="computes nothing"):
+        network = mccompile.load(net.file([y]), target="generic")
+    assert network(np.zeros((2, 3, 4), np.float32))[0].shape == (1, 0, 3, 4)
 
 
 def test_every_operator_that_is_written_out_has_cases_or_a_reason() -> None:

@@ -155,6 +155,8 @@ def _slice(draw: Draw) -> Sequence[int]:
 
 @draws("STRIDED_SLICE")
 def _strided_slice(draw: Draw) -> Sequence[int]:
+    if draw.flip(0.4):
+        return _spread_slice(draw)
     shape = draw.shape(1, 4)
     begins, ends, steps, out = [], [], [], list[int]()
     masks = dict.fromkeys(("BeginMask", "EndMask", "ShrinkAxisMask"), 0)
@@ -175,6 +177,39 @@ def _strided_slice(draw: Draw) -> Sequence[int]:
         begins, ends, steps = [*begins, begin], [*ends, end], [*steps, step]
     x = draw.input(shape, draw.pick("FLOAT32", "INT8", "UINT8", "INT16", "INT32"))
     operands = [draw.ints(*numbers) for numbers in (begins, ends, steps)]
+    return moved(draw, x, out, operands, options="StridedSliceOptions", **masks)
+
+
+def _spread_slice(draw: Draw) -> Sequence[int]:
+    """With an ellipsis, new axes, and ends that leave nothing."""
+    shape = draw.shape(2, 4)
+    front = draw.int(0, len(shape) - 1)
+    back = draw.int(0, len(shape) - 1 - front)  # for the ellipsis at least one axis: LiteRT takes one in any case
+    places: list[int | str] = [*range(front), "ellipsis", *range(len(shape) - back, len(shape))]
+    for _ in range(draw.int(0, 2)):
+        places.insert(draw.int(0, len(places)), "new")
+    masks = dict.fromkeys(("EllipsisMask", "NewAxisMask", "ShrinkAxisMask"), 0)
+    begins, ends, index = list[int](), list[int](), list[object]()
+    for bit, place in enumerate(places):
+        begin, end = 0, 1
+        if place == "ellipsis":
+            masks["EllipsisMask"] |= 1 << bit
+            index.append(Ellipsis)
+        elif place == "new":
+            masks["NewAxisMask"] |= 1 << bit
+            index.append(None)
+        elif draw.flip(0.3):
+            masks["ShrinkAxisMask"] |= 1 << bit
+            begin = draw.int(0, shape[int(place)] - 1)
+            end = begin + 1
+            index.append(begin)
+        else:
+            begin, end = draw.int(-shape[int(place)] - 1, 1), draw.int(0, shape[int(place)] + 1)
+            index.append(slice(begin, end))
+        begins, ends = [*begins, begin], [*ends, end]
+    x = draw.input(shape, draw.pick("FLOAT32", "INT8", "INT32"))
+    operands = [draw.ints(*numbers) for numbers in (begins, ends, [1] * len(ends))]
+    out = np.zeros(shape)[tuple(index)].shape  # type: ignore[index]
     return moved(draw, x, out, operands, options="StridedSliceOptions", **masks)
 
 
