@@ -29,9 +29,7 @@ def reduced(g: Builder, op: str) -> Value | None:
     if op in ("ReduceMax", "ReduceMin"):
         more = (*more, "uint8", "int8")
     x = g.any((*REAL, *more))
-    if op in ("ReduceMax", "ReduceMin", "ReduceLogSumExp") and 0 in [
-        n for a in x.arrays for n in a.shape
-    ]:
+    if op in ("ReduceMax", "ReduceMin", "ReduceLogSumExp") and 0 in [n for a in x.arrays for n in a.shape]:
         return None  # of nothing these are not defined
     if op == "ReduceProd" and max(array.size for array in x.arrays) > MOST_FACTORS:
         return None
