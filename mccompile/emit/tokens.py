@@ -69,14 +69,13 @@ def _tokens(line: str) -> tuple[Token, ...]:
 
 
 def printed(line: Sequence[Token]) -> str:
-    return "".join(f"{token.before}{token.text}" for token in line)
+    return "".join([f"{token.before}{token.text}" for token in line])
 
 
 @lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
 def names_read(line: str) -> frozenset[str]:
     """Names that are no fields of structs. What a declaration declares is among them."""
-    matches = (match for match in _NAMES.finditer(line) if not match["field"])
-    return frozenset(name for match in matches if (name := _name(match)))
+    return frozenset([name for match in _NAMES.finditer(line) if not match["field"] and (name := _name(match))])
 
 
 def through_pointers(text: str, names: Set[str]) -> str:

@@ -1,5 +1,6 @@
-/* mcc_elementary.h - exp, expm1, log, log1p, tanh, sin and cos of floats that take the same instructions for all numbers,
- * NaN and infinity included: no branch depends on data, and no address but that of three words in a table for sin and cos.
+/* mcc_elementary.h - exp, expm1, log, log1p, tanh, sin and cos of floats that take the same instructions for all
+ * numbers, NaN and infinity included: no branch depends on data, and no address but that of a word in a table, for sin
+ * and cos.
  *
  * Each is within 2 ulp, over all floats, with and without fused multiply-add. NaN gives NaN, signs of zeros are kept,
  * denormal numbers count. Methods and polynomials are those of mcc_vecmath.h.
@@ -167,7 +168,8 @@ MCC_INLINE float mcc_elementary_wave(float x, uint32_t quarter, uint32_t sign, f
     const uint32_t whole = (in << 8) | 0x80000000u;
     const uint64_t factor = whole, behind = (factor * low) >> 32;
     const uint64_t turned = (((factor * high) << 32) + factor * middle) + behind;
-    const uint64_t q = (turned + ((uint64_t)1 << 61)) >> 62, rest = turned - (q << 62), less = (uint64_t)0 - (rest >> 63);
+    const uint64_t q = (turned + ((uint64_t)1 << 61)) >> 62;
+    const uint64_t rest = turned - (q << 62), less = (uint64_t)0 - (rest >> 63);
     const uint64_t angle = mcc_elementary_angle((rest ^ less) - less); /* 2^61 times |r| */
     const uint32_t top = (uint32_t)(angle >> 32), end = (uint32_t)angle, at = (uint32_t)q + quarter;
     const float most = (float)(top & ~63u) * 1.86264515e-9f;
