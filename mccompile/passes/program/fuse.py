@@ -131,7 +131,7 @@ class _Fuse:
         """Does what one adds to the other (a mask of truth values, a power) leave only portable code for a sum of
         products, a pool or a reduction that has a faster kernel by itself, or compute the elements of a pool one by
         one?"""
-        alone = isinstance(producer.kind, Conv | ConvTranspose | Gemm | Pool | Reduce | Normalize)
+        alone = isinstance(producer.kind, Conv | ConvTranspose | Gemm | Pool | Reduce)
         if self.frugal or not self.vectors or not (alone or isinstance(consumer.kind, Reduce)):
             return False
         together = self.best(fused)

@@ -71,6 +71,14 @@ def test_reductions_stay_vectors_whatever_follows(nodes: str, tmp_path: Path) ->
     assert package.plan.portable == ()
 
 
+def test_attention_is_one_step_whatever_rows_without_keys_become(tmp_path: Path) -> None:
+    text = """<ir_version: 11, opset_import: ["" : 23]>
+        g (float[1, 4, 64, 32] q, float[1, 4, 64, 32] k, float[1, 4, 64, 32] v) => (float[1, 4, 64, 32] y) {
+        y = Attention (q, k, v) }"""
+    package = compile(save(onnx.parser.parse_model(text), tmp_path), Options(target="x86-64-v3"))
+    assert [step["kernel"].split("/")[0] for step in json.loads(package.files["report.json"])["steps"]] == ["attention"]
+
+
 def test_what_follows_a_product_of_doubles_is_computed_in_vectors(tmp_path: Path) -> None:
     text = """<ir_version: 9, opset_import: ["" : 18]>
         g (double[64, 32] a, double[32, 64] b) => (double[64, 64] y) { p = MatMul (a, b) y = Tanh (p) }"""
