@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ..base.dims import Dim, maximum, minimum, product
-from ..base.dtypes import DType, bool_, f64
+from ..base.dtypes import DType, bool_, f64, i32, i64, u32, u64
 from ..base.tensor import Shape, TensorType, show_shape
 from ..expr.ir import Expr, apply, cast, literal, number, operand
 from ..graph.ir import Value
@@ -184,7 +184,12 @@ class ReduceSum(Reduction):
 
 
 class ReduceMean(Reduction):
+    """Of integers it lies among them, however large their sum is: those of 32 bits add up in 64."""
+
     versions = (1, 11, 13, 18)
+
+    def accumulator(self, dtype: DType) -> DType:
+        return {i32: i64, u32: u64}.get(dtype, super().accumulator(dtype))
 
     def finish(self, total: Expr, count: Callable[[], Expr]) -> Expr:
         return apply("div", total, count())

@@ -21,6 +21,7 @@ LAST = frozenset({1})
 EMPTY = np.zeros((2, 0, 3), np.float32)
 BITS = np.array([[True, False, True], [False, False, False]])
 MIXED = np.array([[-np.inf, -np.inf], [np.inf, 0], [1e4, 1e4], [-np.inf, 3], [np.nan, 0]], np.float32)
+LARGE = np.array([[2**31 - 1, 2**31 - 1, 2**31 - 4], [7, -(2**31) + 1, -(2**31) + 3]], np.int64)
 
 NODES = [
     *(One(f"empty_{op}", f"Reduce{op}", [EMPTY, AXIS_1], {}, LAST) for op in ("Sum", "Prod", "L1", "L2", "SumSquare")),
@@ -32,6 +33,7 @@ NODES = [
     One("every", "ReduceMin", [BITS, AXIS_1], {}, LAST),
     One("scalar", "ReduceSum", [np.array(3.0, np.float32)]),
     One("halves", "ReduceMean", [np.full((3, 3000), 0.1, np.float16), AXIS_1], {}, LAST),
+    *(One(f"mean_of_large_{dtype}", "ReduceMean", [LARGE.astype(dtype), AXIS_1], {}, LAST) for dtype in ("i4", "u4")),
     One("arg_of_equal", "ArgMax", [np.array([[1, 2, 2, 0]], np.float32)], {"axis": 1}),
     One("backwards", "CumSum", [MIXED[1:3], np.array(1)], {"reverse": 1}, frozenset({1})),
 ]
@@ -42,7 +44,7 @@ def results() -> dict[str, list[Outcome]]:
     return outcomes(20, NODES)
 
 
-@pytest.mark.parametrize("label", [one.label for one in NODES if not one.label.startswith(("empty_M", "mean_of_n"))])
+@pytest.mark.parametrize("label", [one.label for one in NODES if not one.label.startswith(("empty_M", "mean_of"))])
 def test_hard_values(label: str) -> None:
     (outcome,) = results()[label]
     assert outcome.got.dtype == outcome.want.dtype
@@ -54,6 +56,14 @@ def test_hard_values(label: str) -> None:
 def test_the_extreme_of_nothing(label: str, value: float) -> None:
     (outcome,) = results()[label]
     np.testing.assert_array_equal(outcome.got, np.full((2, 1, 3), value, np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u4"])
+def test_the_mean_of_integers_lies_among_them(dtype: str) -> None:
+    """Where their sum has more than 32 bits, too; onnx.reference wraps it around."""
+    (outcome,) = results()[f"mean_of_large_{dtype}"]
+    means = [sum(row) / 3 for row in LARGE.astype(dtype).tolist()]
+    assert outcome.got.ravel().tolist() == [int(mean) for mean in means]
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i4"])

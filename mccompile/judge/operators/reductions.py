@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -23,9 +24,10 @@ def _mean(x: Array, axes: Axes) -> Array:
     """0 of nothing, of which the standard says nothing."""
     if 0 in (x.shape[axis] for axis in axes):
         return x.sum(axes, keepdims=True, dtype=x.dtype)
-    if x.dtype.kind in "iu":  # truncated, as quotients of integers are
-        total, count = x.sum(axes, keepdims=True, dtype=x.dtype), int(np.prod([x.shape[axis] for axis in axes]))
-        return (np.sign(total.astype(np.int64)) * (np.abs(total.astype(np.int64)) // count)).astype(x.dtype)
+    if x.dtype.kind in "iu":  # truncated, as quotients of integers are; sums of 64 bits wrap around
+        wide = np.dtype(np.int64 if x.dtype.kind == "i" else np.uint64)
+        total, count = x.sum(axes, keepdims=True, dtype=wide), math.prod(x.shape[axis] for axis in axes)
+        return np.where(total < 0, -(-total // wide.type(count)), total // wide.type(count)).astype(x.dtype)
     return x.mean(axes, keepdims=True)
 
 
