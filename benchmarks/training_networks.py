@@ -35,7 +35,7 @@ def gru() -> Made:
     import torch
     from torch import nn
 
-    class Listener(nn.Module):  # type: ignore[misc]
+    class Listener(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.gru, self.last = nn.GRU(40, 64, batch_first=True), nn.Linear(64, 12)
@@ -110,7 +110,7 @@ def pictures() -> Made:
     import torch
     from torch import nn
 
-    class Residual(nn.Module):  # type: ignore[misc]
+    class Residual(nn.Module):
         def __init__(self, c_in: int, c_out: int, stride: int) -> None:
             super().__init__()
             last = [nn.Conv2d(c_out, c_out, 3, 1, 1, bias=False), nn.BatchNorm2d(c_out)]

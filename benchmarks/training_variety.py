@@ -27,7 +27,7 @@ def _recurrent(name: str, **options: Any) -> Callable[[], Made]:
         import torch
         from torch import nn
 
-        class Listener(nn.Module):  # type: ignore[misc]
+        class Listener(nn.Module):
             def __init__(self) -> None:
                 super().__init__()
                 self.layer = getattr(nn, name)(12, 16, batch_first=True, **options)
@@ -82,7 +82,7 @@ def words() -> Made:
     import torch
     from torch import nn
 
-    class Reader(nn.Module):  # type: ignore[misc]
+    class Reader(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.words, self.places = nn.Embedding(50, 32), nn.Embedding(12, 32)
@@ -101,7 +101,7 @@ def mixer() -> Made:
     import torch
     from torch import nn
 
-    class Mixer(nn.Module):  # type: ignore[misc]
+    class Mixer(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.patches, self.norm = nn.Conv2d(3, 24, 4, 4), nn.LayerNorm(24)
@@ -122,7 +122,7 @@ def segments() -> Made:
     import torch
     from torch import nn
 
-    class Net(nn.Module):  # type: ignore[misc]
+    class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.SiLU())
@@ -147,7 +147,7 @@ def excited() -> Made:
     import torch
     from torch import nn
 
-    class Weighed(nn.Module):  # type: ignore[misc]
+    class Weighed(nn.Module):
         def __init__(self, channels: int) -> None:
             super().__init__()
             self.depthwise = nn.Conv2d(channels, channels, 3, padding=1, groups=channels)
@@ -169,7 +169,7 @@ def sentences() -> Made:
     import torch
     from torch import nn
 
-    class Norm(nn.Module):  # type: ignore[misc]  # one of PyTorch's exporters has no nn.RMSNorm
+    class Norm(nn.Module):  # one of PyTorch's exporters has no nn.RMSNorm
         def __init__(self) -> None:
             super().__init__()
             self.scale = nn.Parameter(torch.ones(32))
@@ -177,7 +177,7 @@ def sentences() -> Made:
         def forward(self, x: Any) -> Any:
             return self.scale * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
-    class Reader(nn.Module):  # type: ignore[misc]
+    class Reader(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.words, self.before, self.behind = nn.Embedding(40, 32), Norm(), Norm()

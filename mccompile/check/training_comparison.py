@@ -25,6 +25,7 @@ MOST_LOST = 5e-7  # of a gradient, where it is what a weight has moved by
 STEP_RTOL, STEP_ATOL = 1e-5, 1e-7
 # of weights and batches that are moved a little, by what rounds; or as they are, without
 Wanted = Callable[[np.random.Generator | None], float]
+Read = Callable[[Reference, Arrays, Arrays], float]  # of weights and a batch
 
 
 @dataclass(frozen=True)
@@ -95,18 +96,18 @@ class TrainingComparison:
         before, after = judged.floats(told.weights[number]), told.weights[number + 1]
         batches = self.batches[number + 1 - since : number + 1]
 
-        def of_batch(read: Callable[[Reference, Arrays, Arrays], float], weights: Arrays) -> Wanted:
+        def of_batch(read: Read, weights: Arrays) -> Wanted:
             return lambda shake: read(judged.rounding(shake), shaken(weights, shake), shaken(batches[-1], shake))
 
         yield LOSS, "the loss", told.losses[number], of_batch(lambda by, w, b: by.loss(w, b), before)
         output = told.outputs[number][judged.name]
         for at in self._places(output, places):
             nearest = _rounded_to(float(output[at])) if output.dtype.kind in "iu" else float
-            wanted = of_batch(lambda by, w, b, at=at, to=nearest: to(by.output(w, b)[at]), after)  # type: ignore[misc]
+            wanted = of_batch(_output(at, nearest), after)
             yield OUTPUT, _of(judged.name, at), float(output[at]), wanted
         averages = judged.averages(before, batches[-1])
         for name, at in [(name, at) for name, array in averages.items() for at in self._places(array, places)]:
-            wanted = of_batch(lambda by, w, b, n=name, at=at: float(by.averages(w, b)[n][at]), before)  # type: ignore[misc]
+            wanted = of_batch(_average(name, at), before)
             yield AVERAGE, f"the average {_of(name, at)}", float(after[name][at]), wanted
         learned = {name: weight for name, weight in before.items() if name not in averages}
         for what, along in self._directions(learned, places, singles):
@@ -162,6 +163,14 @@ class TrainingComparison:
     def _places(self, array: np.ndarray, count: int) -> list[tuple[int, ...]]:
         flat = self.chance.permutation(array.size)[:count]
         return [_index(int(place), array.shape) for place in flat]
+
+
+def _output(at: tuple[int, ...], nearest: Callable[[float], float]) -> Read:
+    return lambda by, weights, batch: nearest(by.output(weights, batch)[at])
+
+
+def _average(name: str, at: tuple[int, ...]) -> Read:
+    return lambda by, weights, batch: float(by.averages(weights, batch)[name][at])
 
 
 def _rounded_to(got: float) -> Callable[[float], float]:

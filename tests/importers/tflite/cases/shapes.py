@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -189,7 +190,7 @@ def _spread_slice(draw: Draw) -> Sequence[int]:
     for _ in range(draw.int(0, 2)):
         places.insert(draw.int(0, len(places)), "new")
     masks = dict.fromkeys(("EllipsisMask", "NewAxisMask", "ShrinkAxisMask"), 0)
-    begins, ends, index = list[int](), list[int](), list[object]()
+    begins, ends, index = list[int](), list[int](), list[Any]()
     for bit, place in enumerate(places):
         begin, end = 0, 1
         if place == "ellipsis":
@@ -209,7 +210,7 @@ def _spread_slice(draw: Draw) -> Sequence[int]:
         begins, ends = [*begins, begin], [*ends, end]
     x = draw.input(shape, draw.pick("FLOAT32", "INT8", "INT32"))
     operands = [draw.ints(*numbers) for numbers in (begins, ends, [1] * len(ends))]
-    out = np.zeros(shape)[tuple(index)].shape  # type: ignore[index]
+    out = np.zeros(shape)[tuple(index)].shape
     return moved(draw, x, out, operands, options="StridedSliceOptions", **masks)
 
 
