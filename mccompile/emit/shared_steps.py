@@ -8,7 +8,6 @@ that is no array, or reads a name whose declaration is not known.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,11 +20,10 @@ from .deep_loops import changed, declared
 from .kernels import declarations, marked
 from .layout import blocks, closes, opens, shown
 from .parts import dissolve
-from .tokens import names_read
+from .tokens import is_type, names_read
 
 LEAST = 5  # lines of a block that is worth a function
 MOST_SIZES = 8  # a call that hands more is no easier to read than the block
-_KNOWN = re.compile(r"const|for|float|double|u?int\d*(?:_t)?|_?Float16|mcc_\w+")  # types, and functions of the run-time
 
 
 @dataclass
@@ -131,13 +129,18 @@ def _places(text: _Text, known: Set[str]) -> Iterator[_Place]:
             around[-1].lines.append(line)
 
 
+def _is_known(name: str) -> bool:
+    """Types, and functions of the run-time."""
+    return name == "for" or name.startswith("mcc_") or is_type(name)
+
+
 def _place(text: _Text, known: Set[str], block: _Open, end: int, around: Sequence[_Open]) -> _Place | None:
     assert block.part is not None
     lines = [line.strip() for line in text.lines[block.begin + 1 : end - 1]]
     own = {name for line in lines for name in _declared(line)}
     used = {name for line in lines for name in names_read(line)} - own - known
     scope = {**text.declarations, **_scope(around, used - text.declarations.keys())}
-    if any(name not in scope and not _KNOWN.fullmatch(name) for name in used) or changed(lines) - own:
+    if any(name not in scope and not _is_known(name) for name in used) or changed(lines) - own:
         return None
     reads = {name: line.replace("MCC_RESTRICT ", "") for name, line in scope.items() if name in used}
     parts, sizes = parted("\n".join(lines) + "\n")

@@ -30,7 +30,7 @@ _NAMES = re.compile(  # and whatever else a name might be found in
     | \ue000\w+\ue001[^\ue002]*\ue002""",
     re.VERBOSE,
 )
-_TYPE = re.compile(r"\*|const|unsigned|float|double|int|long|char|mcc_index|mcc_\w+x\d+|\w+_t")
+_TYPES = frozenset(("const", "unsigned", "float", "double", "int", "long", "char", "mcc_index", "_Float16"))
 _KEYWORDS = {"return", "case", "else", "do"}  # what a unary operator may follow
 ASSIGNS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=", "++", "--"))
 
@@ -142,7 +142,13 @@ def opening(line: Sequence[Token], at: int) -> int:
 def is_cast(line: Sequence[Token], at: int) -> bool:
     """Does the bracket that closes at a place hold a type?"""
     inside = line[opening(line, at) + 1 : at]
-    return line[at].text == ")" and bool(inside) and all(_TYPE.fullmatch(token.text) for token in inside)
+    return line[at].text == ")" and bool(inside) and all(token.text == "*" or is_type(token.text) for token in inside)
+
+
+def is_type(word: str) -> bool:
+    """A word of a type: `const`, `int32_t`, `mcc_f32x8`."""
+    is_vector = word.startswith("mcc_") and word.rpartition("x")[2].isdecimal()
+    return is_vector or word in _TYPES or word.endswith("_t")
 
 
 def is_binary(line: Sequence[Token], at: int) -> bool:
