@@ -141,6 +141,12 @@ class Registry(Mapping[str, Kernel]):
                 return No("it does not compute row by row along this axis")
             if static_views(call):
                 kernel.context(replace(call, blocks=needs.blocks))
+            if moving := [
+                view for view in call.ins if view.buffer.constant is not None and not isinstance(view.offset, int)
+            ]:
+                packed = kernel.packing(replace(call, blocks=needs.blocks))
+                if any(call.ins[index] in moving for index in packed):
+                    return No(f"weights that begin at {moving[0].offset} cannot be packed")
             return Candidate(kernel, needs, self.cost(kernel, replace(call, blocks=needs.blocks), target))
         except NotStatic as unknown:
             return No(str(unknown))

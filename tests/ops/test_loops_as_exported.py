@@ -7,10 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from onnx import ModelProto, parser
+from onnx import ModelProto, numpy_helper, parser
 
 from mccompile import backend
 from mccompile.base.errors import MccError
+from mccompile.driver import Options
+from tests.small_models import compiled
 
 from .test_control_flow import agrees
 
@@ -108,3 +110,19 @@ def test_slices_of_the_run_with_a_declared_result_of_lower_rank() -> None:
     ready = backend.prepare(made, flags=("-O0",))
     with pytest.raises(MccError, match="outside the bounds"):  # two rows cannot be squeezed
         ready.run([X, np.array([1]), np.array([3])])
+
+
+@pytest.mark.parametrize("target", ["generic", "x86-64-v3", "cortex-m55", "riscv64v"])
+def test_weights_that_trips_slice_are_not_packed(target: str) -> None:
+    """Kernels that pack their weights see only those of one trip."""
+    made = model("""(float[3,4] x, float[2,4,4] w) => (float[3,4] y) {
+        y = Scan <num_scan_inputs = 1, body = b (float[3,4] now, float[4,4] m) => (float[3,4] next)
+            { next = MatMul(now, m) }> (x, w)
+    }""")
+    weights = np.random.default_rng(1).standard_normal((2, 4, 4)).astype(np.float32)
+    made.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    del made.graph.input[1]
+    if target == "generic":
+        agrees(made, [X.reshape(3, 4)], target=target)
+    else:
+        assert compiled(made, Options(target=target)).files
