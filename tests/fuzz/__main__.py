@@ -72,8 +72,11 @@ def main() -> int:
     there = machines.available(tuple(_listed(arguments.targets)))
     asked = frozenset(_listed(arguments.options))
     if unknown := asked - {*options.choices()}:
-        parser.error(f"the fuzzer draws no option {', '.join(sorted(unknown))}")
-    source = Source(arguments.seed, there, frozenset(_listed(arguments.having)), asked, arguments.strays)
+        parser.error(f"no program draws {', '.join(sorted(unknown))}; --options takes {', '.join(options.choices())}")
+    having, known = frozenset(_listed(arguments.having)), {*entries(), *official.cases()} if arguments.having else set()
+    if unknown := having - known:
+        parser.error(f"no graph has {', '.join(sorted(unknown))}; --having takes {', '.join(sorted(known))}")
+    source = Source(arguments.seed, there, having, asked, arguments.strays)
     if arguments.subject is not None:
         return _one(source, arguments.subject, arguments.shrink)
     with tempfile.TemporaryDirectory(prefix="fuzz-kept-") as folder:

@@ -17,7 +17,7 @@ from .evaluate import IR_VERSION, captured, opsets, title
 from .operators.registry import drawn, entries
 
 TALL = 0.05  # of the graphs, which are over pictures of many rows
-OPSETS = (18, 19, 20, 21, 21, 21, 22, 26)
+OPSETS = (18, 19, 20, 21, 21, 22, 23, 24, 26, 28)
 Arrays = dict[str, np.ndarray]
 
 
@@ -63,14 +63,18 @@ def draw(seed: int, number: int, having: frozenset[str] = frozenset(), tall: flo
     """`having`: a graph with one of these operators. `tall`: the share of graphs over pictures of many rows."""
     chance = np.random.default_rng([seed, number])
     is_tall = bool(np.random.default_rng([seed, number, 8]).random() < tall)
+    cases = having - entries().keys()
     while having:
-        found = _grown(chance, having, tall=is_tall)
+        if cases and chance.random() * len(having) < len(cases):
+            found = _case(chance, sorted(cases))
+        else:
+            found = _grown(chance, having - cases, tall=is_tall)
         if found is not None and found.operators & having:
             return found
     share = chance.random()
     if share < 0.06:
         return quantized_network(chance)
-    if share < 0.07:
+    if share < 0.075:
         found = _case(chance)
         if found is not None:
             return found
@@ -100,9 +104,9 @@ def quantized_network(chance: np.random.Generator) -> Subject:
     return Subject(model, tuple(inputs), exact=frozenset(o.name for o in model.graph.output), source="qdq")
 
 
-def _case(chance: np.random.Generator) -> Subject | None:
+def _case(chance: np.random.Generator, having: Sequence[str] = ()) -> Subject | None:
     among = official.cases()
-    title = str(chance.choice(official.OPERATORS))
+    title = str(chance.choice(having or sorted(among)))
     if not among[title]:
         return None
     _, model, arrays = among[title][int(chance.integers(0, len(among[title])))]
@@ -124,14 +128,18 @@ def _grown(
         for name in ("n", "t")[: int(chance.integers(1, 3))]:
             low, odd = int(chance.choice([1, 1, 1, 2])), int(chance.choice([3, 5]))
             free[name] = (low, odd, odd + int(chance.integers(1, 4)))
-    g = Builder(chance, int(chance.choice(OPSETS)), free, tall)
+    opset = int(chance.choice(OPSETS))
+    if having:  # one that has some of them
+        opset = max(opset, min(entries()[name].opset for name in having))
+    g = Builder(chance, opset, free, tall)
     if growing:
         _put_growing(g, new)
     wanted = int(chance.choice([1, 2, 3, 4, 5, 6, 8, 10]))
     for _ in range(wanted * 3):
         if len(g.nodes) >= wanted:
             break
-        entry = entries()[g.pick(sorted(having))] if having and g.maybe() else drawn(g)
+        fit = sorted(name for name in having if entries()[name].opset <= opset)
+        entry = entries()[g.pick(fit)] if having and g.maybe() else drawn(g)
         entry.put(g)
     return finished(g) if g.nodes else None
 

@@ -295,3 +295,20 @@ def test_weights_stay_as_they_are_where_bodies_have_their_own(weights: str, aske
     made.graph.node.append(helper.make_node("If", ["t"], ["v"], then_branch=body, else_branch=body))
     drawn = (options.draw(np.random.default_rng(n), Subject(made, ()), GENERIC) for n in range(200))
     assert {found.weights_dtype or None for found in drawn} == asked
+
+
+@pytest.mark.parametrize("option", ["--having", "--options"])
+def test_an_unknown_name_is_refused_with_the_known_ones(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["fuzz", option, "Conf,Conv" if option == "--having" else "memo,mem"])
+    with pytest.raises(SystemExit):
+        fuzzer.main()
+    said = capsys.readouterr().err
+    assert ("Conf; " if option == "--having" else "memo; ") in said
+    assert all(known in said for known in (["Conv", "com.microsoft::QMoE"] if option == "--having" else ["mem,"]))
+
+
+def test_graphs_have_an_opset_that_knows_what_is_asked_for() -> None:
+    asked = frozenset({"Attention", "com.microsoft::QMoE"})
+    assert all(subject.draw(7, number, asked).operators & asked for number in range(6))

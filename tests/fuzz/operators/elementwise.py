@@ -57,6 +57,13 @@ def swish(g: Builder, op: str) -> Value | None:
     return g.node(op, [g.float()], alpha=g.pick([None, 0.5, 1.5]))
 
 
+@makes("SwiGLU", opset=28)
+def gated_swish(g: Builder, op: str) -> Value | None:
+    x = g.float()
+    dims = g.dims_of(x)
+    return g.node(op, [x, g.leaf(x.dtype, dims)], alpha=g.pick([None, 0.5])) if dims is not None else None
+
+
 @makes("Acos", "Asin", "Atanh", "Tan")
 def inside_one(g: Builder, op: str) -> Value | None:
     dtype = g.pick(FLOATS if g.opset >= 22 else ("float32", "float64", "float16"))

@@ -92,14 +92,16 @@ def scatter_nd(g: Builder, op: str) -> Value | None:
 
 @makes("TensorScatter", opset=24)
 def tensor_scatter(g: Builder, op: str) -> Value | None:
-    batch, room, new, width = g.integer(1, 3), g.integer(4, 7), g.integer(1, 3), g.integer(1, 5)
-    past = g.leaf("float32", (batch, 2, room, width))
-    return g.node(
-        op,
-        [past, g.leaf("float32", (batch, 2, new, width)), g.index(0, room - new, (batch,))],
-        mode="linear",
-        exact=True,
-    )
+    """Rows of a cache, one after the other or around its end."""
+    rank, batch, room = g.integer(3, 4), g.integer(1, 3), g.integer(2, 7)
+    axis, new, dtype = g.integer(1, rank - 1), g.integer(1, room), g.pick(["float32", "float16", "int8", "int64"])
+    past = [batch, *(g.integer(1, 3) for _ in range(rank - 1))]
+    past[axis] = room
+    rows = [*past[:axis], new, *past[axis + 1 :]]
+    circles = g.maybe()
+    at = [g.index(0, room - (1 if circles else new), (batch,))] if g.maybe(0.7) else []
+    form = {"axis": axis - rank * g.integer(0, 1), "mode": "circular" if circles else g.pick([None, "linear"])}
+    return g.node(op, [g.leaf(dtype, past), g.leaf(dtype, rows), *at], exact=True, **form)
 
 
 @makes("OneHot")

@@ -98,3 +98,19 @@ def top(g: Builder, op: str) -> Value | None:
     k = g.constant([g.integer(1, max(least, 1))])
     found = g.nodes_(op, [x, k], 2, axis=axis, largest=g.integer(0, 1), sorted=1, exact=True)
     return g.pick(found) if found else None
+
+
+@makes("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+def loss(g: Builder, op: str) -> Value | None:
+    """The class of each row, some of which count more, or not at all."""
+    classes, dtype = g.integer(2, 6), g.pick(["int32", "int64"])
+    dims = (g.pick([1, 2, 5]), *(g.integer(1, 4) for _ in range(g.integer(0, 2))))
+    scores = g.leaf("float32", (dims[0], classes, *dims[1:]))
+    labels = g.leaf(dtype, dims, "integer", 0, classes - 1)
+    weights = [g.drawn("float32", (classes,), "positive")] if g.maybe() else []
+    form = {"reduction": g.pick([None, "none", "sum", "mean"])}
+    if g.maybe(0.3):
+        form["ignore_index"] = g.integer(0, classes - 1)
+    results = g.integer(1, 2) if op.startswith("Softmax") else 1
+    found = g.nodes_(op, [scores, labels, *weights], results, **form)
+    return found[0] if found else None

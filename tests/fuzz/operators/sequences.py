@@ -69,6 +69,28 @@ def sequence(g: Builder, op: str) -> Value | None:
     return group(g, nodes, used)
 
 
+@makes("SequenceMap", opset=17)
+def mapped(g: Builder, op: str) -> Value | None:
+    """A body over each tensor, which may read one more that is the same for all."""
+    found = parts(g)
+    dtype, all_, done, out = (
+        helper.np_dtype_to_tensor_dtype(found[0].arrays[0].dtype),
+        g.name("q"),
+        g.name("q"),
+        g.name(),
+    )
+    more, place = ([g.leaf(found[0].dtype, ())] if g.maybe() else []), g.constant(g.integer(0, len(found) - 1))
+    ins = [helper.make_tensor_value_info(name, dtype, None) for name in ("element", "same")[: 1 + len(more)]]
+    node = helper.make_node("Add", [ins[0].name, ins[-1].name], ["sum"])
+    body = helper.make_graph([node], "each", ins, [helper.make_tensor_value_info("sum", dtype, None)])
+    nodes: list[tuple[str, list[str], str, dict[str, object]]] = [
+        ("SequenceConstruct", [v.name for v in found], all_, {}),
+        (op, [all_, *(v.name for v in more)], done, {"body": body}),
+        ("SequenceAt", [done, place.name], out, {}),
+    ]
+    return group(g, nodes, [*found, *more, place])
+
+
 @makes("SplitToSequence")
 def split(g: Builder, op: str) -> Value | None:
     x = g.any(("float32", "int64"), (1, 3))
