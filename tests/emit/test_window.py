@@ -52,14 +52,16 @@ def dense() -> ModelProto:
     return made
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=[131072, 1000])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With pieces that one thread reads whole, and with pieces of many parts, which both threads read."""
     folder = tmp_path_factory.mktemp("window")
     package = compile(save(dense(), folder), Options(weights_window=32768, blob="external", name="net"))
     package.write(folder / "out")
     (folder / "main.c").write_text(PROGRAM)
     sources = [folder / "main.c", *sorted((folder / "out").glob("net*.c"))]
     flags = ["-std=c99", "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-fsanitize=thread"]
+    flags.append(f"-DMCC_FILE_PART={request.param}")
     places = [f"-I{folder / 'out'}", f"-I{folder / 'out' / 'runtime'}"]
     subprocess.run(["gcc", *flags, *places, *sources, "-pthread", "-lm", "-o", folder / "net"], check=True)
     return folder
