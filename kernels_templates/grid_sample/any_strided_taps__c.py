@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from mccompile.base.dims import Dim, static, upper
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i8
 from mccompile.base.tensor import TensorType
-from mccompile.codegen.loops import index_c, nest
+from mccompile.codegen.grid_places import GridPlaces
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.grid_sample import PADDINGS, TAPS, GridSample
 
 
@@ -54,70 +53,24 @@ class GridSampleTaps(Kernel):
         return Cost(upper(call.macs) * 3 * target.machine.element, code=600)
 
     def unpassed(self, call: Call) -> frozenset[str]:
-        """The one element of a picture is the nearest to all places."""
-        nearest = call.of(GridSample).mode == "nearest"
-        counts = any(_counts(call, axis) for axis in range(len(call.ins[0].shape) - 2))
-        return frozenset({"grid"}) if nearest and not counts else frozenset()
+        return GridPlaces(call).unpassed
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind = call.kind
-        assert isinstance(kind, GridSample)
-        (x, grid), y = call.ins, call.outs[0]
-        accumulator = f64 if x.buffer.dtype is f64 else f32
-        place = f64 if grid.buffer.dtype is f64 else f32
-        shape = (y.shape[0], *y.shape[2:])
-        at_y = _of(y, shape, (y.strides[0], *y.strides[2:]))
-        at_x = _of(x, shape, (x.strides[0], *(0 for _ in shape[1:])))
-        loops = nest(shape, [at_y, at_x, _of(grid, shape, grid.strides[:-1])])
-        counters = [loop.counter for loop in loops.loops]
-
-        def channel(which: int, view: View) -> str:
-            return index_c((*loops.strides[which], view.strides[1]), [*counters, "c"])
-
-        axes = []
-        before = channel(1, x)
-        rank = len(shape) - 1
-        for number in range(rank):
-            last = index_c((*loops.strides[2], grid.strides[-1]), [*counters, str(rank - 1 - number)])
-            tap = f"p{number}[{0 if kind.mode == 'nearest' else f't{number}'}]"
-            step = index_c((x.strides[2 + number],), (tap,))
-            axes.append(
-                {
-                    "n": number,
-                    "size": static(x.shape[2 + number]),
-                    "counts": _counts(call, number),
-                    "place": load_c(grid.buffer.dtype, "grid", last),
-                    "step": f"{before} + {step}".removeprefix("0 + "),
-                }
-            )
-            before = f"o{number}"
-        element = load_c(x.buffer.dtype, "x", before)
+        at, (x, _), y = GridPlaces(call), call.ins, call.outs[0]
+        axes = at.axes()
+        element = load_c(x.buffer.dtype, "x", f"o{len(axes) - 1}")
+        to = at.channel(0, y)
         return {
-            "loops": loops.loops,
+            **at.context(),
+            "loops": at.loops.loops,
             "axes": axes,
             "channels": static(x.shape[1]),
-            "kind": kind,
-            "taps": TAPS[kind.mode],
-            "place": place.compute_c,
-            "suffix": "f" if place is f32 else "",
-            "name": place.name,
-            "number": lambda value: literal_c(value, place),
-            "type": accumulator.compute_c,
-            "zero": literal_c(0, accumulator),
-            "element": cast_c(element, x.buffer.dtype, accumulator),
-            "store": store_c(y.buffer.dtype, "y", channel(0, y), "s0"),
-            "store_zero": store_c(y.buffer.dtype, "y", channel(0, y), literal_c(0, y.buffer.dtype)),
-            "store_element": store_c(y.buffer.dtype, "y", channel(0, y), element),
+            "zero": literal_c(0, at.accumulator),
+            "element": cast_c(element, x.buffer.dtype, at.accumulator),
+            "store": store_c(y.buffer.dtype, "y", to, "s0"),
+            "store_zero": store_c(y.buffer.dtype, "y", to, literal_c(0, y.buffer.dtype)),
+            "store_element": store_c(y.buffer.dtype, "y", to, element),
         }
 
     def label(self, call: Call) -> str:
         return f"grid_sample_{call.of(GridSample).mode}"
-
-
-def _counts(call: Call, axis: int) -> bool:
-    """Does it matter where a place lies on an axis of the picture?"""
-    return call.ins[0].strides[2 + axis] != 0 or call.of(GridSample).padding == "zeros"
-
-
-def _of(view: View, shape: Sequence[Dim], strides: Sequence[Any]) -> View:
-    return replace(view, shape=tuple(shape), strides=tuple(strides))

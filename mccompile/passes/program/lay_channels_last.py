@@ -1,6 +1,6 @@
-"""lay_channels_last: planar operands and results of convolutions and pools become channels-last where this pays, if the
-planar form is supported only by a portable kernel, or by one that multiplies channels of other groups by 0. Grouped
-convolutions count as the convolutions that split_groups turns them into.
+"""lay_channels_last: planar operands and results of convolutions, pools and samples of grids become channels-last where
+this pays, if the planar form is supported only by a portable kernel, or by one that multiplies channels of other groups
+by 0. Grouped convolutions count as the convolutions that split_groups turns them into.
 
 assign_layout has laid out what lies between such operators. Left are inputs and outputs of the model, and tensors that
 others make or read in the order of ONNX. Two ways lead there, and what the registry says of all calls around decides:
@@ -23,6 +23,7 @@ from ...base.dims import static
 from ...expr.ir import operand
 from ...kernels.registry import Candidate
 from ...kinds.conv import Conv
+from ...kinds.grid_sample import GridSample
 from ...kinds.map import Map
 from ...program.clone import clone
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads, walk, writes
@@ -78,7 +79,7 @@ class _Layouts:
         for item in list(body):
             for inner in bodies(item):
                 self.body(inner)
-            if isinstance(item, Call) and isinstance(item.kind, Windows):
+            if isinstance(item, Call) and isinstance(item.kind, (*Windows, GridSample)):
                 self.call(item, body, copies)
 
     def call(self, call: Call, body: list[Item], copies: dict[View, View]) -> None:

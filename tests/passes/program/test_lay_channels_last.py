@@ -140,3 +140,10 @@ def test_both_operands_of_one_reader_may_move() -> None:
     proto = model("both", nodes, [("x", (1, 4, 12, 10))], [("y", (1, 8, 12, 10))], weights)
     found = compile_graph(load_proto(proto, Path()), Options(target="cortex-m4", prefer=Prefer.TIME), "both")
     assert not found.left_out
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_a_sampled_picture_is_copied_where_vectors_take_its_channels(mode: str) -> None:
+    nodes = [node("GridSample", "x g", "y", mode=mode, padding_mode="reflection")]
+    proto = model("sampled", nodes, [("x", (1, 32, 16, 16)), ("g", (1, 16, 16, 2))], [("y", (1, 32, 16, 16))], {})
+    assert "grid_sample/any_channels_lanes__vec" in kernels(plan(proto, "x86-64-v3", Prefer.TIME))
