@@ -81,12 +81,12 @@ def test_an_input_comes_row_by_row(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ("cortex-m0", "cortex-m4", "cortex-m55", "aarch64", "riscv64v", "wasm32"))
-def test_a_part_runs_in_strips_of_columns(target: str, tmp_path: Path) -> None:
+def test_a_part_runs_in_tiles_of_columns(target: str, tmp_path: Path) -> None:
     path = save(separable_int8(), tmp_path)
     options = Options(target=target, prefer="ram")
-    possible = compile_graph(load(path), replace(options, recompute=4.0), "net").strips
-    longest = max(possible, key=lambda cost: cost.macs).strips
-    verdict = check(path, replace(options, strips=(longest,)), runs=1)
+    possible = compile_graph(load(path), replace(options, recompute=4.0), "net").column_tiles
+    longest = max(possible, key=lambda cost: cost.macs).column_tiles
+    verdict = check(path, replace(options, column_tiles=(longest,)), runs=1)
     assert verdict.ok and verdict.package.macs > compile(path, options).macs
 
 

@@ -18,8 +18,8 @@ from .base.quantizing import METHODS, Recipe
 from .base.streaming import Stream
 
 if TYPE_CHECKING:
+    from .base.column_tiles import ColumnTiles
     from .base.own_functions import OwnFunction
-    from .base.strips import Strips
     from .emit.blob import Carrier
     from .importers.joining import Prepended
     from .passes.api import BlockActivations, CacheDtype, WeightsDtype
@@ -213,7 +213,7 @@ class OptionTable:
         share=0.2,
     )
     recompute: float = _option(
-        "Compute in strips of columns (in training, activations again) where that takes less memory, with up to so "
+        "Compute in tiles of columns (in training, activations again) where that takes less memory, with up to so "
         "many times the multiply-accumulates: 1.3.",
         MEMORY,
         1.0,
@@ -254,7 +254,7 @@ class OptionTable:
         draws=(256, 4096, 1 << 16),
         share=0.1,
     )
-    strips: tuple[Strips, ...] = _internal((), undrawn="what recompute leads to")  # of columns, one after the other
+    column_tiles: tuple[ColumnTiles, ...] = _internal((), undrawn="what recompute leads to")
     enough: int = _internal(0, draws=(256, 2048, 1 << 14))  # bytes of the arena: less is no better. A budget sets it
 
     quantize: Path | None = _option(

@@ -64,7 +64,7 @@ from ..targets.api import Prefer, Target
 from .accelerating import accelerated
 from .near_memory import in_near_memory
 from .options import PLAIN, Options, RowByRow
-from .recomputing import in_strips
+from .recomputing import in_column_tiles
 from .recovery import blamed, recovering
 
 # What may differ between code and a blob for it.
@@ -86,7 +86,9 @@ def settled(model: Path, options: Options) -> Options:
     if not searched:
         return options
     found = _fitting(model, options)
-    return replace(options, board="", budget={}, recompute=1.0, strips=found.package.plan.strips, **found.changes)
+    return replace(
+        options, board="", budget={}, recompute=1.0, column_tiles=found.package.plan.column_tiles, **found.changes
+    )
 
 
 def best_plans(model: Path, options: Options) -> list[Point]:
@@ -103,17 +105,17 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
 
     def tried(changes: Changes) -> Package:
         asked = replace(options, **changes)
-        if asked.memory(asked.resolved_target()).copied and not asked.strips and not asked.dump_values:
+        if asked.memory(asked.resolved_target()).copied and not asked.column_tiles and not asked.dump_values:
             return in_near_memory(once)(changes)
-        if asked.recompute == 1 or asked.strips:
+        if asked.recompute == 1 or asked.column_tiles:
             return once(changes)
-        return in_strips(once, asked.recompute)(changes)
+        return in_column_tiles(once, asked.recompute)(changes)
 
-    searched = options.recompute > 1 and not options.strips
+    searched = options.recompute > 1 and not options.column_tiles
     if searched and not options.budget and not options.memory(options.resolved_target()).rows:
-        why = "strips make rings of rows narrower, and nothing runs row by row but where RAM comes first"
+        why = "tiles make rings of rows narrower, and nothing runs row by row but where RAM comes first"
         fix = "try --prefer ram" + " --rows auto" * (options.rows == RowByRow.OFF)
-        raise WrongUse(Problem("nothing can be computed in strips", "--recompute", why, fix))
+        raise WrongUse(Problem("nothing can be computed in tiles", "--recompute", why, fix))
     return tried
 
 
@@ -284,7 +286,7 @@ def packaged(
         )
     check_addressable(plan, target)
     plan = plan.with_schemes(outside.schemes)
-    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, strips=options.strips)
+    plan = replace(plan, sliced=options.slices, parallel=options.threads > 1, column_tiles=options.column_tiles)
     plan = replace(plan, streamed=outside.streamed, trusts_blob=options.trust_blob)
     if context.accelerated is not None:
         called = {f.call.kind.function for f in plan.functions if isinstance(f.call.kind, External)}
@@ -313,7 +315,9 @@ def packaged(
             learning,
         )
     explained, estimated = tuple(context.explanations), estimate(program, plan, context)
-    made = replace(made, explanations=explained, estimate=estimated, cuts=context.cuts, strips=context.strips)
+    made = replace(
+        made, explanations=explained, estimate=estimated, cuts=context.cuts, column_tiles=context.column_tiles
+    )
     seen = witness(program, plan, context.registry, target, options.keep_inputs, manager.history)
     made = replace(made, witness=seen, smallest=context.smallest)
     made = as_module(made, options.blob) if options.module else made

@@ -11,10 +11,10 @@ from enum import StrEnum
 from typing import Any
 
 from ..base.choice import check_known, chosen
+from ..base.column_tiles import ColumnTiles  # noqa: F401
 from ..base.errors import Problem, WrongUse
 from ..base.own_functions import OwnFunction  # noqa: F401 - types of the table, which are looked up here
 from ..base.quantizing import Recipe  # noqa: F401
-from ..base.strips import Strips  # noqa: F401
 from ..emit.blob import Carrier, Delivery
 from ..emit.module import refuse_with
 from ..emit.wrappers.registry import check_wrappers
@@ -89,7 +89,7 @@ class Options(OptionTable):
             why = "it says up to how many times the multiply-accumulates may be computed"
             raise WrongUse(Problem(what, "--recompute", why, "for a third more: --recompute 1.3"))
         if self.recompute > 1 and self.dump_values:
-            why = "tensors inside of strips never exist whole"
+            why = "tensors inside of tiles never exist whole"
             raise WrongUse(Problem("--recompute does not go with --dump-values", "--recompute", why, "leave one out"))
 
     def _least(self) -> dict[str, Any]:
@@ -168,12 +168,12 @@ class Options(OptionTable):
         blocks = self.rows == RowByRow.AUTO and "fuse_line_buffers" not in self.without
         rows = blocks and target.prefer == Prefer.RAM
         prefer = self.prefer or target_api.load(self.target).prefer
-        asked = self.enough or self.recompute > 1 or self.strips  # so much memory, or time, whatever that costs
+        asked = self.enough or self.recompute > 1 or self.column_tiles  # so much memory, or time, whatever that costs
         fetched = tuple(name for name, form in self.inputs.items() if form.rows)
         copied, near, far, latency = two_memories(self.mem or target.separate_pools, self.weights_window)
         rows = rows or (blocks and copied)
         most = MOST_RECOMPUTED if copied and self.recompute == 1 else self.recompute
-        recompute = most if rows and not self.strips else 1.0
+        recompute = most if rows and not self.column_tiles else 1.0
         return Memory(
             keep_inputs=self.keep_inputs,
             external=self.external,
@@ -181,7 +181,7 @@ class Options(OptionTable):
             rows=rows,
             blocks=blocks,
             enough=self.enough,
-            strips=self.strips,
+            column_tiles=self.column_tiles,
             recompute=recompute,
             worth=0 if asked else WORTH.get(prefer, 0),
             copied=copied,

@@ -1,8 +1,8 @@
-"""Which parts of a network are computed in strips, and in how many, and which bottlenecks become single calls.
+"""Which parts of a network are computed in tiles, and in how many, and which bottlenecks become single calls.
 
-Ways lead from cut to cut: in strips, with or without bottlenecks as single calls (which may be all that a way does), or
+Ways lead from cut to cut: in tiles, with or without bottlenecks as single calls (which may be all that a way does), or
 as before. For a size of the arena, the shortest path has the fewest
-multiply-accumulates of those whose ways need no more than that. What strips need is what tile_columns expects; other
+multiply-accumulates of those whose ways need no more than that. What tiles need is what tile_columns expects; other
 ways need nothing, until a plan is made that has its peak there. So plans are made one after the other, each of the
 smallest path that is known, and the smallest plan is taken.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..base.strips import Strips
+from ..base.column_tiles import ColumnTiles
 from ..emit.package import Package
 from ..fitting import Attempt, Changes
 from ..plan.ir import Plan, is_arena, walk
@@ -28,34 +28,36 @@ class _Segment:
     end: int
     bytes: int
     macs: int = 0  # that are computed once more
-    strips: Strips | None = None
+    column_tiles: ColumnTiles | None = None
 
 
 @dataclass(frozen=True)
 class _Path:
     macs: int = 0
-    strips: tuple[Strips, ...] = ()
+    column_tiles: tuple[ColumnTiles, ...] = ()
 
     def along(self, way: _Segment) -> _Path:
-        return _Path(self.macs + way.macs, (*self.strips, way.strips) if way.strips else self.strips)
+        return _Path(
+            self.macs + way.macs, (*self.column_tiles, way.column_tiles) if way.column_tiles else self.column_tiles
+        )
 
     @property
     def order(self) -> tuple[int, int]:
-        return self.macs, len(self.strips)
+        return self.macs, len(self.column_tiles)
 
 
-def in_strips(attempt: Attempt, most: float) -> Attempt:
-    """Attempts with the strips that lead to the smallest arena with at most `most` times the multiply-accumulates."""
+def in_column_tiles(attempt: Attempt, most: float) -> Attempt:
+    """Attempts with the tiles that lead to the smallest arena with at most `most` times the multiply-accumulates."""
 
     def best(changes: Changes) -> Package:
         plain = found = attempt({**changes, "recompute": most})
         paths = _Paths(plain, int(plain.macs * (most - 1)))
         for _ in range(PLANS):
-            strips = paths.smallest(found.plan.arena_bytes)
-            if strips is None:
+            tiles = paths.smallest(found.plan.arena_bytes)
+            if tiles is None:
                 break
-            made = attempt({**changes, "recompute": 1.0, "strips": strips})
-            paths.learn(made, strips)
+            made = attempt({**changes, "recompute": 1.0, "column_tiles": tiles})
+            paths.learn(made, tiles)
             if made.plan.arena_bytes < found.plan.arena_bytes and made.macs <= plain.macs * most:
                 found = made
         return found
@@ -70,17 +72,17 @@ class _Paths:
         self.places = {cut.name: place for place, cut in enumerate(plain.cuts)}
         self.made_at = {node: place for place, cut in enumerate(plain.cuts) for node in cut.makes}
         self.most = most
-        self.tried: set[tuple[Strips, ...]] = {()}
+        self.tried: set[tuple[ColumnTiles, ...]] = {()}
         self.steps = dict.fromkeys(range(1, len(plain.cuts)), 0)  # from the cut before
-        self.strips = {cost.strips: cost.bytes for cost in plain.strips}
-        self.macs = {cost.strips: cost.macs for cost in plain.strips}
+        self.column_tiles = {cost.column_tiles: cost.bytes for cost in plain.column_tiles}
+        self.macs = {cost.column_tiles: cost.macs for cost in plain.column_tiles}
         self.learn(plain, ())
 
-    def learn(self, made: Package, strips: Iterable[Strips]) -> None:
+    def learn(self, made: Package, tiles: Iterable[ColumnTiles]) -> None:
         """What is needed where a plan has its peak. What runs by rows makes use of all the room that there is, and of
-        strips is known what to expect: where others need more than that, it is they who are at the peak."""
-        chosen = tuple(strips)
-        outside, inside = dict[int, int](), dict[Strips, int]()
+        tiles is known what to expect: where others need more than that, it is they who are at the peak."""
+        chosen = tuple(tiles)
+        outside, inside = dict[int, int](), dict[ColumnTiles, int]()
         for item, size in zip(made.plan.items, _held(made.plan), strict=True):
             nodes = {name for step in walk((item,)) for name in step.provenance}
             for place in {self.made_at.get(node, 0) for node in nodes} - {0}:
@@ -90,30 +92,30 @@ class _Paths:
                 else:
                     inside[around] = max(size, inside.get(around, 0))
         most = max(outside.values(), default=0)
-        if most > max((self.strips[each] for each in chosen), default=0):
+        if most > max((self.column_tiles[each] for each in chosen), default=0):
             for place in (place for place, size in outside.items() if size == most):
                 self.steps[place] = max(most, self.steps[place])
             return
         for each in (each for each, size in inside.items() if size == max(inside.values())):
-            self.strips[each] = max(inside[each], self.strips[each])
+            self.column_tiles[each] = max(inside[each], self.column_tiles[each])
 
-    def smallest(self, below: int) -> tuple[Strips, ...] | None:
+    def smallest(self, below: int) -> tuple[ColumnTiles, ...] | None:
         """The path that needs least, of those that need less than `below` and were not tried."""
         ways = [_Segment(place - 1, place, size) for place, size in self.steps.items()]
         ways += [
-            _Segment(self.places[strips.first], self.places[strips.last], size, self.macs[strips], strips)
-            for strips, size in self.strips.items()
+            _Segment(self.places[tiles.first], self.places[tiles.last], size, self.macs[tiles], tiles)
+            for tiles, size in self.column_tiles.items()
         ]
         for size in sorted({way.bytes for way in ways if way.bytes < below}):
             path = _shortest([way for way in ways if way.bytes <= size], len(self.places) - 1)
-            if path is not None and path.macs <= self.most and path.strips not in self.tried:
-                self.tried.add(path.strips)
-                return path.strips
+            if path is not None and path.macs <= self.most and path.column_tiles not in self.tried:
+                self.tried.add(path.column_tiles)
+                return path.column_tiles
         return None
 
 
-def _around(place: int, strips: Iterable[Strips], places: Mapping[str, int]) -> Strips | None:
-    return next((each for each in strips if places[each.first] < place <= places[each.last]), None)
+def _around(place: int, tiles: Iterable[ColumnTiles], places: Mapping[str, int]) -> ColumnTiles | None:
+    return next((each for each in tiles if places[each.first] < place <= places[each.last]), None)
 
 
 def _shortest(ways: Iterable[_Segment], end: int) -> _Path | None:

@@ -36,7 +36,7 @@ from ..program.phases import Phase
 from ..targets.api import Prefer
 from .compiling import frugal, packaged, pass_manager, programmed, read
 from .options import MOST_RECOMPUTED, PLAIN, Options
-from .recomputing import in_strips
+from .recomputing import in_column_tiles
 from .recovery import blamed, recovering
 from .smaller_training import smaller_training
 
@@ -114,11 +114,11 @@ def _attempt(model: Path, asked: Learning, options: Options, earlier: Earlier) -
         other = {name: value for name, value in changes.items() if name not in of_training}
         most = replace(options, **other).recompute
 
-        def once(strips: Changes) -> Package:
-            options_now = replace(options, **{**other, **strips})
+        def once(tiles: Changes) -> Package:
+            options_now = replace(options, **{**other, **tiles})
             return _recovered(model, replace(asked, **less), options_now, most, earlier)
 
-        return in_strips(once, most)({}) if most > 1 else once({})
+        return in_column_tiles(once, most)({}) if most > 1 else once({})
 
     return attempt
 
@@ -203,7 +203,7 @@ def _memory(
     memory: Memory, phase: Phase, graph: Graph, graphs: Sequence[Graph], options: Options, most: float
 ) -> Memory:
     """What may be done with tensors of a phase: where one learns, calls may be done again to stay within a budget.
-    Layers that only infer are the same in all phases; strips of them are looked for in the one that learns."""
+    Layers that only infer are the same in all phases; tiles of them are looked for in the one that learns."""
     if phase.name != LEARN:
         return replace(memory, recompute=1.0)
     apart = {name: size for other in graphs for name, size in _kept(other).items()}.items() - _kept(graph).items()

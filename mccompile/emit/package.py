@@ -13,7 +13,7 @@ from typing import Any
 from ..base.errors import Problem, WrongUse
 from ..base.quality import Quality
 from ..base.structures import Interface
-from ..passes.api import Cut, Explanation, Record, SkippedPass, StripsCost, TriedPlan
+from ..passes.api import Cut, Explanation, Record, SkippedPass, TilesCost, TriedPlan
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..passes.witness import Witness
@@ -45,8 +45,8 @@ class Package:
     assumed: Sequence[str] = ()  # what the model does not say
     left_out: Sequence[SkippedPass] = ()  # passes that failed
     estimate: Estimate = NOT_ESTIMATED
-    cuts: Sequence[Cut] = ()  # where strips of columns may begin and end
-    strips: Sequence[StripsCost] = ()  # what they are expected to take
+    cuts: Sequence[Cut] = ()  # where tiles of columns may begin and end
+    column_tiles: Sequence[TilesCost] = ()  # what they are expected to take
     smallest: Sequence[TriedPlan] = ()  # the smallest arena among plans that were tried, where several were
     witness: Witness | None = None  # of how it was made
     quality: Quality | None = None  # of integers that compiling made of floats

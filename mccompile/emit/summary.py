@@ -33,7 +33,7 @@ def summary(plan: Plan, weights_bytes: int) -> str:
             *_window(plan),
             f"macs     {sum(step.macs for step in steps)}",
             f"steps    {len(steps)}, calling {len(plan.functions)} distinct kernels",
-            *(f"strips   {strips}" for strips in plan.strips),
+            *(f"tiles   {tiles}" for tiles in plan.column_tiles),
             *_stream(plan),
             *(plan.partition.lines() if plan.partition else []),
             *_rows(plan),

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ..accelerators.api import Accelerator
+from ..base.column_tiles import ColumnTiles
 from ..base.constant import Constant
 from ..base.provenance import Provenance
 from ..base.scratch import Scratch
 from ..base.stages import stage as timed
-from ..base.strips import Strips
 from ..graph import dot as graph_dot
 from ..graph import text as graph_text
 from ..graph import verify as graph_verify
@@ -91,17 +91,17 @@ class BlockActivations(StrEnum):
 
 @dataclass(frozen=True)
 class Cut:
-    """A value of four axes through which everything goes: strips may begin and end there."""
+    """A value of four axes through which everything goes: tiles may begin and end there."""
 
     name: str
     makes: frozenset[str]  # nodes of the file that make it out of the cut before
 
 
 @dataclass(frozen=True)
-class StripsCost:
-    """What strips are expected to take."""
+class TilesCost:
+    """What tiles are expected to take."""
 
-    strips: Strips
+    column_tiles: ColumnTiles
     bytes: int  # of the arena while they run
     macs: int  # that are computed once more
     copied: int = 0  # bytes, where what lies at their ends is far away
@@ -125,8 +125,8 @@ class Memory:
     rows: bool = True  # calls may run row by row where that saves memory
     blocks: bool = True  # products may run by blocks of rows; if not rows, only by blocks that take no more time
     enough: int = 0  # bytes of the arena: less is no better
-    strips: tuple[Strips, ...] = ()  # of columns
-    recompute: float = 1.0  # strips that multiply the multiply-accumulates by at most this are looked for
+    column_tiles: tuple[ColumnTiles, ...] = ()
+    recompute: float = 1.0  # tiles that multiply the multiply-accumulates by at most this are looked for
     again: float = 1.0  # activations are computed again, for up to so many times the multiply-accumulates
     window: int = 0  # not 0: constants are copied into memory, at most so many bytes at a time
     copied: bool = False  # steps work in a near memory alone; what lies in the far one is copied
@@ -185,8 +185,8 @@ class Context:
     fold_limit: int = 1 << 20  # bytes that folding one node may add to the weights
     folding: Folding = field(default_factory=Folding)  # of all nodes together
     explanations: list[Explanation] = field(default_factory=list)  # of all calls, in their order
-    cuts: list[Cut] = field(default_factory=list)  # where strips of columns may begin and end
-    strips: list[StripsCost] = field(default_factory=list)  # between them
+    cuts: list[Cut] = field(default_factory=list)  # where tiles of columns may begin and end
+    column_tiles: list[TilesCost] = field(default_factory=list)  # between them
     # Of bottlenecks that become one call, the nodes of the file behind the middle, and rows at a time.
     bottlenecks: dict[frozenset[str], int] = field(default_factory=dict)
     # Of pools over all of a convolution, the nodes of the file behind them, and in how many blocks of channels.

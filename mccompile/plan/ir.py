@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 
+from ..base.column_tiles import ColumnTiles
 from ..base.dims import Dim, Symbol, Symbolic
 from ..base.portable import PortableStep
 from ..base.provenance import Provenance
 from ..base.streaming import Streamed
-from ..base.strips import Strips
 from ..base.tensor import Shape, TensorType
 from ..kernels.api import Kernel
 from ..program.ir import Call
@@ -329,7 +329,7 @@ class Plan:
     window: int = 0  # not 0: weights are copied into arenas, at most so many bytes at a time, and read nowhere else
     portable: tuple[PortableStep, ...] = ()  # long ones
     partition: Partition | None = None  # between an accelerator and the core
-    strips: tuple[Strips, ...] = ()  # of columns, that are computed one after the other
+    column_tiles: tuple[ColumnTiles, ...] = ()  # computed one after the other
     streamed: Streamed | None = None  # where a run takes the newest frames of a window
     lists_constants: bool = True  # the blob has a table of its constants, for tools; else the report has
     trusts_blob: bool = False  # init leaves out the checksums

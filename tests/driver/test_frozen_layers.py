@@ -1,4 +1,4 @@
-"""Layers in front of the first one that learns are planned as in inference: the same memory, rows and strips."""
+"""Layers in front of the first one that learns are planned as in inference: the same memory, rows and tiles."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_frozen_body_takes_the_memory_of_inference(net: Path, tmp_path: Path, 
     assert inferring < arena(learning, tmp_path) <= inferring + OWN
 
 
-def test_strips_make_the_arena_smaller_and_what_is_learned_the_same(net: Path) -> None:
+def test_tiles_make_the_arena_smaller_and_what_is_learned_the_same(net: Path) -> None:
     asked = {"loss": "cross_entropy:y", "target": "generic", "prefer": "ram"}
     nets = [mccompile.train(net, **asked, recompute=factor) for factor in (1.0, 1.5)]
     assert nets[0].report["arena_bytes"] > nets[1].report["arena_bytes"]

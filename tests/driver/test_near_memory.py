@@ -1,4 +1,4 @@
-"""Where rows of tensors are too wide for the near one of two memories, parts are computed in strips of columns."""
+"""Where rows of tensors are too wide for the near one of two memories, parts are computed in tiles of columns."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def memories(near: int, far: int | None = None, **options: object) -> Options:
 
 
 @pytest.mark.parametrize("name", sorted(NEAR))
-def test_strips_fit_where_rows_do_not(name: str, tmp_path: Path) -> None:
+def test_tiles_fit_where_rows_do_not(name: str, tmp_path: Path) -> None:
     layout = "nhwc" if name in ("int8", "pools", "wide") else "onnx"
     verdict = check(save(made(name), tmp_path), memories(NEAR[name], io_layout=layout), runs=1)
     plan = verdict.package.plan
-    assert verdict.ok and plan.strips and plan.arenas[0].bytes <= NEAR[name]
+    assert verdict.ok and plan.column_tiles and plan.arenas[0].bytes <= NEAR[name]
 
 
-def test_what_strips_make_lies_far_away_where_it_does_not_fit(tmp_path: Path) -> None:
+def test_what_tiles_make_lies_far_away_where_it_does_not_fit(tmp_path: Path) -> None:
     found = compile(save(made("wide"), tmp_path), memories(NEAR["wide"])).plan
     moved, (x, y) = transfers(found)["far"], (tensor.type.max_bytes for tensor in (*found.inputs, *found.outputs))
     assert max(x, y) > NEAR["wide"] / 2 and moved["written_bytes"] >= y and moved["read_bytes"] > x
@@ -52,7 +52,7 @@ def test_what_strips_make_lies_far_away_where_it_does_not_fit(tmp_path: Path) ->
 def test_nothing_is_computed_again_where_rows_fit(tmp_path: Path) -> None:
     file = save(made("residual"), tmp_path)
     plain, fits = compile(file), compile(file, memories(1600, io_layout="nhwc"))
-    assert fits.plan.strips == () and fits.macs == plain.macs
+    assert fits.plan.column_tiles == () and fits.macs == plain.macs
 
 
 def test_less_may_be_spent_on_it(tmp_path: Path) -> None:
@@ -65,10 +65,10 @@ def test_less_may_be_spent_on_it(tmp_path: Path) -> None:
 def test_settled_options_lead_to_the_same_plan(tmp_path: Path) -> None:
     file, options = save(made("pooled"), tmp_path), memories(NEAR["pooled"])
     plan, again = compile(file, options).plan, settled(file, options)
-    assert again.strips == plan.strips != () and compile(file, again).plan.arenas == plan.arenas
+    assert again.column_tiles == plan.column_tiles != () and compile(file, again).plan.arenas == plan.arenas
 
 
-def test_too_little_for_strips_is_refused_as_before(tmp_path: Path) -> None:
+def test_too_little_for_tiles_is_refused_as_before(tmp_path: Path) -> None:
     with pytest.raises(CheckFailed, match="two memories are too small"):
         compile(save(made("windows"), tmp_path), memories(32))
 

@@ -1,4 +1,4 @@
-"""Strips of columns are chosen for the smallest arena within the multiply-accumulates that may be spent."""
+"""Tiles of columns are chosen for the smallest arena within the multiply-accumulates that may be spent."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def wide(tmp_path: Path) -> Path:
     return save(network("wide"), tmp_path)
 
 
-def test_no_part_in_any_number_of_strips_takes_less(wide: Path) -> None:
+def test_no_part_in_any_number_of_tiles_takes_less(wide: Path) -> None:
     plain, found = (compile(wide, Options(prefer="ram", recompute=most)) for most in (1.0, MOST))
-    expected = package(network("wide"), recompute=MOST).strips
-    alone = [package(network("wide"), strips=(cost.strips,)) for cost in expected]
+    expected = package(network("wide"), recompute=MOST).column_tiles
+    alone = [package(network("wide"), column_tiles=(cost.column_tiles,)) for cost in expected]
     assert [made.macs - plain.macs for made in alone] == [cost.macs for cost in expected]
     least = min(made.plan.arena_bytes for made in alone if made.macs <= MOST * plain.macs)
     assert len(alone) > 6 and found.plan.arena_bytes <= least < 0.7 * plain.plan.arena_bytes
@@ -43,7 +43,7 @@ def test_where_nothing_runs_by_rows_the_fix_compiles(
     command = [str(wide), "-o", str(tmp_path / "out"), "--recompute", "1.3", *options]
     assert cli.run(command) == 2
     said = capsys.readouterr().err
-    assert "nothing can be computed in strips" in said
+    assert "nothing can be computed in tiles" in said
     assert cli.run([*command, *re.findall(r"fix +try (.*)", said)[0].split()]) == 0
 
 
@@ -53,7 +53,7 @@ def test_less_may_be_spent_on_less(wide: Path) -> None:
     assert found[0].macs < found[1].macs < found[2].macs
 
 
-def test_a_budget_that_only_strips_keep_names_them(wide: Path) -> None:
+def test_a_budget_that_only_tiles_keep_names_them(wide: Path) -> None:
     plain, found = (compile(wide, Options(prefer="ram", recompute=most)).plan.arena_bytes for most in (1.0, MOST))
     budget = {"ram": (plain + found) // 2}
     least = compile(wide, Options(budget=budget, recompute=MOST)).plan.arena_bytes
@@ -72,9 +72,9 @@ def test_what_may_be_spent_already_is_not_named(tmp_path: Path) -> None:
 
 def test_it_is_right_and_told(wide: Path) -> None:
     verdict = check(wide, Options(prefer="ram", recompute=MOST), runs=2)
-    (strips,) = verdict.package.plan.strips
+    (tiles,) = verdict.package.plan.column_tiles
     told = summary(verdict.package.plan, 0).splitlines()
-    assert verdict.ok and f"strips   {strips.first} to {strips.last} in {strips.count}" in told
+    assert verdict.ok and f"tiles   {tiles.first} to {tiles.last} in {tiles.count}" in told
     assert len(told) == len(set(told)) and any(line.endswith(" such chains)") for line in told)
 
 
@@ -82,7 +82,7 @@ def test_what_goes_by_rows_already_stays_as_it_is(tmp_path: Path) -> None:
     """Columns of the input alone are no gain."""
     path = save(network("windows"), tmp_path)
     plain, found = (compile(path, Options(prefer="ram", recompute=most)) for most in (1.0, 1.01))
-    assert found.plan.strips == ()
+    assert found.plan.column_tiles == ()
     assert {n: text for n, text in found.files.items() if n != "report.json"} == {
         n: text for n, text in plain.files.items() if n != "report.json"
     }
@@ -108,5 +108,5 @@ def test_weights_trained_anew_go_with_the_code(wide: Path, tmp_path: Path) -> No
     [{"recompute": 0.9}, {"recompute": 99.0}, {"prefer": "time"}, {"rows": "off"}, {"dump_values": True}],
 )
 def test_what_is_no_use_is_refused(options: dict[str, object], wide: Path) -> None:
-    with pytest.raises(WrongUse, match=r"recompute|strips"):
+    with pytest.raises(WrongUse, match=r"recompute|tiles"):
         compile(wide, Options(**({"prefer": "ram", "recompute": MOST} | options)))

@@ -21,7 +21,7 @@ from ...memory.push_down import push_down
 from ...program.clone import clone
 from ...program.ir import Buffer, Call, Item, Program
 from ...program.taken_names import taken_names
-from ..api import Context, Cut, StripsCost
+from ..api import Context, Cut, TilesCost
 from ..memory.liveness import blocks_of, liveness
 from ..rows.row_call import RowCall, comes_early
 from ..rows.row_chains import LONGEST, Chain, Chains, frugal_kernel, row_calls
@@ -219,7 +219,7 @@ class NothingFits(CheckFailed):
 
     nodes: Provenance = ()
     cuts: Sequence[Cut] = ()
-    strips: Sequence[StripsCost] = ()
+    column_tiles: Sequence[TilesCost] = ()
 
 
 def _nothing_fits(program: Program, room: MemoryLimits, context: Context) -> NothingFits:
@@ -237,7 +237,7 @@ def _nothing_fits(program: Program, room: MemoryLimits, context: Context) -> Not
     fix = "give --mem larger sizes, or none for the one that is copied"
     failed = NothingFits(Problem(what, program.name, why, fix))
     failed.nodes = program.body[at].provenance if program.body else ()
-    failed.cuts, failed.strips = context.cuts, context.strips
+    failed.cuts, failed.column_tiles = context.cuts, context.column_tiles
     return failed
 
 

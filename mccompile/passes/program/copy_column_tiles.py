@@ -1,6 +1,6 @@
-"""copy_column_tiles: strips of columns (tile_columns) run one after the other, and each is copied into the result as
-soon as it is computed. A copy runs row by row with the calls that compute its strip; a single call that joins the
-strips would need all of them at once.
+"""copy_column_tiles: tiles of columns (tile_columns) run one after the other, and each is copied into the result as
+soon as it is computed. A copy runs row by row with the calls that compute its tile; a single call that joins the
+tiles would need all of them at once.
 """
 
 from __future__ import annotations

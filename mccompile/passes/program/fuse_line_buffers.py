@@ -66,7 +66,7 @@ def fuse_line_buffers(program: Program, context: Context) -> None:
     # Blocks that overlap are rigid: whether they lie close is known in the end, and with fewer rows they lie closer,
     # which is tried where the user gives time for memory.
     ways: list[tuple[bool, Sequence[int]]] = [(False, STEPS), (True, STEPS)]
-    for overlapping, steps in (*ways, *[(True, STEPS[:1])] * bool(context.memory.strips)):
+    for overlapping, steps in (*ways, *[(True, STEPS[:1])] * bool(context.memory.column_tiles)):
         if len(steps) == 1 and not any(_moves_far(tried)):
             break
         for enough in dict.fromkeys((enough_bytes, 0)):

@@ -29,7 +29,7 @@ from ..api import Context
 
 
 def order_calls(program: Program, context: Context) -> None:
-    if any(strips.count > 1 for strips in context.memory.strips):
+    if any(tiles.count > 1 for tiles in context.memory.column_tiles):
         return  # they run one after the other, each copied as soon as it is made
     if any(buffer.overlap and not buffer.overlap.part for buffer in program.buffers()):
         return  # what is written over what is decided for this order

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper, numpy_helper, parser
 
-from mccompile.base.strips import Strips
+from mccompile.base.column_tiles import ColumnTiles
 from mccompile.measure.correctness import build
 from mccompile.targets import api as targets
 from tests.passes.graph import exact_qdq
@@ -28,7 +28,7 @@ def tail() -> ModelProto:
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_blocks_of_channels_take_less(count: int) -> None:
     made = tail()
-    plain, found = package(made), package(made, strips=(Strips("x", "y", count),))
+    plain, found = package(made), package(made, column_tiles=(ColumnTiles("x", "y", count),))
     assert found.macs == plain.macs and found.plan.arena_bytes < plain.plan.arena_bytes
     names = [step.function.call.kind.name for step in found.plan.steps()]
     assert names.count("conv") == count == names.count("pool")
@@ -36,8 +36,8 @@ def test_blocks_of_channels_take_less(count: int) -> None:
 
 
 def test_it_is_offered_for_no_more_multiply_accumulates() -> None:
-    offered = [cost for cost in package(tail(), recompute=1.1).strips if cost.strips.last == "y"]
-    assert {cost.strips.count for cost in offered} == {2, 4, 8} and {cost.macs for cost in offered} == {0}
+    offered = [cost for cost in package(tail(), recompute=1.1).column_tiles if cost.column_tiles.last == "y"]
+    assert {cost.column_tiles.count for cost in offered} == {2, 4, 8} and {cost.macs for cost in offered} == {0}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,8 +55,8 @@ def test_integers_are_exact(seed: int) -> None:
     ]
     graph = helper.make_graph(net.nodes, "tail", infos[:1], infos[1:], net.weights)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    inputs, costs = some_integers(made), package(made, recompute=1.1).strips
+    inputs, costs = some_integers(made), package(made, recompute=1.1).column_tiles
     for cost in costs:
-        got = build(package(made, strips=(cost.strips,)), targets.load("generic")).run(inputs)
-        np.testing.assert_array_equal(got[y], exact_qdq.run(made, inputs)[y], str(cost.strips))
+        got = build(package(made, column_tiles=(cost.column_tiles,)), targets.load("generic")).run(inputs)
+        np.testing.assert_array_equal(got[y], exact_qdq.run(made, inputs)[y], str(cost.column_tiles))
     assert costs

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+from mccompile.base.column_tiles import ColumnTiles
 from mccompile.base.dtypes import f32
 from mccompile.base.errors import CheckFailed, InternalError, WrongUse
-from mccompile.base.strips import Strips
 from mccompile.driver import Options
 from mccompile.emit.package import Package
 from mccompile.emit.summary import summary
@@ -264,9 +264,9 @@ SEPARABLE = """(float[1,1,8,8] x, float[24,1,3,3] w, float[24,1,3,3] d0, float[3
 
 
 def test_more_near_memory_is_not_refused_where_less_is_enough() -> None:
-    made, strips = with_weights(SEPARABLE, 1), (Strips("x", "er", 2, 0),)
+    made, tiles = with_weights(SEPARABLE, 1), (ColumnTiles("x", "er", 2, 0),)
     for near in (3276, 4915):
-        assert sizes(package(made, mem=(Pool("near", near, 0), AWAY), strips=strips).plan)[0] <= near
+        assert sizes(package(made, mem=(Pool("near", near, 0), AWAY), column_tiles=tiles).plan)[0] <= near
 
 
 @pytest.mark.parametrize(("more", "shared"), [(0, False), (2048, True)])

@@ -29,20 +29,22 @@ def model(seed: int) -> ModelProto:
 def test_integers_are_exact(seed: int) -> None:
     made = model(seed)
     inputs, plain = some_integers(made), package(made)
-    costs = [cost for cost in package(made, recompute=16.0).strips if cost.strips.rows]
-    assert {cost.strips.rows for cost in costs} == {1, 2} and 1 in {cost.strips.count for cost in costs}
+    costs = [cost for cost in package(made, recompute=16.0).column_tiles if cost.column_tiles.rows]
+    assert {cost.column_tiles.rows for cost in costs} == {1, 2} and 1 in {cost.column_tiles.count for cost in costs}
     for cost in costs[:: max(1, len(costs) // 6)]:
-        found = package(made, strips=(cost.strips,))
-        assert "bottleneck" in kinds(found) or cost.strips.count > 1  # strips that are alike share what is in front
-        assert found.macs <= plain.macs + max(cost.macs, 0), cost.strips  # less where taps meet only padding
+        found = package(made, column_tiles=(cost.column_tiles,))
+        assert (
+            "bottleneck" in kinds(found) or cost.column_tiles.count > 1
+        )  # tiles that are alike share what is in front
+        assert found.macs <= plain.macs + max(cost.macs, 0), cost.column_tiles  # less where taps meet only padding
         got = build(found, targets.load("generic")).run(inputs)
         for name, array in exact_qdq.run(made, inputs).items():
-            np.testing.assert_array_equal(got[name], array, str(cost.strips))
+            np.testing.assert_array_equal(got[name], array, str(cost.column_tiles))
 
 
 def test_more_rows_at_a_time_compute_less() -> None:
-    costs = [cost for cost in package(model(1), recompute=16.0).strips if cost.strips.count == 1]
-    by_rows = {(cost.strips.first, cost.strips.last, cost.strips.rows): cost for cost in costs}
+    costs = [cost for cost in package(model(1), recompute=16.0).column_tiles if cost.column_tiles.count == 1]
+    by_rows = {(cost.column_tiles.first, cost.column_tiles.last, cost.column_tiles.rows): cost for cost in costs}
     for (first, last, rows), cost in by_rows.items():
         if rows == 2 and (first, last, 1) in by_rows:
             assert cost.macs <= by_rows[first, last, 1].macs

@@ -1,27 +1,27 @@
-"""Expected memory and recomputation of strips, for every part of a graph and every number of strips: line buffers as
-wide as a strip, between the first and last value of the part."""
+"""Expected memory and recomputation of tiles, for every part of a graph and every number of tiles: line buffers as
+wide as a tile, between the first and last value of the part."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from ....base.column_tiles import ColumnTiles
 from ....base.dims import static
-from ....base.strips import Strips
 from ....graph.ir import Value
-from ...api import ALL, Memory, StripsCost
+from ...api import ALL, Memory, TilesCost
 from .bottlenecks import Bottleneck, bottlenecks
 from .column_steps import COLUMNS, ROWS
 from .conv_global_pool import pooled
 from .regions import CutValue, Region
 
-MOST = 32  # strips
+MOST = 32  # tiles
 LONGEST = 48  # nodes of a part
 BOTTLENECK_ROWS = (1, 2)  # at a time
 CHANNEL_BLOCKS = (2, 4, 8)
 
 
-def expected(ways: Sequence[CutValue], memory: Memory) -> Iterator[StripsCost]:
+def expected(ways: Sequence[CutValue], memory: Memory) -> Iterator[TilesCost]:
     """As long as they compute at most so much more."""
     most = (memory.recompute - 1) * sum(macs_of(Region(way.nodes)) for way in ways if way.nodes)
     ends = narrow([way.value for way in ways])
@@ -57,7 +57,7 @@ def macs_of(region: Region) -> int:
 
 def _of_all_counts(
     region: Region, first: Value, between: Sequence[Value], memory: Memory, most: float
-) -> Iterator[StripsCost]:
+) -> Iterator[TilesCost]:
     before, last = 0 if _is_outside(first, memory) else _bytes(first), _bytes(region.last)
     computed_once, found = macs_of(region), bottlenecks(region)
     ways = [_Inside(region, [], 0), *(_Inside(region, found, rows) for rows in (BOTTLENECK_ROWS if found else ()))]
@@ -74,8 +74,8 @@ def _of_all_counts(
                 whole = {x: region.size(x, ROWS) * row[x] * width.get(x, 0) for x in way.held}
                 inside = max(inside, _in_chains(list(rings), rings, whole, between))
             ends = before + last if count > 1 else max(before, last)  # one call may write over what it reads
-            strips = Strips(first.name, region.last.name, count, way.rows)
-            yield StripsCost(strips, ends + inside + way.scratch, macs)
+            tiles = ColumnTiles(first.name, region.last.name, count, way.rows)
+            yield TilesCost(tiles, ends + inside + way.scratch, macs)
 
 
 class _Inside:
@@ -98,17 +98,17 @@ class _Inside:
         return sum(macs * width.get(x, 0) for width in widths for x, macs in self.of_column.items())
 
 
-def _in_channels(region: Region, first: Value, memory: Memory) -> Iterator[StripsCost]:
+def _in_channels(region: Region, first: Value, memory: Memory) -> Iterator[TilesCost]:
     """Of the result of a convolution behind which all is pooled."""
     ends = _bytes(region.last) + (0 if _is_outside(first, memory) else _bytes(first))
     held, channels = region.held(), static(region.last.type.shape[1])
     rings = max(_bytes(x) * lines // region.size(x, ROWS) for x, lines in held.items())
     for count in (count for count in CHANNEL_BLOCKS if channels % count == 0):
-        yield StripsCost(Strips(first.name, region.last.name, count), ends + rings // count, 0)
+        yield TilesCost(ColumnTiles(first.name, region.last.name, count), ends + rings // count, 0)
 
 
 def counts(columns: int) -> list[int]:
-    """The fewest strips of each width."""
+    """The fewest tiles of each width."""
     return sorted({count for width in range(1, columns) if (count := -(-columns // width)) <= MOST})
 
 

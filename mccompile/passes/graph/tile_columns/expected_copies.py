@@ -1,5 +1,5 @@
-"""Expected costs of parts of a graph with two memories, where steps work in the near one only: in strips, or, as one
-strip, by rows as wide as the tensors. The first and last value of a part are in the far memory, and their rows are
+"""Expected costs of parts of a graph with two memories, where steps work in the near one only: in tiles, or, as one
+tile, by rows as wide as the tensors. The first and last value of a part are in the far memory, and their rows are
 copied."""
 
 from __future__ import annotations
@@ -7,17 +7,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+from ....base.column_tiles import ColumnTiles
 from ....base.dims import static
-from ....base.strips import Strips
 from ....graph.ir import Value
-from ...api import Memory, StripsCost
+from ...api import Memory, TilesCost
 from .column_steps import COLUMNS, ROWS
 from .conv_global_pool import pooled
 from .expected import CHANNEL_BLOCKS, LONGEST, counts, macs_of, narrow
 from .regions import CutValue, Region
 
 
-def expected_copies(ways: Sequence[CutValue], memory: Memory) -> Iterator[StripsCost]:
+def expected_copies(ways: Sequence[CutValue], memory: Memory) -> Iterator[TilesCost]:
     """Of parts that are expected to fit; steps of which nothing is known may."""
     most = (memory.recompute - 1) * sum(macs_of(Region(way.nodes)) for way in ways if way.nodes)
     ends = narrow([way.value for way in ways])
@@ -27,13 +27,13 @@ def expected_copies(ways: Sequence[CutValue], memory: Memory) -> Iterator[Strips
             region = Region(tuple(node for way in between for node in way.nodes))
             if not region.is_whole or len(region.nodes) > LONGEST or first.value not in region.lines():
                 if j == i + 1:
-                    yield StripsCost(Strips(first.value.name, ways[j].value.name, 1), 0, 0)
+                    yield TilesCost(ColumnTiles(first.value.name, ways[j].value.name, 1), 0, 0)
                 break
             part = _Part(region, first.value, [way.value for way in between[:-1]], memory)
             if first.value in ends and pooled(region) is not None:
                 yield from part.in_channels()
-            in_strips = counts(part.columns) if {first.value, ways[j].value} <= ends else []
-            yield from part.in_strips([1, *in_strips], most)
+            in_tiles = counts(part.columns) if {first.value, ways[j].value} <= ends else []
+            yield from part.in_column_tiles([1, *in_tiles], most)
 
 
 class _Part:
@@ -47,7 +47,7 @@ class _Part:
         self.row = {x: x.type.max_bytes // (region.size(x, ROWS) * region.size(x, COLUMNS)) for x in self.held}
         self.columns = region.size(region.last, COLUMNS)
 
-    def in_strips(self, numbers: Sequence[int], most: float) -> Iterator[StripsCost]:
+    def in_column_tiles(self, numbers: Sequence[int], most: float) -> Iterator[TilesCost]:
         name, last = self.first.name, self.region.last
         before = macs_of(self.region)
         for count in numbers:
@@ -61,10 +61,10 @@ class _Part:
             if near <= self.near:
                 read = sum(width.get(self.first, 0) for width in widths) * self.row[self.first]
                 copied = read * self.region.size(self.first, ROWS) + last.type.max_bytes
-                yield StripsCost(Strips(name, last.name, count), near, macs - before, copied)
+                yield TilesCost(ColumnTiles(name, last.name, count), near, macs - before, copied)
 
     def _near(self, width: Mapping[Value, int], far: int) -> int:
-        """The least that a strip takes, cut into chains such that what lies between them is not more than `far`."""
+        """The least that a tile takes, cut into chains such that what lies between them is not more than `far`."""
         values = list(self.held)
         rings = [self.held[x] * self.row[x] * width.get(x, 0) for x in values]
         read = [self.lines.get(x, 1) * self.row[x] * width.get(x, 0) for x in values]
@@ -80,7 +80,7 @@ class _Part:
             best[end] = min(tried, default=sys.maxsize)
         return best[len(values) - 1]
 
-    def in_channels(self) -> Iterator[StripsCost]:
+    def in_channels(self) -> Iterator[TilesCost]:
         """Of the result of a convolution behind which all is pooled."""
         last = self.region.last
         row = self.row[self.first] * self.region.size(self.first, COLUMNS) * self.lines[self.first]
@@ -90,4 +90,4 @@ class _Part:
             near = row + inside // count + last.type.max_bytes
             if near <= self.near:
                 copied = self.first.type.max_bytes * count
-                yield StripsCost(Strips(self.first.name, last.name, count), near, 0, copied)
+                yield TilesCost(ColumnTiles(self.first.name, last.name, count), near, 0, copied)

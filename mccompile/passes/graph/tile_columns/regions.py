@@ -1,4 +1,4 @@
-"""Parts of a graph that can be computed in strips of columns: all nodes between two values through which every path
+"""Parts of a graph that can be computed in tiles of columns: all nodes between two values through which every path
 goes."""
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ class Region:
         return len(self.steps) == len(self.nodes) and len(outside) == 1
 
     def spans(self, count: int) -> list[dict[Value, Span]] | None:
-        """Which columns of each value the strips need. None: there are no such strips."""
-        strips = [self._needed(self._strip(number, count)) for number in range(count)]
-        return strips if all(low < high for strip in strips for low, high in strip.values()) else None
+        """Which columns of each value the tiles need. None: there are no such tiles."""
+        tiles = [self._needed(self._tile(number, count)) for number in range(count)]
+        return tiles if all(low < high for tile in tiles for low, high in tile.values()) else None
 
     def widths(self, count: int) -> list[dict[Value, int]]:
-        """How many columns of each value each strip needs."""
-        strips = (self._needed(self._strip(number, count)) for number in range(count))
-        return [{x: high - low for x, (low, high) in strip.items()} for strip in strips]
+        """How many columns of each value each tile needs."""
+        tiles = (self._needed(self._tile(number, count)) for number in range(count))
+        return [{x: high - low for x, (low, high) in tile.items()} for tile in tiles]
 
-    def _strip(self, number: int, count: int) -> Span:
+    def _tile(self, number: int, count: int) -> Span:
         width = self.size(self.last, COLUMNS)
         return width * number // count, width * (number + 1) // count
 

@@ -1,9 +1,9 @@
-"""tile_columns: spatial tiling with recomputation. Parts of the graph are computed in strips of columns, one after the
-other, so that line buffers (fuse_line_buffers) are as wide as a strip. The halo, where windows of two strips overlap,
+"""tile_columns: spatial tiling with recomputation. Parts of the graph are computed in tiles of columns, one after the
+other, so that line buffers (fuse_line_buffers) are as wide as a tile. The halo, where windows of two tiles overlap,
 is computed twice. The pass also marks the bottlenecks that become single calls (fuse_bottlenecks), because their nodes
 still exist here.
 
-Which parts, and how many strips, is decided by driver/recomputing.py from what this pass says that they take.
+Which parts, and how many tiles, is decided by driver/recomputing.py from what this pass says that they take.
 
 Invariant: every element is computed as before, from the same operands in the same order.
 """
@@ -32,16 +32,16 @@ def tile_columns(graph: Graph, context: Context) -> None:
     if memory.recompute > 1:
         ways = ways_through(graph)
         context.cuts.extend(Cut(w.value.name, frozenset(n for node in w.nodes for n in node.provenance)) for w in ways)
-        context.strips.extend(expected_copies(ways, memory) if memory.copied else expected(ways, memory))
-    for strips in memory.strips:
-        found = region(graph, strips.first, strips.last)
-        for each in bottlenecks(found) if found is not None and strips.rows else ():
-            context.bottlenecks[frozenset(each.slide.provenance)] = strips.rows
+        context.column_tiles.extend(expected_copies(ways, memory) if memory.copied else expected(ways, memory))
+    for tiles in memory.column_tiles:
+        found = region(graph, tiles.first, tiles.last)
+        for each in bottlenecks(found) if found is not None and tiles.rows else ():
+            context.bottlenecks[frozenset(each.slide.provenance)] = tiles.rows
         pool = pooled(found) if found is not None else None
         if pool is not None:
-            context.channel_blocks[frozenset(pool.provenance)] = strips.count
+            context.channel_blocks[frozenset(pool.provenance)] = tiles.count
             continue
-        spans = found.spans(strips.count) if found is not None and strips.count > 1 else None
+        spans = found.spans(tiles.count) if found is not None and tiles.count > 1 else None
         if found is not None and spans is not None:
             _Splitting(graph, found).split(spans)
             eliminate_dead(graph, context)
@@ -52,9 +52,9 @@ class _Splitting:
         self.graph, self.region = graph, region
         self.names = {value.name for value in graph.values()}
 
-    def split(self, strips: list[dict[Value, Span]]) -> None:
+    def split(self, tiles: list[dict[Value, Span]]) -> None:
         last = self.region.last
-        parts = [self.strip(needed) for needed in strips]
+        parts = [self.tile(needed) for needed in tiles]
         assert last.producer is not None
         joined = self.graph.compute(
             JoinStrips(USUAL[COLUMNS]), parts, [self.name(last.name)], last.producer.provenance
@@ -64,7 +64,7 @@ class _Splitting:
             joined.name, last.name = last.name, joined.name
         self.graph.sort()
 
-    def strip(self, needed: dict[Value, Span]) -> Value:
+    def tile(self, needed: dict[Value, Span]) -> Value:
         """The columns of the result that are `needed`."""
         made: dict[Value, Value] = {}
         for node in self.region.nodes:

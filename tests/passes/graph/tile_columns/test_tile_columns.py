@@ -1,4 +1,4 @@
-"""Strips of columns: every element is computed as before, wherever they begin and end and however many they are."""
+"""Tiles of columns: every element is computed as before, wherever they begin and end and however many they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, numpy_helper, parser
 
-from mccompile.base.strips import Strips
+from mccompile.base.column_tiles import ColumnTiles
 from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
 from mccompile.frontend.load import load_proto
@@ -115,9 +115,9 @@ def cuts_of(made: ModelProto) -> list[str]:
 
 
 def in_two(made: ModelProto) -> Package:
-    """With the longest part that begins with the input and can be computed in two strips."""
+    """With the longest part that begins with the input and can be computed in two tiles."""
     plain, (first, *others) = steps(package(made)), cuts_of(made)
-    found = (package(made, strips=(Strips(first, last, 2),)) for last in reversed(others))
+    found = (package(made, column_tiles=(ColumnTiles(first, last, 2),)) for last in reversed(others))
     return next(each for each in found if steps(each) > plain)
 
 
@@ -129,7 +129,7 @@ def test_elements_are_those_of_the_whole(name: str) -> None:
     assert len(cuts) >= 3
     for first, last in {*combinations(cuts[::2], 2), (cuts[0], cuts[-1])}:
         for count in (2, 3):
-            found = package(made, strips=(Strips(first, last, count),))
+            found = package(made, column_tiles=(ColumnTiles(first, last, count),))
             assert steps(found) > steps(plain), (first, last, count)
             (array,) = results(found, made).values()
             np.testing.assert_array_equal(array, expected, f"{first} to {last} in {count}")
@@ -146,45 +146,45 @@ def test_integers_are_exact(block: Callable[[Net, str], str]) -> None:
         np.testing.assert_array_equal(got[name], array)
 
 
-def test_strips_rescale_by_the_same_constants() -> None:
+def test_tiles_rescale_by_the_same_constants() -> None:
     model = qdq_network(5, [BLOCKS.index(Net.conv)] * 4)
-    plain, strips = (
+    plain, tiles = (
         [entry.name for entry in made.plan.entries if "/multiplier" in entry.name]
         for made in (package(model), in_two(model))
     )
-    assert len(plain) == len(strips) == 4
+    assert len(plain) == len(tiles) == 4
 
 
-def test_strips_may_end_at_each_of_equally_small_values() -> None:
+def test_tiles_may_end_at_each_of_equally_small_values() -> None:
     """Two residual blocks follow a convolution that makes less: each value between them is as small."""
     made = network("blocks")
-    ends = {cost.strips.last for cost in package(made, recompute=4.0).strips}
+    ends = {cost.column_tiles.last for cost in package(made, recompute=4.0).column_tiles}
     assert {"a", "b", "y"} <= ends
 
 
-def test_there_are_as_few_strips_of_each_width_as_can_be() -> None:
+def test_there_are_as_few_tiles_of_each_width_as_can_be() -> None:
     made = network("wide")
     counts = {2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, 22, 32}
-    assert {cost.strips.count for cost in package(made, recompute=4.0).strips} == counts
+    assert {cost.column_tiles.count for cost in package(made, recompute=4.0).column_tiles} == counts
 
 
-def test_a_strip_with_nothing_but_padding_is_not_made() -> None:
+def test_a_tile_with_nothing_but_padding_is_not_made() -> None:
     """The first of eight columns is of the first convolution's padding alone."""
     made = network("padded")
     first, *_, last = cuts_of(made)
-    assert steps(package(made, strips=(Strips(first, last, 4),))) > steps(package(made))
-    assert steps(package(made, strips=(Strips(first, last, 8),))) == steps(package(made))
+    assert steps(package(made, column_tiles=(ColumnTiles(first, last, 4),))) > steps(package(made))
+    assert steps(package(made, column_tiles=(ColumnTiles(first, last, 8),))) == steps(package(made))
 
 
 def test_columns_of_a_constant_are_not_cut_apart() -> None:
     made = network("scaled")
     first, *_, last = cuts_of(made)
-    assert steps(package(made, strips=(Strips(first, last, 2),))) == steps(package(made))
+    assert steps(package(made, column_tiles=(ColumnTiles(first, last, 2),))) == steps(package(made))
 
 
-def test_rings_are_as_wide_as_strips() -> None:
+def test_rings_are_as_wide_as_tiles() -> None:
     made = network("wide")
     first, *_, last = cuts_of(made)
-    whole, strips = package(made), package(made, strips=(Strips(first, last, 4),))
-    assert strips.plan.arena_bytes < 0.7 * whole.plan.arena_bytes
-    assert whole.macs < strips.macs < 1.3 * whole.macs
+    whole, tiles = package(made), package(made, column_tiles=(ColumnTiles(first, last, 4),))
+    assert tiles.plan.arena_bytes < 0.7 * whole.plan.arena_bytes
+    assert whole.macs < tiles.macs < 1.3 * whole.macs

@@ -1,4 +1,4 @@
-"""Parts of a network that are computed in strips, one after the other, or with bottlenecks as single calls."""
+"""Parts of a network that are computed in tiles, one after the other, or with bottlenecks as single calls."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Strips:
-    """What makes the value `last` out of `first` is computed in so many strips of columns; of channels, where these are
+class ColumnTiles:
+    """What makes the value `last` out of `first` is computed in so many tiles of columns; of channels, where these are
     pooled. `rows`: its bottlenecks are calls that make so many rows at a time, or 0."""
 
     first: str
