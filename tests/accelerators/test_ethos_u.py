@@ -52,20 +52,26 @@ NODES = """
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
+    return saved(tmp_path, np.int8(-3))
+
+
+def saved(folder: Path, zero: np.generic) -> Path:
+    """`zero`: the zero point of activations, which have its type."""
+    kind = zero.dtype.name
     made = parser.parse_model(
-        f'<ir_version: 10, opset_import: ["" : 20]> m (int8[1,16,16,16] x) => (int8[1,16,1,1] y) {{ {NODES} }}'
+        f'<ir_version: 10, opset_import: ["" : 20]> m ({kind}[1,16,16,16] x) => ({kind}[1,16,1,1] y) {{ {NODES} }}'
     )
     draw = np.random.default_rng(1)
     scales = draw.uniform(0.002, 0.004, 16).astype(np.float32)
     weights = {
-        "s": np.float32(0.05), "s2": np.float32(0.03), "s3": np.float32(1 / 64), "z": np.int8(-3), "wz0": np.int8(0),
+        "s": np.float32(0.05), "s2": np.float32(0.03), "s3": np.float32(1 / 64), "z": zero, "wz0": np.int8(0),
         "w": draw.integers(-127, 128, (16, 16, 3, 3), np.int8), "ws": scales, "wz": np.zeros(16, np.int8),
         "b": draw.integers(-999, 999, 16, np.int32), "bs": scales * np.float32(0.05),
         "v": draw.integers(-127, 128, (16, 1, 3, 3), np.int8),
     }  # fmt: skip
     made.graph.initializer.extend(numpy_helper.from_array(np.asarray(each), name) for name, each in weights.items())
-    onnx.save(made, tmp_path / "m.onnx")
-    return tmp_path / "m.onnx"
+    onnx.save(made, folder / "m.onnx")
+    return folder / "m.onnx"
 
 
 @needs_vela
@@ -91,6 +97,21 @@ def test_the_driver_is_called_as_it_asks(model: Path, target: str) -> None:
     if target != "generic" and missing(["arm-none-eabi-gcc", "qemu-system-arm"]):
         pytest.skip("nothing emulates the board")
     assert correctness.check(model, replace(ASKED, target=target)).ok
+
+
+@needs_vela
+def test_regions_of_uint8_are_those_of_int8(model: Path, tmp_path: Path) -> None:
+    taken, results = [], []
+    (tmp_path / "u8").mkdir()
+    for path, more in ((model, 0), (saved(tmp_path / "u8", np.uint8(125)), 128)):
+        package = compile(path, replace(ASKED, target="generic"))
+        assert package.plan.partition is not None
+        taken.append([region.provenance for region in package.plan.partition.taken])
+        x = np.random.default_rng(2).integers(-128, 128, (1, 16, 16, 16)) + more
+        x = x.astype(package.plan.inputs[0].type.dtype.numpy)
+        results.append(build(package, targets.load("generic")).run({"x": x})["y"].astype(int) - more)
+    assert len(taken[0]) == 2 and taken[0] == taken[1]
+    assert np.array_equal(*results)
 
 
 @needs_vela
@@ -167,7 +188,7 @@ def test_floats_are_no_region_and_say_why(tmp_path: Path) -> None:
     onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
     partition = compile(tmp_path / "m.onnx", ASKED).plan.partition
     assert partition is not None and not partition.taken
-    assert [left.why for left in partition.left] == ["it is not between int8 tensors"]
+    assert [left.why for left in partition.left] == ["it is not between quantized tensors"]
 
 
 def test_without_vela_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

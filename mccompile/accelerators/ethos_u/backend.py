@@ -1,4 +1,4 @@
-"""Ethos-U by Vela: int8 operators as one command stream, which Arm's driver starts.
+"""Ethos-U by Vela: operators on int8 or uint8 as one command stream, which Arm's driver starts.
 
 Inputs are copied to where Vela has them in the scratch, outputs from there. No accelerator has run here: the calls are
 tried with a stand-in of the driver.

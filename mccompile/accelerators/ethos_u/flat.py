@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_TYPES = {"int8": 9, "int32": 2}
+_TYPES = {"int8": 9, "uint8": 3, "int32": 2}
 _SCHEMA = "ethosu.vela.tflite"
 
 
@@ -25,8 +25,8 @@ class Network:
         self.codes: list[int] = []
 
     def tensor(self, shape: Sequence[int], scale: Any, zero: Any, data: np.ndarray | None = None, axis: int = 0) -> int:
-        """`axis`: along which each element has a scale of its own."""
-        dtype, number = "int8" if data is None else data.dtype.name, 0
+        """Without `data` its zero point has its type. `axis`: along which each element has a scale of its own."""
+        dtype, number = (zero if data is None else data).dtype.name, 0
         if data is not None:
             number = len(self.buffers)
             contents = self.b.CreateByteVector(np.ascontiguousarray(data).tobytes())

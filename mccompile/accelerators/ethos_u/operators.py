@@ -32,10 +32,12 @@ def why_not(unit: Unit) -> str:
     """Why a unit has no form, or nothing."""
     moves = MOVEMENTS.get(unit.nodes[0].op.name)
     if not unit.is_quantized and not unit.moves and moves is None:
-        return "it is not between int8 tensors"
+        return "it is not between quantized tensors"
     for value in (*unit.reads, *unit.makes):
-        if value.type.dtype.name != "i8" or value.type.rank > 4:
-            return f"{value.name!r} is {value.type}: only int8 of up to four axes"
+        if value.type.dtype.name not in ("i8", "u8") or value.type.rank > 4:
+            return f"{value.name!r} is {value.type}: only int8 and uint8 of up to four axes"
+    if unit.work and len({value.type.dtype for value in (*unit.reads, *unit.makes)}) > 1:
+        return "int8 and uint8 are its operands and results"
     if not unit.is_quantized:
         return "" if moves is None or unit.moves else moves.takes(unit.nodes[0])
     refused = _scales(unit)

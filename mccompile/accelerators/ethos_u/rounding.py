@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from ...base.constant import Constant
-from ...base.dtypes import f32, i8
+from ...base.dtypes import f32
 from ...graph.ir import Graph, Node, Op, Value
 from ...ops.binary import Add, Mul
 from ...ops.cast import Cast
@@ -49,7 +49,7 @@ def _round(graph: Graph, pool: Node) -> None:
     if is_relu:
         zero = last.inputs[2].constant if len(last.inputs) > 2 and last.inputs[2] is not None else None
         rounded = step(Max(), rounded, number(0 if zero is None else float(zero.array.item())))
-    graph.replace(last.output, step(Cast(to=i8.onnx), rounded))
+    graph.replace(last.output, step(Cast(to=last.output.type.dtype.onnx), rounded))
 
 
 def _reader(node: Node) -> Node:

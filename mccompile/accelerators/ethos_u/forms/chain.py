@@ -12,7 +12,7 @@ import numpy as np
 
 from ....graph.ir import Node, Value
 from ...api import Unit
-from .quantities import is_activation, real_of, result_parameters
+from .quantities import is_activation, quantized, real_of, result_parameters
 
 _ACTIVATIONS = {0: (-np.inf, np.inf), 1: (0.0, np.inf), 3: (0.0, 6.0), 2: (-1.0, 1.0)}  # as TFLite numbers them
 _LINEAR = ("Add", "Sub", "Mul", "Div", "BatchNormalization")
@@ -32,13 +32,12 @@ class Chain:
 
     def activation(self, unit: Unit) -> int | None:
         """TFLite's that has these bounds once its result is rounded, if one has."""
-        scale, zero = result_parameters(unit)
-        wanted = _rounded(self.low, self.high, scale, zero)
-        return next((n for n, ends in _ACTIVATIONS.items() if _rounded(*ends, scale, zero) == wanted), None)
 
+        def rounded(*ends: float) -> list[np.ndarray]:
+            return [quantized(np.asarray(end), *result_parameters(unit), unit.makes[0]) for end in ends]
 
-def _rounded(low: float, high: float, scale: float, zero: float) -> tuple[float, ...]:
-    return tuple(float(np.clip(np.rint(end / scale) + zero, -128, 127)) for end in (low, high))
+        wanted = rounded(self.low, self.high)
+        return next((number for number, ends in _ACTIVATIONS.items() if rounded(*ends) == wanted), None)
 
 
 def chain_of(unit: Unit) -> Chain | str:

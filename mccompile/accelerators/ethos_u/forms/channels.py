@@ -18,8 +18,8 @@ from .writing import Writing
 def _weights(unit: Unit, chain: Chain) -> Weights | str:
     count = sizes(unit.reads[0])[1]
     given, result = given_parameters(unit.reads[0])[0], result_parameters(unit)[0]
-    as_it_is = np.full((count, 1, 1, 1), 127, np.int8), np.array(1 / 127)
-    return scaled(*as_it_is, None, chain, given, result)
+    as_it_is = np.full((count, 1, 1, 1), 127, np.int16), np.array(1 / 127)
+    return scaled(as_it_is, None, chain, (given, result), unit.reads[0].type.dtype.numpy)
 
 
 def _only_quantizes(unit: Unit, chain: Chain) -> bool:

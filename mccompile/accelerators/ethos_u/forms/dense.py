@@ -43,15 +43,19 @@ class Dense(Form):
         rows = 1
         for size in sizes(value)[:-1]:
             rows *= size
-        net, scale = writing.net, writing.scales
-        given = writing.reshaped(writing.ordered(value, range(value.type.rank)), [rows, width], *scale[value])
-        ins = [given, net.tensor((count, width), weights.scales, 0, weights.data), writing.bias(value, weights)]
+        net, known = writing.net, writing.known(result)
+        given = writing.reshaped(writing.ordered(value, range(value.type.rank)), [rows, width], *writing.known(value))
+        ins = [
+            given,
+            net.tensor((count, width), weights.scales, weights.zero, weights.data),
+            writing.bias(value, weights),
+        ]
         is_flat = result.type.rank == 2
-        made = writing.made(result, range(result.type.rank)) if is_flat else net.tensor([rows, count], *scale[result])
+        made = writing.made(result, range(result.type.rank)) if is_flat else net.tensor([rows, count], *known)
         net.operator(
             "FULLY_CONNECTED", ins, made, "FullyConnectedOptions", FusedActivationFunction=chain.activation(unit)
         )
         if not is_flat:
-            writing.numbers[result] = writing.reshaped(made, sizes(result), *scale[result])
+            writing.numbers[result] = writing.reshaped(made, sizes(result), *known)
             writing.orders[result] = tuple(range(result.type.rank))
         return ""

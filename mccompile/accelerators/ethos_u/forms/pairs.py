@@ -10,7 +10,7 @@ from ....graph.ir import Node, Value
 from ...api import Order, Unit
 from .chain import Chain
 from .families import Form, form
-from .quantities import is_activation, parameters, real_of, result_parameters, sizes, source, stored
+from .quantities import is_activation, parameters, quantized, real_of, result_parameters, sizes, source, stored
 from .writing import Writing
 
 _OPTIONS = {
@@ -32,8 +32,8 @@ class Pair(Form):
         if len(node.inputs) != 2 or node.inputs[0] is node.inputs[1] or not chain.is_plain:
             return "only two tensors, and an activation behind them"
         for real in node.inputs:
-            if not is_activation(real) and _constant(real) is None:
-                return "an operand is no int8 tensor"
+            if not is_activation(real) and _constant(real, unit.makes[0]) is None:
+                return "an operand is no quantized tensor"
         if _gives_more(node):
             return "both operands are repeated"
         if node.op.name in _NAMES:
@@ -52,29 +52,34 @@ class Pair(Form):
         whole = [value for value in values if value.type.rank == rank]
         order = writing.orders[whole[0]] if whole else tuple(range(rank))
         among = result_parameters(unit) if node.op.name in _NAMES else None
-        numbers = [_operand(writing, real, order, among) for real in node.present_inputs]
+        numbers = [_operand(writing, real, (order, unit.makes[0]), among) for real in node.present_inputs]
         name, made = node.op.name, writing.made(unit.makes[0], order)
         fields = {} if name in _NAMES else {"FusedActivationFunction": chain.activation(unit)}
         writing.net.operator(_NAMES.get(name, name.upper()), numbers, made, _OPTIONS[name], **fields)
         return ""
 
 
-def _constant(real: Value | None) -> tuple[np.ndarray, Any, Any] | None:
-    """A constant as int8, with one scale and zero point; a float has them if it is one number."""
-    found = stored(real)
+def _constant(real: Value | None, like: Value) -> tuple[np.ndarray, Any, Any] | None:
+    """A constant in the integers of a tensor, with one scale and zero point; a float has them if it is one number."""
+    dtype = like.type.dtype.numpy
+    found, middle = stored(real), 0 if dtype.kind == "i" else 128
     if found is not None:
-        return found if found[0].dtype == np.int8 and found[1].size == 1 else None
+        data, scale, zero = found
+        if data.dtype.itemsize != 1 or scale.size != 1:
+            return None
+        more = middle - (0 if data.dtype.kind == "i" else 128)
+        return (data.astype(np.int16) + more).astype(dtype), scale, zero.astype(np.int16) + more
     number = real_of(real)
     if number is None or number.size != 1 or number.item() == 0:
         return None
-    return np.full(number.shape, np.sign(number) * 127, np.int8), np.abs(number) / 127, 0
+    return np.full(number.shape, np.sign(number) * 127 + middle, dtype), np.abs(number) / 127, middle
 
 
-def _rounded(real: Value, scale: float, zero: float) -> tuple[np.ndarray, Any, Any]:
+def _rounded(real: Value, scale: float, zero: float, like: Value) -> tuple[np.ndarray, Any, Any]:
     """A constant in steps of `scale`. Rounding keeps the order of numbers, so the larger of two stays the larger."""
     number = real_of(real)
     assert number is not None
-    return np.clip(np.rint(number / scale) + zero, -128, 127).astype(np.int8), scale, zero
+    return quantized(number, scale, zero, like), scale, zero
 
 
 def _gives_more(node: Node) -> bool:
@@ -83,11 +88,13 @@ def _gives_more(node: Node) -> bool:
     return all(np.prod(sizes(real), dtype=np.int64) != count for real in node.present_inputs)
 
 
-def _operand(writing: Writing, real: Value, order: Order, among: tuple[float, float] | None) -> int:
-    """`among`: scale and zero point of the integers that it is compared with as it is stored."""
-    missing, known = len(order) - real.type.rank, _constant(real)
+def _operand(writing: Writing, real: Value, made: tuple[Order, Value], among: tuple[float, float] | None) -> int:
+    """`made`: how the result lies, and the result. `among`: scale and zero point of the integers that it is compared
+    with as it is stored."""
+    order, result = made
+    missing, known = len(order) - real.type.rank, _constant(real, result)
     if known is not None and among is not None:
-        known = _rounded(real, *among)
+        known = _rounded(real, *among, result)
     if known is not None:
         data, scale, zero = known
         laid = data.reshape((1,) * missing + data.shape).transpose(order)
@@ -98,5 +105,5 @@ def _operand(writing: Writing, real: Value, order: Order, among: tuple[float, fl
         return writing.ordered(value, order)
     shape = [1] * missing + sizes(value)
     given = writing.ordered(value, range(value.type.rank))
-    plain = writing.reshaped(given, shape, *writing.scales[value])
-    return writing.turned(plain, shape, tuple(range(len(order))), order, writing.scales[value])
+    plain = writing.reshaped(given, shape, *writing.known(value))
+    return writing.turned(plain, shape, tuple(range(len(order))), order, writing.known(value))

@@ -68,6 +68,13 @@ def real_of(value: Value | None) -> np.ndarray | None:
     return np.asarray((found[0].astype(np.float64) - zero) * np.asarray(scale, np.float64))
 
 
+def quantized(number: np.ndarray, scale: float, zero: float, like: Value) -> np.ndarray:
+    """In steps of `scale`, as integers of the type that another tensor has."""
+    dtype: Any = like.type.dtype.numpy
+    ends = np.iinfo(dtype)
+    return np.asarray(np.clip(np.rint(number / scale) + zero, ends.min, ends.max), dtype)
+
+
 def integers(value: Value | None) -> list[int] | None:
     """A constant of shapes, axes and the like."""
     if value is None or value.constant is None:
@@ -76,14 +83,14 @@ def integers(value: Value | None) -> list[int] | None:
 
 
 def source(node: Node, place: int = 0) -> Value:
-    """The int8 tensor behind an operand."""
+    """The integers behind an operand."""
     real = node.inputs[place]
     assert real is not None and real.producer is not None and real.producer.inputs[0] is not None
     return real.producer.inputs[0]
 
 
 def is_activation(real: Value | None) -> bool:
-    """Is it an int8 tensor that is computed, as floats?"""
+    """Is it a quantized tensor that is computed, as floats?"""
     node = real.producer if real is not None else None
     dequantized = node is not None and isinstance(node.op, DequantizeLinear)
     return dequantized and node is not None and node.inputs[0] is not None and node.inputs[0].constant is None

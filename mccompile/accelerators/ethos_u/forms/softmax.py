@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...api import Unit
 from .chain import Chain
 from .families import Form, form
-from .quantities import result_parameters, source
+from .quantities import quantized, result_parameters, source
 from .writing import Writing
 
 
@@ -21,8 +23,8 @@ class Softmax(Form):
             return "only along the last axis"
         if not chain.is_plain or chain.activation(unit) != 0:
             return "a softmax has no activation"
-        right = result_parameters(unit) == (1 / 256, -128)
-        return "" if right else "its result is not in steps of 1/256 from -128 on"
+        right = result_parameters(unit) == (1 / 256, int(quantized(np.array(-np.inf), 1, 0, unit.makes[0])))
+        return "" if right else "its result is not in steps of 1/256 from the least integer on"
 
     @staticmethod
     def write(writing: Writing, unit: Unit, chain: Chain) -> str:

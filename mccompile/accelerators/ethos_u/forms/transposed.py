@@ -53,7 +53,10 @@ class Transposed(Form):
         assert isinstance(weights, Weights)
         data = weights.data if weights.data.ndim == 4 else np.expand_dims(weights.data, 2)
         laid = data.transpose((0, 2, 3, 1))
-        ins = [writing.net.ints(picture_sizes(result)), writing.net.tensor(laid.shape, weights.scales, 0, laid)]
+        ins = [
+            writing.net.ints(picture_sizes(result)),
+            writing.net.tensor(laid.shape, weights.scales, weights.zero, laid),
+        ]
         ins += [writing.picture(value), writing.bias(value, weights)]
         fields = window_of(node).fields | {"Padding": _padding(node)}
         writing.made_picture(

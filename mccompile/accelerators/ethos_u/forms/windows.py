@@ -70,7 +70,7 @@ def _padded(writing: Writing, value: Value, pads: Sequence[int]) -> int:
     around = [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)]
     given = writing.picture(value)
     shape = [size + sum(more) for size, more in zip(picture_sizes(value), around, strict=True)]
-    made = writing.net.tensor(shape, *writing.scales[value])
+    made = writing.net.tensor(shape, *writing.known(value))
     writing.net.operator("PAD", [given, writing.net.ints(around)], made, "PadOptions")
     return made
 
@@ -116,7 +116,7 @@ def convolved(
     value, number = given
     data = weights.data if weights.data.ndim == 4 else np.expand_dims(weights.data, 2)
     laid = data.transpose((1, 2, 3, 0) if multiplier else (0, 2, 3, 1))
-    ins = [number, writing.net.tensor(laid.shape, weights.scales, 0, laid, 3 if multiplier else 0)]
+    ins = [number, writing.net.tensor(laid.shape, weights.scales, weights.zero, laid, 3 if multiplier else 0)]
     ins.append(writing.bias(value, weights))
     name, options = ("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions") if multiplier else ("CONV_2D", "Conv2DOptions")
     fields |= {"DepthMultiplier": multiplier} if multiplier else {}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ....graph.ir import Value
 from ...api import Order
 from ..flat import Network
 from .quantities import LAST, channels_last, sizes
 from .weights import Weights
-
-_UNKNOWN = 1, 0  # scale and zero point of what is only moved
 
 
 class CannotTurn(Exception):
@@ -26,24 +26,29 @@ class Writing:
         self.orders: dict[Value, Order] = {}
         self.numbers: dict[Value, int] = {}
 
+    def known(self, value: Value) -> tuple[Any, np.ndarray]:
+        """Scale and zero point of a value, which has the type of its numbers; of what is only moved, any."""
+        scale, zero = self.scales.get(value, (1, 0))
+        return scale, np.asarray(zero, value.type.dtype.numpy)
+
     def made(self, value: Value, order: Sequence[int] | None = None) -> int:
         """The tensor of a value."""
         if order is not None:
             self.orders[value] = tuple(order)
         if value not in self.numbers:
             shape = [sizes(value)[axis] for axis in self.orders[value]]
-            self.numbers[value] = self.net.tensor(shape, *self.scales.get(value, _UNKNOWN))
+            self.numbers[value] = self.net.tensor(shape, *self.known(value))
         return self.numbers[value]
 
     def ordered(self, value: Value, order: Sequence[int]) -> int:
         """The tensor of a value with its axes in this order."""
-        known = self.scales.get(value, _UNKNOWN)
+        known = self.known(value)
         return self.turned(self.made(value), sizes(value), self.orders[value], tuple(order), known)
 
     def picture(self, value: Value) -> int:
         """The tensor of a picture, channels last; a signal is one of a single row."""
         given = self.ordered(value, channels_last(value.type.rank))
-        known = self.scales.get(value, _UNKNOWN)
+        known = self.known(value)
         return given if value.type.rank == 4 else self.reshaped(given, picture_sizes(value), *known)
 
     def made_picture(self, value: Value, write: Callable[[int], None]) -> None:
@@ -51,13 +56,13 @@ class Writing:
         if value.type.rank == 4:
             write(self.made(value, LAST))
             return
-        known, order = self.scales.get(value, _UNKNOWN), channels_last(value.type.rank)
+        known, order = self.known(value), channels_last(value.type.rank)
         made = self.net.tensor(picture_sizes(value), *known)
         write(made)
         self.orders[value] = order
         self.numbers[value] = self.reshaped(made, [sizes(value)[axis] for axis in order], *known)
 
-    def turned(self, number: int, shape: Sequence[int], has: Order, wants: Order, known: tuple[Any, Any]) -> int:
+    def turned(self, number: int, shape: Sequence[int], has: Order, wants: Order, known: tuple[Any, np.ndarray]) -> int:
         if has == wants:
             return number
         long = [[axis for axis in order if shape[axis] != 1] for order in (has, wants)]
@@ -72,7 +77,7 @@ class Writing:
             self.net.operator("TRANSPOSE", [flat, self.net.ints([1, 0])], number, "TransposeOptions")
         return self.reshaped(number, laid, *known)
 
-    def reshaped(self, number: int, shape: Sequence[int], scale: Any, zero: Any) -> int:
+    def reshaped(self, number: int, shape: Sequence[int], scale: Any, zero: np.ndarray) -> int:
         made = self.net.tensor(shape, scale, zero)
         self.net.operator("RESHAPE", [number, self.net.ints(shape)], made, "ReshapeOptions")
         return made
