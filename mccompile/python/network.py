@@ -6,6 +6,7 @@ Invariant: a call gives what the compiled C gives; nothing is computed here.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from ..frontend.open_inputs import open_inputs
 from ..toolchain.build import find_compiler
 from ..toolchain.host_library import build_shared
 from ..toolchain.lists import packed, unpacked
-from ..toolchain.model_report import Report, read_report
+from ..toolchain.model_report import read_report
 from ..toolchain.session import Session
 from . import cache
 from .called import made_by
@@ -77,20 +78,28 @@ class Network:
         self._made_of = ""  # SHA-256 of the file, once it is built
         self._session: Session | None = None if self._free else self._built({})
         self._writer: Writer | None = None
+        self._turn = threading.Lock()
 
     def __call__(self, /, *arrays: Any, **named: Any) -> Outputs:
         names = self.input_names
         if named or len(arrays) != len(names) or type(arrays[0] if arrays else None) is dict:
             arrays = self._ordered(arrays, named)
-        if self._free:
-            shapes = {name: _shape_of(arrays[names.index(name)]) for name in names if name in self._free}
+        session = self._for(arrays)
+        report = session.report
+        if report.interface is not None:
+            return self._with_lists(session, report.interface, arrays)
+        return self._as_listed([tensor.name for tensor in report.outputs], session.run(arrays))
+
+    def _for(self, arrays: Sequence[Any]) -> Session:
+        """What runs these arrays. Other threads may come with arrays of other sizes."""
+        if self._session is not None and not self._free:
+            return self._session
+        names = self.input_names
+        shapes = {name: _shape_of(arrays[names.index(name)]) for name in names if name in self._free}
+        with self._turn:
             if self._session is None or shapes != self._shapes:
                 self._session, self._shapes = self._built(shapes), shapes
-        assert self._session is not None
-        report = self._session.report
-        if report.interface is not None:
-            return self._with_lists(report, report.interface, arrays)
-        return self._as_listed([tensor.name for tensor in report.outputs], self._session.run(arrays))
+            return self._session
 
     def __getattr__(self, name: str) -> Any:
         """What other runtimes call it: only names that are not here get to this."""
@@ -169,9 +178,9 @@ class Network:
         listed = [name for name in self._listed if name in by_name]
         return Outputs(listed, [by_name[name] for name in listed])
 
-    def _with_lists(self, report: Report, interface: Interface, arrays: Sequence[Any]) -> Outputs:
+    def _with_lists(self, session: Session, interface: Interface, arrays: Sequence[Any]) -> Outputs:
         """A call where inputs or outputs are sequences or may be absent."""
-        assert self._session is not None
+        report = session.report
         tensors = {tensor.name: tensor for tensor in report.inputs}
 
         def zeros(name: str) -> np.ndarray:
@@ -180,7 +189,7 @@ class Network:
         flat: dict[str, np.ndarray] = {}
         for (name, form), value in zip(interface.inputs, arrays, strict=True):
             flat |= packed(form, value, zeros, name)
-        results = self._session.run([flat[tensor.name] for tensor in report.inputs])
+        results = session.run([flat[tensor.name] for tensor in report.inputs])
         by_name = {tensor.name: result for tensor, result in zip(report.outputs, results, strict=True)}
         outputs = interface.outputs
         return self._as_listed([name for name, _ in outputs], [unpacked(form, by_name) for _, form in outputs])

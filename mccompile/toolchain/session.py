@@ -1,12 +1,15 @@
 """Calls a compiled model on numpy arrays, again and again, with as little around each run as can be.
 
-Invariant: arrays are copied in and out, so a result stays as it is when the next run comes, and threads take turns.
+Invariant: arrays are copied in and out, so a result stays as it is when the next run comes, and threads take turns. A
+process is forked between runs, so that the copy goes on with whole states.
 `run.Model` is the one that mistrusts the model; this one trusts it.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Sequence
 from itertools import permutations
 from math import prod
@@ -25,6 +28,8 @@ from .host_library import HOST_CDEF, read_weights
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
 
 _ALIGN = 64  # of memory; the most that code asks for
+_FORKS = threading.Lock()
+_held: list[threading.Lock] = []  # while a process is forked
 
 
 class Session:
@@ -34,6 +39,7 @@ class Session:
         self.report: Report = read_report(folder)
         self._library: Library = load(shared, HOST_CDEF)
         self._turn = threading.Lock()
+        _SESSIONS.add(self)
         self._weights = _memory_of(read_weights(folder, self.report))
         self._arenas = [aligned_bytes(arena.bytes) for arena in self.report.arenas]
         self._model = aligned_bytes(self._library.functions.mcc_host_model_bytes())
@@ -187,6 +193,27 @@ class Session:
         if status != 0:
             text = self._library.ffi.string(self._library.functions.mcc_host_status_text(status)).decode()
             raise CheckFailed(Problem(f"{self.report.prefix}_{function} failed", "", f"{text} (status {status})"))
+
+
+_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    """Waits for the runs of other threads: in the copy they would never end."""
+    _FORKS.acquire()
+    for session in list(_SESSIONS):
+        session._turn.acquire()
+        _held.append(session._turn)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+    _FORKS.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 def _is_plain(tensor: Tensor) -> bool:

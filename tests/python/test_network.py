@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import mccompile
 from mccompile import MccError
 from mccompile.base.discovery import CACHE
 from mccompile.python import cache
+from mccompile.toolchain.session import Session
 from tests import small_models
 from tests.python.test_compiled import free_batch
 from tests.small_models import floats, model, node, random_inputs, reference, save
@@ -163,6 +166,57 @@ def test_threads_take_turns() -> None:
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+def test_threads_call_with_sizes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a call another thread has the network built for other sizes."""
+    waiting: list[np.ndarray] = []
+
+    class Late(Session):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "report" and waiting:
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(net, waiting.pop()).result()
+            return super().__getattribute__(name)
+
+    monkeypatch.setattr("mccompile.python.network.Session", Late)
+    net, x = mccompile.load(free_batch()), floats(0, 2, 4)
+    want = net(x)[0]
+    waiting.append(floats(0, 3, 4))
+    np.testing.assert_array_equal(net(x)[0], want)
+    assert not waiting
+
+
+@pytest.mark.skipif("fork" not in get_all_start_methods(), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_goes_on_while_threads_call() -> None:
+    """No run is under way where the process is copied: its thread is not there to end it."""
+    net, x = mccompile.load(small_models.conv()), floats(0, 1, 2, 6, 6)
+    want, ended = net(x)[0], threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            net(x)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(8):
+            child = get_context("fork").Process(target=_same, args=(net, x, want))
+            child.start()
+            child.join(60)
+            if child.exitcode is None:
+                child.kill()
+            assert child.exitcode == 0
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def _same(net: mccompile.Network, x: np.ndarray, want: np.ndarray) -> None:
+    sys.exit(not np.array_equal(net(x)[0], want))
 
 
 def test_elements_that_are_no_plain_ones_go_in_and_out() -> None:
