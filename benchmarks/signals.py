@@ -5,6 +5,7 @@ python -m benchmarks.signals                  compare; fail where signals take 2
 ... --target T                                that target only
 ... --only "separable"                        networks with this in their names
 ... --count                                   run also those that are the same code
+... --drawn 60 --seed 1                       so many networks at random instead of those of tests/signal_networks.py
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mccompile.emit.package import Package
 from mccompile.emit.summary import table
 from mccompile.frontend.load import load_proto
 from mccompile.measure.cost import cost
+from tests import drawn_signals
 from tests.signal_networks import NETWORKS, Network
 
 TARGETS = ("cortex-m4", "cortex-m55", "generic", "x86-64-v3", "aarch64")
@@ -69,12 +71,16 @@ def main() -> int:
     parser.add_argument("--target", choices=TARGETS, action="append")
     parser.add_argument("--only", default="")
     parser.add_argument("--count", action="store_true")
+    parser.add_argument("--drawn", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    tried = drawn_signals.networks(given.seed, given.drawn) if given.drawn else NETWORKS.values()
+    chosen = [network for network in tried if given.only in network.name]
     lines: list[Sequence[str]] = []
     slower = same = 0
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
         for target in given.target or TARGETS:
-            for network in (n for n in NETWORKS.values() if given.only in n.name):
+            for network in chosen:
                 codes = [code_of(compiled(network, picture, target)) for picture in (True, False)]
                 same += codes[0] == codes[1]
                 if codes[0] == codes[1] and not given.count:
