@@ -26,8 +26,9 @@ TURNS = 10000  # more than a loop that steers has
 LEVELS = (
     "rows together",  # all rows of a stage in one call
     "row by row",
-    "pointers turn by turn",  # and loops that call functions with what they move, or fill arrays by it
+    "pointers turn by turn",  # and loops that call functions with what they move, or fill arrays by it; macros in full
 )
+_CONTINUED = re.compile(r" *\\$", re.M)  # a line of a macro
 _LOOP = re.compile(r"^([ \t]*)(for|while) (?=\()", re.M)
 _SUBSCRIPT = re.compile(r"\[[^][]*\]")
 _CHANGED = re.compile(r"(?<![\w.>\]])(\w+) (?:[-+*/]|<<|>>)?=(?!=)|(?:\+\+|--)(\w+)|(\w+)(?:\+\+|--)")
@@ -76,7 +77,7 @@ def steers(head: str, body: str) -> bool:
     moved = {name for names in _CHANGED.findall(f"{parts[0]};{parts[2]}") for name in names if name}
     if not parts[2].strip() or _STRIDE.search(parts[2]) or _FEW.search(parts[1]):
         return True
-    statements = [_without_subscripts(each) for each in re.split(r"[;{}]", body)]
+    statements = [_without_subscripts(each) for each in re.split(r"[;{}]", _CONTINUED.sub("", body))]
     for _ in statements:
         derived = {found[1] for found in map(_DERIVED.match, statements) if found and _names(found[2]) & moved}
         if derived <= moved:
@@ -120,16 +121,18 @@ def _counted(head: str, constants: dict[str, str]) -> str:
 
 
 def annotated(text: str, level: str) -> str:
-    """The same C, and annotations. In macros there are fewer: their loops are the innermost ones."""
+    """The same C, and annotations. In macros there are fewer before the last level: most of their loops are the
+    innermost ones."""
     found, done, pointers = [], 0, set(_POINTER.findall(text))
     constants = [*_CONSTANT.finditer(text)]
     for at, indent, head, body in loops(text):
         head = _counted(head, {each[1]: each[2] for each in constants if each.start() < at})
         in_macro = text[at:].partition("\n")[0].endswith("\\")
+        by_stride = in_macro and level != LEVELS[2]
         if level == LEVELS[0] and _ROWS.match(head):
             continue
         passes_on = level == LEVELS[2] and moves(body, pointers)
-        if passes_on or (steers(head, body) if not in_macro else _STRIDE.search(head.rpartition(";")[2])):
+        if passes_on or (_STRIDE.search(head.rpartition(";")[2]) if by_stride else steers(head, body)):
             note = f"/*@ loop unroll {TURNS}; */ " if in_macro else f"//@ loop unroll {TURNS};\n{indent}"
             found += [text[done:at], indent, note]
             done = at + len(indent)

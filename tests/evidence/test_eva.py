@@ -111,6 +111,7 @@ def test_a_run_that_never_ends_well_proves_nothing(once: Callable[..., Path], tm
         ("mcc_index p = 0; p < 16; ++p", "{ for (mcc_index k = p; k < 9; ++k) y[k] = 0; }", True),
         ("mcc_index p = 0; p < 16; ++p", "{ for (mcc_index k = 0; k < p; ++k) y[k] = 0; }", True),
         ("made < wanted", "{ made += 2; }", True),
+        ("int32_t left = n; left > 0; left -= 4", "{ \\\n if (left < 4) r.reach = left; \\\n }", True),
     ],
 )
 def test_loops_that_steer_are_told_apart(head: str, body: str, steer: bool) -> None:
@@ -164,3 +165,9 @@ def test_vectors_have_no_program(tmp_path: Path) -> None:
 def test_the_folder_claims_nothing_that_was_not_looked_at(once: Callable[..., Path]) -> None:
     folder = once(small_models.mlp)
     assert "left to Frama-C" in json.loads((folder / "evidence.json").read_text())["not_run"]["undefined_behaviour"]
+
+
+def test_macros_are_told_apart_in_full_at_the_last_level() -> None:
+    text = "#define SUMS \\\n    for (int left = n; left > 0; left -= 4) { \\\n    if (left < 4) n = left; \\\n    }\n"
+    *before, last = (run_eva.annotated(text, level) for level in run_eva.LEVELS)
+    assert before == [text, text] and "/*@ loop unroll" in last
