@@ -114,6 +114,7 @@ def _lines(path: str, trace: dict[str, Any], calls: dict[int, dict[str, Any]], c
     lines = contents.decode("utf-8", "replace").split("\n") if not path.endswith(".mcb") else []
     written = ["\n".join(lines[s["lines"][0] - 1 : s["lines"][1]]) for s in segments]
     texts = {s["name"]: text for s, text in zip(segments, written, strict=True) if s["what"] == "function"}
+    depth = 0  # of braces: what stands between steps is inside of a function
     for number, (s, text) in enumerate(zip(segments, written, strict=True)):
         where, what = f"{path}:{s['lines'][0]}", s["what"]
         names, called = {functions[step] for step in s["steps"]}, {*re.findall(r"\b(\w+)\(", text)}
@@ -131,8 +132,11 @@ def _lines(path: str, trace: dict[str, Any], calls: dict[int, dict[str, Any]], c
         before = segments[number - 1].get("name") if number else None
         if what in ("step", "control") and s["name"] != (opened[1] if opened else before):
             yield f"{where} is no part of {s['name']}"
-        if what == "interface" and len(segments) > 1 and s["name"] not in called:
+        if what == "interface" and len(segments) > 1 and not (opened and opened[1] == s["name"]):
             yield f"{where} is not the function {s['name']}"
+        depth, inside = depth + text.count("{") - text.count("}"), depth
+        if what not in ("step", "control") and path.endswith(".c") and (inside or depth):
+            yield f"{where} does not begin and end outside of functions"
         if what not in ("function", "step", "control") and s["steps"]:
             yield f"{where} comes from no step"
         others = (called & {*functions.values()}) - names

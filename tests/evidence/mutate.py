@@ -331,6 +331,14 @@ def other_segment(found: Certificate, chance: random.Random) -> bool:
     return True
 
 
+def control_of_nothing(found: Certificate, chance: random.Random) -> bool:
+    """What stands between steps, as if it were no part of a run."""
+    segments = _segments(found, "control")
+    if segments:
+        chance.choice(segments).update(what=chance.choice(["interface", "frame", "table"]), steps=[])
+    return bool(segments)
+
+
 def call_without_step(found: Certificate, chance: random.Random) -> bool:
     segment = chance.choice(_segments(found, "step", "function"))
     segment["steps"] = []
@@ -379,6 +387,7 @@ OF_TRACES: tuple[Change, ...] = (
     drop_segment,
     move_segment,
     other_segment,
+    control_of_nothing,
     call_without_step,
     call_of_another,
     drop_file,

@@ -76,7 +76,7 @@ def test_broken_traces_are_rejected() -> None:
     memory, _ = mutate.certificate(package)
     good = mutate.trace_of(package, nodes_of(model))
     assert check_trace.check(good, memory, package.files) == []
-    bad = mutate.broken(good, 54, changes=mutate.OF_TRACES)
+    bad = mutate.broken(good, 57, changes=mutate.OF_TRACES)
     assert [name for name, each in bad if not check_trace.check(each, memory, package.files)] == []
 
 
