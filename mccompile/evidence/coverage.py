@@ -124,8 +124,8 @@ def _misuse(library: Library, report: Report, blob: bytes) -> None:
     for count in (0, _HEADER - 1, len(blob) - 1):
         call.mcc_host_init(model, places, sizes, there, count)
     for number in range(len(places)):
-        others = [(null, sizes[number]), (places[number] + 1, sizes[number]), (places[number], sizes[number] - 1)]
-        for place, size in others:
+        less = [(places[number], sizes[number] - 1)] if sizes[number] else []
+        for place, size in [(null, sizes[number]), (places[number] + 1, sizes[number]), *less]:
             given, bytes_of = [*places], [*sizes]
             given[number], bytes_of[number] = place, size
             call.mcc_host_init(model, given, bytes_of, there, len(blob))

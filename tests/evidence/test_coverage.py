@@ -82,6 +82,12 @@ def test_figures_are_the_same_every_time() -> None:
     assert measured(package) == measured(package)
 
 
+@needs_gcov
+def test_a_network_without_an_arena_is_measured() -> None:
+    package = compiled(small_models.fixed())
+    assert own(measured(package))["fixed.c"]["reached"]
+
+
 def test_what_cannot_be_measured_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     package = compiled(small_models.mlp())
     monkeypatch.setattr(coverage, "missing", lambda names: ["gcov"])
