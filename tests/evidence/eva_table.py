@@ -2,40 +2,68 @@
 
 python -m tests.evidence.eva_table generic:digits cortex-m4:PATH/model.onnx ...    run Eva, and print rows
 ... --update                                                                       put them into the page, too
+python -m tests.evidence.eva_table generic:own generic:FOLDER    the networks of embedded/models.py, of FOLDER/*/
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from embedded.models import NAMES, TOP, path_of
 from mccompile.base.errors import MccError
+from mccompile.driver import Options, compile
+from mccompile.evidence import run_eva
+from mccompile.evidence.eva import eva
+from mccompile.targets import api
 
+MOST = 10_000_000  # multiplications and additions of a network of a folder
 PAGE = TOP / "docs" / "safety.md"
 BEGIN, END = "<!-- begin of Eva's table: python -m tests.evidence.eva_table --update -->", "<!-- end of Eva's table -->"
 HEAD = "| network | target | alarms | statements | seconds |\n|---|---|---|---|---|\n"
 
 
-def row(model: str, target: str) -> tuple[str, bool]:
-    """Of the page, and whether there is no alarm."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = path_of(model, Path(folder)) if model in NAMES else Path(model)
-        out = Path(folder, "out")
-        words = [sys.executable, "-m", "mccompile", "evidence", str(path), "-o", str(out), "--target", target]
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-        done = subprocess.run([sys.executable, str(out / "run_eva.py")], capture_output=True, text=True, check=False)
-    print(done.stdout, file=sys.stderr, flush=True)
-    found = re.search(r"(\d+) alarms, .*, (\d+) s$", done.stdout, re.M)
-    reached = re.search(r"(\d+) statements reached \(out of \1\)", done.stdout)
-    if not found or not reached:
-        raise MccError(f"{model} on {target}: {done.stdout or done.stderr}")
-    name = path.parent.name if path.stem == "model" else path.stem
-    return f"| {name} | {target} | {found[1]} | {reached[1]} | {found[2]} |", found[1] == "0"
+def networks(words: list[str]) -> Iterator[tuple[str, str, int]]:
+    """Targets, models, and how many products a model may have."""
+    for target, _, model in (word.partition(":") for word in words):
+        folder = Path(model)
+        if folder.is_dir():
+            yield from ((target, str(path), MOST) for path in sorted(folder.glob("*/model.onnx")))
+        else:
+            yield from ((target, name, sys.maxsize) for name in (NAMES if model == "own" else [model]))
+
+
+def row(model: str, target: str, most: int) -> tuple[str, bool]:
+    """Of the page, and whether there is no alarm; none of a network that is too large, or has no `eva.c`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        path, folder = path_of(model, Path(temporary)) if model in NAMES else Path(model), Path(temporary, "out")
+        name = path.parent.name if path.stem == "model" else path.stem
+        try:
+            package = compile(path, Options(target=target))
+        except MccError as error:
+            return f"{name} on {target}: refused: {str(error).splitlines()[0]}", True
+        made = eva(package, api.load(target))
+        if isinstance(made, str) or package.macs > most:
+            return f"{name} on {target}: {made if isinstance(made, str) else f'{package.macs} products'}", True
+        package.write(folder / "code")
+        (folder / "eva.c").write_text(made[0], encoding="utf-8")
+        (folder / "evidence.json").write_text(json.dumps({"eva": made[1]}), encoding="utf-8")
+        shutil.copy(run_eva.__file__, folder)
+        done = subprocess.run([sys.executable, str(folder / "run_eva.py")], capture_output=True, text=True, check=False)
+    found = re.search(r"(\d+) alarms, (\d+) statements reached \(out of (\d+)\), (\d+) s$", done.stdout, re.M)
+    if not found:
+        raise RuntimeError(f"{model} on {target}: {done.stdout or done.stderr}")
+    if found[1] != "0" or found[2] != found[3]:
+        print(done.stdout, file=sys.stderr, flush=True)
+    reached = found[2] if found[2] == found[3] else f"{found[2]} of {found[3]}"
+    return f"| {name} | {target} | {found[1]} | {reached} | {found[4]} |", found[1] == "0"
 
 
 def updated(page: str, rows: list[str]) -> str:
@@ -56,11 +84,15 @@ def main() -> int:
     parser.add_argument("networks", nargs="+", metavar="TARGET:MODEL")
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
-    found = [row(model, target) for target, _, model in (each.partition(":") for each in arguments.networks)]
-    print(HEAD + "\n".join(line for line, _ in found))
-    if arguments.update:
-        PAGE.write_text(updated(PAGE.read_text(encoding="utf-8"), [line for line, _ in found]), encoding="utf-8")
-    return int(not all(good for _, good in found))
+    good = True
+    print(HEAD, end="", flush=True)
+    for target, model, most in networks(arguments.networks):
+        line, proven = row(model, target, most)
+        print(line, flush=True)
+        good &= proven
+        if arguments.update and line.startswith("|"):
+            PAGE.write_text(updated(PAGE.read_text(encoding="utf-8"), [line]), encoding="utf-8")
+    return int(not good)
 
 
 if __name__ == "__main__":
