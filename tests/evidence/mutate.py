@@ -332,9 +332,7 @@ def other_segment(found: Certificate, chance: random.Random) -> bool:
 
 
 def control_of_nothing(found: Certificate, chance: random.Random) -> bool:
-    """What stands between steps, as if it were no part of a run."""
-    segments = _segments(found, "control")
-    if segments:
+    if segments := _segments(found, "control"):
         chance.choice(segments).update(what=chance.choice(["interface", "frame", "table"]), steps=[])
     return bool(segments)
 
