@@ -7,10 +7,10 @@ Invariant: what is found is given as changes of options that lead to the same pl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .base.errors import CheckFailed, Problem, raise_all
+from .base.records import dataclass
 from .emit.package import Package
 from .emit.traffic import transfers
 from .targets.api import WORTH, Prefer

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .base.option_entries import ENTRY, NO_FLAG, Entry
 from .base.quantizing import METHODS, Recipe
+from .base.records import dataclass
 from .base.streaming import Stream
 
 if TYPE_CHECKING:

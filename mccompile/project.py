@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .base.errors import BadFile, Problem, WrongUse, raise_all
 from .base.near import meant
+from .base.records import dataclass
 from .kernels.measurements import DEFAULT
 
 _OWN = ("name", "package", "model")  # keys at the top that are no options of models

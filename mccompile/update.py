@@ -10,7 +10,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +22,7 @@ from .base.errors import BadFile, CheckFailed, MccError, Problem, WrongUse, rais
 from .base.names import c_identifier
 from .base.near import near
 from .base.provenance import show
+from .base.records import dataclass
 from .driver import Options, compile, read
 from .driver.training import Earlier, train
 from .emit.folder import LIST, MARK

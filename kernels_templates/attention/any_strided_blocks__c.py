@@ -8,7 +8,6 @@ The result may lie over the queries: a row of it is written when its query is no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from mccompile.base.dims import Dim, upper
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import marked_name, named
+from mccompile.base.records import dataclass
 from mccompile.codegen.attention_cases import attention_cases, stored_cases
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import named
+from mccompile.base.records import dataclass
 from mccompile.codegen.attention_cases import attention, attention_cases, attention_in_blocks
 from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.tiles import Range, epilogue_alias

@@ -12,7 +12,7 @@ several rows a block of them is widened first, which then meets all rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, bool_, f16, f32, i8
 from mccompile.base.marked import named
+from mccompile.base.records import dataclass
 from mccompile.codegen.attention_cases import TURNED, attention, attention_cases, stored_cases
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import Range, epilogue_alias, parts

@@ -7,7 +7,6 @@ keep it. The products of a block are added up before they are multiplied with it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f16, f32
 from mccompile.base.marked import named
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.blocks.block_weights import (
     cases,

@@ -8,7 +8,7 @@ A block that holds NaN or an infinity makes the row's results NaN; one whose ele
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import named
+from mccompile.base.records import dataclass
 from mccompile.codegen.blocks.block_bytes import Bytes
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, label, rounded, vector_refusal_of
 from mccompile.codegen.blocks.block_words import WordsKernel

@@ -8,12 +8,13 @@ row is computed without unpacking where their number is known only at run time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import Dim, bounds, static, upper
 from mccompile.base.dtypes import bool_, f32
 from mccompile.base.marked import named
+from mccompile.base.records import dataclass
 from mccompile.codegen.blocks.block_digits import digit_headers, digits_of
 from mccompile.codegen.blocks.block_few import few_rows, room
 from mccompile.codegen.blocks.block_weights import case_of, cases, kind_of, vector_refusal_of

@@ -9,7 +9,7 @@ the image, in tiles of their own as well. Weights that are not constant are pack
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any
@@ -20,6 +20,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import bf16, f16, f32
 from mccompile.base.marked import named
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import PADDED_CONV, RELU_OF_SUM, conv_case, sized_conv, with_picture
 from mccompile.codegen.loops import index_c

@@ -9,7 +9,7 @@ group of channels at a time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import named
+from mccompile.base.records import dataclass
 from mccompile.base.summation_error import allowed, in_runs
 from mccompile.base.tensor import Shape
 from mccompile.codegen.cases import RELU_OF_SUM, conv_case, with_picture

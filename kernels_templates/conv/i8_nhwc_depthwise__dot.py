@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f32, i8, i32, u8
 from mccompile.base.marked import named, read
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot import epilogue_of
 from mccompile.codegen.int8.dot_forms import TERMS, Form, form_in, form_of

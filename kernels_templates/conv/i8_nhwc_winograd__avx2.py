@@ -10,7 +10,7 @@ weights, so it is only for those who ask for time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, i8, i32, u8
 from mccompile.base.marked import read
+from mccompile.base.records import dataclass
 from mccompile.codegen.int8.dot_conv import conv_of, is_late
 from mccompile.codegen.int8.dot_tiles import (
     MAX_VECTORS,

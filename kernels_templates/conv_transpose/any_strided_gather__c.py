@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, u8
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import Shape, TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude, size_name

@@ -7,13 +7,13 @@ Inverse transforms are forward ones of numbers whose parts have changed places.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i16
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
 from mccompile.codegen.rows import row_by_row

@@ -8,12 +8,13 @@ Invariant: a sum is added up in the order of the portable kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f64, i8, i32, i64, u32, u64
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.lanes import cuts, each_lane, lanes_refusal, without_branches
 from mccompile.codegen.loops import Nest, index_c, nest

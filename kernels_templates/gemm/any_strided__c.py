@@ -8,7 +8,7 @@ one row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import bf16, f16, f32, f64, i8, i32, i64, u8, u32
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name

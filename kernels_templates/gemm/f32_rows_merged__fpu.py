@@ -5,7 +5,7 @@ load."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import f32, i8
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.fpu import (

@@ -7,7 +7,7 @@ workspace where its columns do not lie side by side; else it is read as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from mccompile.base.constant import Constant
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import bf16, bool_, f16, f32, i8
+from mccompile.base.records import dataclass
 from mccompile.base.summation_error import SHORT
 from mccompile.base.tensor import Shape, TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM

@@ -8,12 +8,13 @@ Invariant: bits are moved, so that every number arrives as it was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, bf16, bool_, f16, f32, f64, i8, i32, i64, u8, u16
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.across import Across
 from mccompile.codegen.loops import index_c

@@ -7,12 +7,13 @@ The last block of a row or column begins earlier rather than being narrow, so so
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import SHORT, DType, bool_, f16, f32, f64, i8, i16, i32, i64, u8
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.across import Across
 from mccompile.codegen.lanes import cuts, each_lane, lane_work, lanes_refusal, without_branches

@@ -9,12 +9,13 @@ become every other element of one (channels that are shuffled, pixels that make 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.across import Across
 from mccompile.codegen.loops import index_c

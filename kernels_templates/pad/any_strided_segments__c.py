@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DTYPES, DType, f16, f32, i8, i64
 from mccompile.base.marked import sized
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import Loop, index_c, memory_order
 from mccompile.codegen.moves import copied_c, move_c, place, run_bytes_c

@@ -7,11 +7,12 @@ one; along that one, positions whose windows lie inside are taken several at a t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import Dim, bounds, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64, i8, i32, u8
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, magnitude

@@ -6,13 +6,14 @@ Which elements of a window lie inside the image is worked out once per position 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
 from mccompile.base.dtypes import f32
 from mccompile.base.marked import including
+from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM, with_picture
 from mccompile.codegen.loops import index_c

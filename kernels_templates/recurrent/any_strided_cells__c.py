@@ -8,12 +8,13 @@ gru that resets before the product needs the reset state of all cells first, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import Dim, static, upper
 from mccompile.base.dtypes import DType, f16, f32, f64
 from mccompile.base.marked import named, read
+from mccompile.base.records import dataclass
 from mccompile.codegen.cell_cases import cell_case
 from mccompile.codegen.cells import Cells
 from mccompile.codegen.loops import index_c

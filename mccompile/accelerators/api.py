@@ -12,12 +12,13 @@ computes the region in C, with inputs and results as the function has them, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
 from ..base.provenance import Provenance
+from ..base.records import dataclass
 from ..graph.ir import Graph, Node, Value
 from ..graph.ir import reads as operands
 from ..kernels.api import No

@@ -9,11 +9,10 @@ A string is a pointer and a length, 16 bytes on every machine; where its bytes l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .errors import InternalError
+from .records import dataclass
 
 
 @dataclass(frozen=True)

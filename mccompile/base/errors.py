@@ -11,8 +11,9 @@ import os
 import traceback
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
+
+from .records import dataclass
 
 DEBUG = "MCCOMPILE_DEBUG"  # an environment variable: tracebacks of errors that are bugs
 STRICT = "MCCOMPILE_STRICT"  # another one: what users get in spite of a bug is an error, as the project's tests want

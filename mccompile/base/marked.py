@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from .records import dataclass
 
 _BEGIN, _BETWEEN, _END, SIGNATURE = "\ue000", "\ue001", "\ue002", "\ue003"
 OPENS, CLOSES = "\ue004", "\ue005"  # a list, or what operators hold together

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from .records import dataclass
 
 ENTRY = "entry"  # key of an entry in the metadata of its field
 NO_FLAG = "none"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
 from .dtypes import DTYPES
 from .near import meant
+from .records import dataclass
 from .tensor import TensorType
 
 MOST_ALIGN = 64  # bytes; constants lie at multiples of that

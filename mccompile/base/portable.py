@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .provenance import Provenance, show
+from .records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ Invariant: `quantize` and `compile --quantize` say it in the same lines.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 from typing import Any
+
+from .records import dataclass
 
 
 @dataclass(frozen=True)

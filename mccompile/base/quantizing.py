@@ -6,9 +6,9 @@ Invariant: a recipe that contradicts itself is refused by `check`, which tells a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from .errors import Problem, WrongUse, raise_all
+from .records import dataclass
 
 SEARCH = "search"
 METHODS = (SEARCH, "minmax", "percentile", "entropy")

@@ -7,7 +7,9 @@ network gives for the window that ends with them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from .records import dataclass
 
 WARM = "warm"  # results near the ends of a window are those of one that goes on there
 

@@ -9,11 +9,11 @@ is dense there, whatever its true shape is; what lies behind it, and behind the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Generic, TypeVar
 
 from .dtypes import DTYPES, DType
+from .records import dataclass
 
 T = TypeVar("T")
 U = TypeVar("U")

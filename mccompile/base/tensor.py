@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from . import dims
 from .dims import Dim
 from .dtypes import DTYPES, DType
+from .records import dataclass
 
 Shape = tuple[Dim, ...]
 

@@ -8,10 +8,11 @@ floats the caller says a larger part; integers of 8 and 16 bits may be off by `s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from ..base.records import dataclass
 
 RTOL, ATOL = 1e-3, 1e-7
 OF_LARGEST = 1e-6

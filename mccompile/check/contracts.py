@@ -6,11 +6,11 @@ Invariant: a range is never empty, and follows from the graph and the sizes alon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..graph.ir import Node, Value
 from .sizes import Sizes, of_dim
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from ..base.dims import upper
 from ..base.errors import BadFile, Problem
 from ..base.near import near_file
+from ..base.records import dataclass
 from ..base.structures import Items, Maybe, Slots, Structure
 from ..frontend.original import read_values
 from ..graph.ir import Graph, Value, graphs

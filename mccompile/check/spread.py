@@ -10,8 +10,8 @@ reference's runs with the same inputs gives it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..base.records import dataclass
 from .compare import Comparison
 
 SLACK = 2.0

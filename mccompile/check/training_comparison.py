@@ -7,10 +7,10 @@ and single elements. Invariant: where rounding alone may lead as far away, what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..toolchain.learning import TrainingRecord
 from .learning import Arrays, Optimizer, Reference, shaken
 

@@ -7,11 +7,11 @@ Invariant: a witness that cannot run the model is silent, and says why; none sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..judge.narrow import NARROW
 from ..judge.rules import CHOICES, NoWitness
 from .compare import Comparison

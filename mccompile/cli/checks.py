@@ -6,11 +6,11 @@ Invariant: what it finds is text, numbers and problems, so it is the same wherev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import CheckFailed, MccError, Problem
+from ..base.records import dataclass
 from ..measure.bitwise import alike, bitwise
 from ..measure.correctness import check
 from ..measure.golden import check_golden

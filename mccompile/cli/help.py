@@ -5,12 +5,12 @@ Invariant: every option of a model is in one group, and an example is a command 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any
 
 import click
 
+from ..base.records import dataclass
 from ..option_table import ENDS, FILES, INSIDE, INT8, MEMORY, SIZES, TARGET
 from .options import OPTIONS as OPTIONS_OF_MODELS
 from .progress import shown

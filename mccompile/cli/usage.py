@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from ..base.errors import MccError, Problem, WrongUse
 from ..base.meanings import carries_value, ours
 from ..base.near import meant, near
 from ..base.needless import needless
+from ..base.records import dataclass
 from .hidden import also_wrong
 from .values import values_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.dims import Dim, static, upper
 from ..base.marked import named
+from ..base.records import dataclass
 from ..base.tensor import dense_strides
 from ..expr.ir import operand
 from ..expr.scalar_c import load_c, store_c, to_statements

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..base.constant import Constant
 from ..base.dims import static
 from ..base.dtypes import f32, i8
 from ..base.marked import named, sized
+from ..base.records import dataclass
 from ..base.tensor import dense_strides
 from ..kernels.api import Call, Cost, Target, viewed
 from ..kernels.registry import effort

@@ -6,10 +6,10 @@ Invariant: merging and dropping axes never changes the order in which elements a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..base.dims import Dim, bounds, upper
 from ..base.marked import marked_name, summed
+from ..base.records import dataclass
 from ..expr.code import Code
 from ..expr.dims_c import offset_c, size_c, stride_c
 from ..program.ir import View

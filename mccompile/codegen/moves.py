@@ -6,11 +6,12 @@ Invariant: elements move as they are stored; a run that lies together on both si
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..base.dims import Dim
 from ..base.dtypes import DType
 from ..base.marked import including
+from ..base.records import dataclass
 from ..base.tensor import Shape
 from ..expr.dims_c import dim_c, operand_c
 from ..expr.scalar_c import load_c, store_c

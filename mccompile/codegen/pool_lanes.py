@@ -8,13 +8,14 @@ what windows reach beyond the image, so no loop over lanes asks what lies inside
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
 from typing import Any
 
 from ..base.dims import bounds, static
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..expr.code import Code
 from ..expr.ir import Expr, apply, cast, operand
 from ..expr.scalar_c import literal_c, load_c, store_c, to_statements

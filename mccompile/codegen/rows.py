@@ -6,9 +6,9 @@ Invariant: what a kernel prints for one row of a call that does not run by rows 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from ..base.dims import static
+from ..base.records import dataclass
 from ..program.ir import Call, View
 from .loops import index_c
 

@@ -6,8 +6,8 @@ Invariant: no accumulator takes more than `BLOCK` terms of one loop, so the erro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..base.records import dataclass
 from ..expr.code import Code
 from ..kinds.reduce import Reduce
 from ..program.ir import Call, View

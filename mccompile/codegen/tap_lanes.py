@@ -6,10 +6,10 @@ Invariant: pieces of rows may overlap, as every result is computed from what no 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..expr.code import Code
 from ..expr.ir import Expr, apply, operand
 from ..expr.scalar_c import to_statements

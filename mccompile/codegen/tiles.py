@@ -12,11 +12,12 @@ errors grow with the length of a piece and the number of pieces, not with their 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import DType
 from ..base.marked import listed, marked_name, sized, step
+from ..base.records import dataclass
 from ..expr.dims_c import dim_c, size_c
 from ..expr.scalar_c import cast_c, load_c, math_c
 from ..kernels.api import elementwise_alias

@@ -8,11 +8,12 @@ in [first_tap, end_tap) are exactly those that lie inside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from ..base.dims import Dim, bounds, static, upper
 from ..base.marked import marked_name, named, sized
+from ..base.records import dataclass
 from ..expr.code import Code
 from ..expr.dims_c import operand_c, size_c
 from ..program.ir import View

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
+from ..base.records import dataclass
 from ..targets.boards.catalogue import Board
 
 _HERE = Path(__file__).parent

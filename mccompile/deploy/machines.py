@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ..base.records import dataclass
 from ..targets.api import Target
 from ..targets.boards.catalogue import Board
 from ..toolchain.boards import BOARDS, Region, Timer, Uart, linker_script

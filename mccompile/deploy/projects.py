@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.dtypes import string
 from ..base.errors import Problem, WrongUse
+from ..base.records import dataclass
 from ..driver import Options, arrange, compile_jobs
 from ..emit.blob import Carrier
 from ..emit.building import build_name, cmake_tools

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ..base.errors import Problem, WrongUse
 from ..base.names import readable
 from ..base.near import meant
 from ..base.quality import Quality
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..base.streaming import Streamed
 from ..base.structures import Interface

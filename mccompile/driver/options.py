@@ -6,7 +6,7 @@ Invariant: closed choices are members of their enums, however they were written;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..base.column_tiles import ColumnTiles  # noqa: F401
 from ..base.errors import Problem, WrongUse
 from ..base.own_functions import OwnFunction  # noqa: F401 - types of the table, which are looked up here
 from ..base.quantizing import Recipe  # noqa: F401
+from ..base.records import dataclass
 from ..emit.blob import Carrier, Delivery
 from ..emit.module import refuse_with
 from ..emit.wrappers.registry import check_wrappers

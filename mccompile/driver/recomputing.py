@@ -10,9 +10,9 @@ smallest path that is known, and the smallest plan is taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from ..base.column_tiles import ColumnTiles
+from ..base.records import dataclass
 from ..emit.package import Package
 from ..fitting import Attempt, Changes
 from ..plan.ir import Plan, is_arena, walk

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from dataclasses import field as dataclass_field
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..base.errors import Problem, WrongUse, warn
 from ..base.names import readable
+from ..base.records import dataclass
 from ..emit.package import Package
 from ..fitting import SMALLEST, Attempt, Changes, Point, fitting, frontier, refused, told
 from ..frontend.load import name_of, read_proto

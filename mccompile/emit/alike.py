@@ -7,10 +7,11 @@ marks them takes part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..base.marked import named, parted, plain
 from ..base.names import Names
+from ..base.records import dataclass
 from ..plan.ir import Function
 from .kernels import marked, signature
 from .tokens import names_read, tokens, words

@@ -13,7 +13,6 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.errors import Problem, WrongUse
+from ..base.records import dataclass
 from ..plan.constants import Entry
 from ..plan.ir import Plan
 from ..targets.api import Build

@@ -6,8 +6,8 @@ Invariant: a declaration goes only where no line behind it in its block reads th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ..base.records import dataclass
 from .layout import ENDS, Block, without_comment
 from .tokens import ASSIGNS, Token, names_read, printed, split, tokens
 

@@ -7,10 +7,10 @@ nothing in it ends the function; what it writes of the locals around it is hande
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ..base.marked import opens_part, part
+from ..base.records import dataclass
 from .layout import Block
 from .tokens import ASSIGNS, Token, closing, is_binary, names_read, split, tokens
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.names import c_identifier
+from ..base.records import dataclass
 from ..plan.ir import Plan
 from ..targets.api import Build, Target
 from . import blob as blob_format

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ..base.errors import Problem, WrongUse
 from ..base.names import c_identifier
+from ..base.records import dataclass
 from ..targets.api import Build
 from .building import FIRST_TOOL, LAST_TOOL, cmake_tools, make_tools
 from .folder import LIST, MARK, SEAL, with_report

@@ -7,11 +7,12 @@ Invariant: sets of values are never too small; what is not understood has no set
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import product
 from math import prod
 
+from ..base.records import dataclass
 from .tokens import Token
 
 MOST = 1 << 12  # values, or combinations of them, that are looked at

@@ -7,12 +7,12 @@ those that a run finds out once they are measured, or where a block first names 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from ..base.dtypes import i64
 from ..base.marked import called, listed, words
 from ..base.provenance import show
+from ..base.records import dataclass
 from ..expr.dims_c import dim_c
 from ..expr.scalar_c import literal_c
 from ..plan.constants import Checked

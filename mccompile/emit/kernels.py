@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
 from ..base.dtypes import DType
 from ..base.marked import SIGNATURE, called, names_alone, plain, read
+from ..base.records import dataclass
 from ..plan.ir import Function
 from ..plan.row_calls import Pieces
 from .dead_constants import without_dead_constants

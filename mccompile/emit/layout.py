@@ -9,10 +9,11 @@ around it is part of that, unless a block stands in front of it, which may have 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..base.errors import Problem, WrongUse
 from ..base.marked import opens_part
+from ..base.records import dataclass
 
 _INDENT = " " * 4
 ENDS = ("{", "}", ";", ":")  # of lines that do not go on in the next

@@ -11,13 +11,14 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
+from ..base.records import dataclass
 from ..targets.api import Build
 from .blob import Carrier
 from .building import build_name, cmake_tools, flags_text, from_report, make_tools

@@ -4,7 +4,7 @@ need."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.quality import Quality
+from ..base.records import dataclass
 from ..base.structures import Interface
 from ..passes.api import Cut, Explanation, Record, SkippedPass, TilesCost, TriedPlan
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate

@@ -11,7 +11,6 @@ their own folder.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from ..base import marked
 from ..base.dims import Symbolic
 from ..base.discovery import data_folder
 from ..base.marked import called, including, marked_name, plain, read, sized, unmarked, words
+from ..base.records import dataclass
 from ..expr.dims_c import operand_c
 from .compiled_templates import CompiledTemplates
 from .folding import folded

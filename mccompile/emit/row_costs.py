@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.records import dataclass
 from ..plan.ir import BLOB, Argument, Plan, RowRegion, Step, is_arena
 from ..plan.row_calls import regions
 from ..program.ir import CONSTANT

@@ -5,10 +5,10 @@ limits of the loops."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from ..base.marked import listed
+from ..base.records import dataclass
 from ..plan.ir import RowRegion, Stage, Step
 from ..plan.row_calls import row_calls, unasked
 from ..program.pull import Pull

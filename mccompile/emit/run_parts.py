@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ..base.provenance import show
+from ..base.records import dataclass
 from ..plan.copies import Awaited, Copied
 from ..plan.ir import Branch, Halt, Item, Measured, Repeat, RowRegion, Step, walk
 from .items import printed_items

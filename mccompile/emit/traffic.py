@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
 from ..base.dims import static
+from ..base.records import dataclass
 from ..plan.copies import Awaited, Copied, copies
 from ..plan.ir import Arena, Item, Plan, RowRegion, Step
 from ..plan.row_calls import row_calls

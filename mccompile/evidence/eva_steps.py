@@ -9,10 +9,10 @@ lie in the blob.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ..base.dtypes import string
 from ..base.marked import called
+from ..base.records import dataclass
 from ..emit.kernels import signature
 from ..plan.ir import BLOB, Argument, Plan, Repeat, Step, is_arena, walk
 from ..plan.row_calls import made_rows, regions

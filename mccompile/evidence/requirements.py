@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as resources
 from typing import Any
+
+from ..base.records import dataclass
 
 ABOUT = ("domain", "types", "shape", "value", "special", "errors")
 _HEAD = """# Requirements of operators

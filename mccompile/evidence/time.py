@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..base.dtypes import DType, string
 from ..base.errors import CheckFailed, WrongUse
+from ..base.records import dataclass
 from ..emit.package import Package
 from ..measure.building import flags_of
 from ..plan.ir import Step

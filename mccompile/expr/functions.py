@@ -8,13 +8,13 @@ and division by zero), `{f}` libm's `f` for float and nothing for double. Compar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..base.dtypes import DType, bool_, i32, i64, u8
 from ..base.marked import between
+from ..base.records import dataclass
 
 _FIXED_POINT = {
     "high": ((i32, i32, i32), i32),

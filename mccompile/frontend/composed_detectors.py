@@ -7,11 +7,11 @@ Invariant: results have the sizes that the attributes say, whatever is found.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
 
+from ..base.records import dataclass
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body, Size
 

@@ -9,7 +9,6 @@ this compiler. Invariant: only what is certain counts, so a size that is not a n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from onnx import (
     AttributeProto,
@@ -23,6 +22,7 @@ from onnx import (
 
 from ..base.dtypes import DType
 from ..base.errors import InternalError
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Unsupported, Value
 from .findings import Findings

@@ -4,11 +4,11 @@ operators, and examples of it, which enter the tests by themselves."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from ..base.discovery import import_package_modules
 from ..base.errors import InternalError
+from ..base.records import dataclass
 from .composed_body import CONTRIB, Body
 
 Writer = Callable[[Body], None]

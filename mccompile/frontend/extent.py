@@ -6,11 +6,11 @@ Invariant: linear in the size of the file, without recursion, whatever the funct
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from onnx import FunctionProto, GraphProto, NodeProto
 
 from ..base.budgets import budgets
+from ..base.records import dataclass
 from ..graph.ir import Invalid, Refused, Unsupported
 from .ordering import node_name
 from .scope import FunctionKey

@@ -11,9 +11,9 @@ import re
 import shlex
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..base.records import dataclass
 from ..importers import pickles, registry
 
 _HEAD = 1 << 16  # bytes in which formats show themselves

@@ -7,12 +7,13 @@ Invariant: a trip that would need more room ends the run with a status.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from onnx import GraphProto, NodeProto, ValueInfoProto, helper, numpy_helper
 
+from ..base.records import dataclass
 from ..graph.ir import Unsupported, Value
 from ..ops.api import OnnxNode
 from ..ops.rules.trips import Grows

@@ -8,7 +8,6 @@ input holds anything else ends with a status.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, combinations
 from math import prod
 
@@ -17,6 +16,7 @@ from onnx import GraphProto, TypeProto
 
 from ..base.constant import Constant
 from ..base.dtypes import i32, i64
+from ..base.records import dataclass
 from ..graph.ir import Fact, Graph, Node, Value
 from ..ops.implied import ANY, Implied, PartlyKnown
 from .tensors import declared

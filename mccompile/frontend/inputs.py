@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from onnx import GraphProto, ValueInfoProto
 
@@ -17,6 +16,7 @@ from ..base.dims import Dim
 from ..base.dtypes import DType, bool_, i64
 from ..base.errors import Problem, WrongUse, raise_all
 from ..base.names import c_identifier
+from ..base.records import dataclass
 from ..base.structures import Items, Maybe, SlotCapacity, Slots, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Refused, Unsupported, Value

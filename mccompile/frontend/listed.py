@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from onnx import GraphProto, ModelProto
 
+from ..base.records import dataclass
 from ..importers.api import AS_IT_IS, Reading
 from .load import read_proto
 from .ordering import node_name

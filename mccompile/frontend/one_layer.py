@@ -6,13 +6,13 @@ Integers are int8 between scales, channels of pictures come last in what program
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from ..base.errors import Problem, WrongUse
+from ..base.records import dataclass
 
 KINDS = ("conv", "gemm")
 _OPSET = 17

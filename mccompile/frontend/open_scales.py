@@ -5,11 +5,11 @@ Invariant: only scales that are one constant are opened, and not those of result
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from onnx import ModelProto, helper, numpy_helper
 
+from ..base.records import dataclass
 from .load import read_proto
 
 _FIXED = "Softmax"

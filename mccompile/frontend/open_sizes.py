@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel
+from ..base.records import dataclass
 
 Shape = tuple[int | str | None, ...]
 _USERS_SHOWN = 3

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +16,7 @@ from onnx import NodeProto, helper
 from ..base.discovery import import_file
 from ..base.dtypes import DTYPES, DType, of_array
 from ..base.own_functions import OwnFunction
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..graph.ir import Invalid, Unsupported, Value
 from ..judge.rules import Own

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.dtypes import DTYPES
 from ..base.errors import BadFile, Problem, WrongUse, warn
+from ..base.records import dataclass
 from ..graph.ir import Invalid
 from .load import read_proto
 from .tensors import tensor_constant

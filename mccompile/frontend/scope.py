@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from onnx import AttributeProto, NodeProto
 
+from ..base.records import dataclass
 from ..base.structures import STRUCTURES, Structure
 from ..graph.ir import Graph, Value
 from .contradictions import KnownType

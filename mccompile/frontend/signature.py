@@ -7,7 +7,6 @@ so operators need not look for that again.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,6 +14,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 
 from ..base.dtypes import DTYPES, DType
 from ..base.near import meant
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..graph.ir import Invalid, Refused, Unsupported
 

@@ -6,7 +6,6 @@ Invariant: nodes are written in front of the one that is read, where what they n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.dims import upper
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.structures import Items, Maybe, SlotCapacity, Slots, Structure
 from ..graph.ir import Invalid, Unsupported, Value
 from ..ops.api import Operator, resolve

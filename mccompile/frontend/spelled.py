@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from onnx import AttributeProto, GraphProto, NodeProto
 
+from ..base.records import dataclass
 from ..graph.ir import Value
 from ..ops.api import Operator, find
 from . import composed

@@ -9,10 +9,10 @@ and to their zero points, give the same products.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
+from ..base.records import dataclass
 from .element_types import element_types
 
 _CONTRIB = "com.microsoft"

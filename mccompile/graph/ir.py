@@ -11,7 +11,7 @@ the form of the newest opset; reading a file brings older forms to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, symbol, upper
 from ..base.provenance import Provenance
+from ..base.records import dataclass
 from ..base.structures import Interface
 from ..base.tensor import Shape, TensorType
 from .known import known_elements

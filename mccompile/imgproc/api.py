@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -19,6 +18,7 @@ import numpy as np
 from ..base.discovery import import_package_modules
 from ..base.dtypes import DType, u8
 from ..base.errors import Problem
+from ..base.records import dataclass
 
 LARGEST = 32767  # rows and columns of a picture
 CHANNELS = 4

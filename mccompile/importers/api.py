@@ -12,12 +12,13 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..base.errors import Problem, UnsupportedModel
 from ..base.own_functions import OwnFunction
+from ..base.records import dataclass
 from .joining import Prepended
 
 _SHOWN = 8  # lines of what another tool says

@@ -6,7 +6,7 @@ Invariant: the result computes what both compute one after the other; nothing is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from math import prod
 from pathlib import Path
@@ -16,6 +16,7 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, compose, helper, numpy
 
 from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..base.near import meant
+from ..base.records import dataclass
 from . import states
 from .renaming import name_apart
 

@@ -9,13 +9,14 @@ gives all results that implementations choose (`NodeSite.left_open`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..base.discovery import import_package_modules
+from ..base.records import dataclass
 
 Array = Any  # of numpy, whose annotations make Any of most arithmetic on elements of any type
 

@@ -11,7 +11,7 @@ C signature: `(out.., in.., scratch)`; pointers point at the first element of ea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ import numpy as np
 from ..base.constant import Constant
 from ..base.dims import Dim, static, upper
 from ..base.dtypes import DType, f32
+from ..base.records import dataclass
 from ..base.summation_error import plain
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import walk

@@ -6,8 +6,9 @@ Invariant: only order, padding and the highest bit of integers differ from the m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+
+from ..base.records import dataclass
 
 
 @dataclass(frozen=True)

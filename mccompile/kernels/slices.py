@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 from ..base.dims import upper
+from ..base.records import dataclass
 from ..program.ir import Call
 from ..targets.api import Target
 from .api import Kernel, Needs, static_views

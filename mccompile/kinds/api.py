@@ -10,12 +10,13 @@ Invariant: a kind is a frozen dataclass; two equal kinds over equal views comput
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import Field, dataclass
+from dataclasses import Field
 from typing import Any, ClassVar, TypeVar
 
 from ..base.dims import Dim
 from ..base.discovery import import_package_modules
 from ..base.names import snake_case
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, Index, operands_used, walk
 from ..expr.ir import Operand as OperandLeaf

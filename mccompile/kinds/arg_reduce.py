@@ -6,10 +6,10 @@ Among equal elements the first counts, or the last. A NaN is both larger and sma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind
 

@@ -7,10 +7,10 @@ in reverse. Of equal elements the first in row-major order counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind
 from .conv import window

@@ -10,11 +10,11 @@ of each row like those of b; others ignore it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim, ceil_div
 from ..base.dtypes import f16, f32, i8, u8
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import Box, WithEpilogue

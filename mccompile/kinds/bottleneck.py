@@ -10,11 +10,11 @@ the windows, so rows that lie under several such windows are computed several ti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from ..base.dims import Dim, product, static
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import Box, Kind

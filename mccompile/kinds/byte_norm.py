@@ -15,10 +15,10 @@ where D loses its lowest `dropped` bits: off by 2^-26 of the largest N possible 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import DType, i8, i32, i64, u8
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Check, Kind, whole, within
 

@@ -13,10 +13,10 @@ That is within 2^-22 of the quotient that it stands for, but for the rounding of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i8, i64, u8, u32
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Check, Kind, whole, within
 

@@ -7,10 +7,10 @@ before, and what is added to them. Rows are in ascending order. What is not UTF-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i32, string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Check, Kind
 from .made_strings import check_made

@@ -5,9 +5,9 @@ i + n, i + 2n ... of the result. `apart`: operands are made one after the other,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..base.dims import Dim, maximum, minimum
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind
 

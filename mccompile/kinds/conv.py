@@ -8,11 +8,11 @@ else, so padding stands for the zero point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim, ceil_div, maximum, minimum, product
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.summation_error import ANY
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr

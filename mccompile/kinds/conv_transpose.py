@@ -8,11 +8,11 @@ inputs i with i * stride + t * dilation - pad = o; positions that no tap reaches
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim, ceil_div, maximum, minimum, product
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import Box, WithEpilogue, whole

@@ -8,10 +8,10 @@ iteration that libsvm has: at most 100 rounds, until no class is more than 0.005
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind
 

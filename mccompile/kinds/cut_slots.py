@@ -7,10 +7,10 @@ zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

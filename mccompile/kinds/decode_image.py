@@ -4,10 +4,10 @@ a file of a format that is known (see mcc_image.h), with an image of this size?"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import bool_, u8
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

@@ -8,12 +8,12 @@ taps are multiplied with, then those of the epilogue. A tap is interpolated betw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
 from ..base.dims import Dim
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import Box, WithEpilogue, whole

@@ -10,11 +10,11 @@ window[size] that the signal is multiplied with.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim
 from ..base.dtypes import DType, f32, f64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind, whole
 

@@ -7,11 +7,11 @@ one was taken out. Where the result has no more rows than x, the last one drops 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import upper
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

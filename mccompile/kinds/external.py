@@ -7,8 +7,8 @@ there. A region of an accelerator is one, too: its function may fail, and says w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

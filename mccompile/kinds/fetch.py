@@ -7,8 +7,7 @@ makes each row once, in order, all at once or as a stage of a chain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.records import dataclass
 from .api import MovedRows
 
 

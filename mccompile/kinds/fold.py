@@ -6,10 +6,10 @@ Block element k of the window at l belongs at l * stride + k * dilation - pad (b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import bool_
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

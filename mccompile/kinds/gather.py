@@ -8,11 +8,11 @@ shape (a broadcast view as a rule). Negative indices count from the end. Indices
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim, bounds
 from ..base.dtypes import i32, i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Check, Kind, within
 

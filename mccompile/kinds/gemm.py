@@ -7,11 +7,11 @@ After a and b come zero points where there are any (of a: [..., M]; of b: [..., 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.summation_error import ANY
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr

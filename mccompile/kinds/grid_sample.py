@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind, whole
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 from .made_strings import check_made

@@ -6,9 +6,9 @@ Operands x, table[256]. Entries are in the order of the bits of x: those of -128
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind, whole
 

@@ -6,8 +6,8 @@ Broadcasting, transposition and slicing of operands are strides of their views. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, Operand
 from .api import Box, Kind, check_expression

@@ -7,11 +7,11 @@ whether a state accepts (bool [states]). State 1 is the first one, state 0 has n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import static
 from ..base.dtypes import bool_, string, u8, u16
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Check, Kind, within
 

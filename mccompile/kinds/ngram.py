@@ -9,10 +9,10 @@ often it occurs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import f32, i32, i64, string
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Check, Kind, whole, within
 

@@ -9,10 +9,10 @@ do). Results: rows of batch, class and box (i64, room for all of them), and how 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import f32, i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

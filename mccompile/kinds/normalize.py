@@ -11,9 +11,9 @@ x is `element`, an expression over the first `operands` operands; those of the e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr
 from .api import AlongAxes, check_expression

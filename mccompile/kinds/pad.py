@@ -6,10 +6,10 @@ Modes: constant (operand 1, a scalar; zero without it), edge, reflect (without r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import maximum, minimum
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind, whole
 

@@ -8,10 +8,10 @@ is read and written. The drawn number is a double; the epilogue makes an element
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import f64, u64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr
 from .api import WithEpilogue

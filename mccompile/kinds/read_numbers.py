@@ -4,10 +4,10 @@ one that an integer type does not hold."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import bool_, string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

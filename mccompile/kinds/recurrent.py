@@ -18,11 +18,11 @@ length a sequence gives zeros, and its last state is the one at its end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim
 from ..base.dtypes import DType, i32
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr
 from .api import Kind

@@ -7,10 +7,10 @@ accumulated value goes through the epilogue. An empty set gives the identity of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..base.dims import Dim
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
 from .api import AlongAxes, check_expression

@@ -8,10 +8,10 @@ sample is interpolated between four elements, or 0 outside of the image; the lar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind, whole
 

@@ -8,9 +8,9 @@ exist, give 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

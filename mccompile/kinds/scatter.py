@@ -8,9 +8,9 @@ apply in row-major order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr
 from .api import Kind, check_expression

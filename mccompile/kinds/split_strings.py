@@ -9,10 +9,10 @@ there is no room are counted and not written. Pieces point into the strings they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i64, string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

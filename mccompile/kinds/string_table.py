@@ -7,11 +7,11 @@ them (u8). Elements of the result point into the bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import static
 from ..base.dtypes import string, u8, u32
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Check, Kind
 

@@ -7,11 +7,11 @@ positions (i64).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim, bounds
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import Box, Kind
 

@@ -9,8 +9,7 @@ are copied next before it does, so that these have been awaited.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.records import dataclass
 from .api import MovedRows
 
 

@@ -9,11 +9,11 @@ The result is [rows, targets]; a target that no leaf speaks of is 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dims import Dim, static
 from ..base.dtypes import i8, i16, i32, u8
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Check, Kind, within
 

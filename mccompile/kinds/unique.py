@@ -8,10 +8,10 @@ order (by their first element that differs; NaN above all, and equal to itself),
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 

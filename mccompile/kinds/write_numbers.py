@@ -4,9 +4,9 @@ bools are True or False."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Kind
 from .made_strings import check_made

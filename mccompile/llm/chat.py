@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, UnsupportedModel
+from ..base.records import dataclass
 from ..importers.decoders import gguf_file
 from .jinja import Message, Refused, Render, renderer
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import BadFile, MccError, Problem, UnsupportedModel, WrongUse
 from ..base.near import near_file
+from ..base.records import dataclass
 from ..driver import Options
 from ..driver import compile as compile_model
 from ..emit.blob import Carrier

@@ -13,13 +13,13 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import CheckFailed, Problem, WrongUse
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..driver import Options, compile_graph, settled
 from ..emit.package import Package

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.dtypes import string
 from ..base.errors import BadFile, CheckFailed, MccError, Problem, WrongUse
+from ..base.records import dataclass
 from ..check.compare import Comparison
 from ..check.oracle import Oracle
 from ..emit.summary import table

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import CheckFailed, Problem, WrongUse, raise_all
+from ..base.records import dataclass
 from ..driver import Options, settled
 from ..driver import compile as compile_model
 from ..passes.api import WeightsDtype

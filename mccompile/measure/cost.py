@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package

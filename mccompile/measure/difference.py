@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import BadFile, Problem, WrongUse
 from ..base.near import near
+from ..base.records import dataclass
 from ..emit.summary import table
 from ..option_table import options
 from .matching import matched

@@ -7,11 +7,11 @@ measured has that in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
+from ..base.records import dataclass
 from ..emit.runtime import runtime_headers
 from ..toolchain.model_report import Report, Tensor
 

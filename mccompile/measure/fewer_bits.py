@@ -6,12 +6,13 @@ Invariant: both ways run on the same inputs, and differ in nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from ..base.dtypes import DTYPES
+from ..base.records import dataclass
 from ..check import rounding
 from ..driver import Options, compile_graph
 from ..frontend.load import load

@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..base.ci import in_ci
 from ..base.errors import BadFile, CheckFailed, Problem, WrongUse
+from ..base.records import dataclass
 from ..driver import Options, compile
 from ..emit.folder import MARK
 from ..frontend.original import write_values

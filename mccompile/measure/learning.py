@@ -4,7 +4,7 @@ every loss, output, average, gradient and step with float64 (check/training_comp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from ..base.errors import CheckFailed, Problem, WrongUse
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..check.learning import Reference
 from ..check.training_comparison import KINDS, Finding, TrainingComparison

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import BadFile, Problem, WrongUse
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..check.inputs import random_sets
 from ..driver import Options, compile_graph, read, settled

@@ -9,12 +9,12 @@ import re
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import CheckFailed, Problem
+from ..base.records import dataclass
 from ..toolchain.serial_line import Line
 from .eembc import Benchmark
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from ..base.errors import Problem, WrongUse
 from ..base.quality import Accuracy, Quality
 from ..base.quantizing import Recipe
+from ..base.records import dataclass
 from ..base.writing import cannot_write
 from ..check.oracle import Oracle
 from ..driver import Options, compile

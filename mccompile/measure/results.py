@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..check.inputs import random_sets
 from ..graph.ir import Fact, Graph, Value

@@ -6,10 +6,10 @@ Invariant: arenas, and memory outside of them, are the server's own; the host se
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ..base.dtypes import string
 from ..base.errors import Problem, WrongUse
+from ..base.records import dataclass
 from ..emit.runtime import runtime_headers
 from ..toolchain.model_report import Report, Tensor
 

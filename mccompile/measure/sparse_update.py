@@ -11,7 +11,7 @@ Invariant: what is chosen fits the budget, and is said in words that `--learn` t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isqrt
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +20,7 @@ import numpy as np
 
 from ..base.errors import BadFile, Problem, UnsupportedModel, WrongUse
 from ..base.provenance import show
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..base.tensor import TensorType
 from ..driver import Options

@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.discovery import data_folder
 from ..base.provenance import show
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..check.inputs import random_sets
 from ..driver import Options, compile_graph, read, settled

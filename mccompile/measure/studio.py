@@ -7,13 +7,14 @@ Invariant: a figure is measured or absent; why it is absent is said.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import BadFile, MccError, Problem
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..check.inputs import random_sets
 from ..driver import Options, best_plans, compile, settled

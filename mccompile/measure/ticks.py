@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.provenance import show
+from ..base.records import dataclass
 from ..base.stages import stage
 from ..check.inputs import random_sets
 from ..driver import Options, compile_graph, read, settled

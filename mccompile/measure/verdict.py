@@ -6,11 +6,12 @@ Invariant: an output is wrong that exceeds the tolerance and is not within the r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import CheckFailed, Problem
+from ..base.records import dataclass
 from ..check import litert, rounding
 from ..check.arbiter import arbitrate
 from ..check.compare import ATOL, OF_LARGEST, RTOL, Comparison, compare_values

@@ -6,12 +6,12 @@ Invariant: the window of push k ends with the newest frame of push k; what came 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..base.streaming import Streamed
 from ..check.inputs import random_input
 from ..graph.ir import Graph

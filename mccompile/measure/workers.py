@@ -12,7 +12,6 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from math import inf
 from multiprocessing import get_context
 from time import monotonic
@@ -20,6 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..base.errors import Problem, WrongUse
 from ..base.extras import install
+from ..base.records import dataclass
 
 ATTEMPTS = 3
 FORM = "dask://HOST:PORT"

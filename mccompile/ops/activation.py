@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..base.dtypes import f32, f64
+from ..base.records import dataclass
 from ..base.tensor import Shape
 from ..expr.derivative import derivative
 from ..expr.ir import Expr, apply, cast, literal, operand, substitute

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 
 from ..base.constant import Constant
 from ..base.discovery import import_package_modules
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..graph.ir import OWN, Fact, Graph, Invalid, Limit, Op, Site, Unsupported, Value
 from .lowering import Lowering

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..kinds.arg_reduce import ArgReduce
 from ..kinds.scan_axis import ScanAxis

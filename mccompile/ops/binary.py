@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..base.dtypes import f64, i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast
 from .api import Invalid

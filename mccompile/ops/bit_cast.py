@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..base.dtypes import bool_
+from ..base.records import dataclass
 from ..kinds.reinterpret import Reinterpret
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported
 from .quantize import named_dtype

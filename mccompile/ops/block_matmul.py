@@ -3,10 +3,9 @@ DequantizeLinear and the product behind it, however that is spelled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..base.dims import ceil_div, product, static
 from ..base.dtypes import f32, i8, u8
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import cast, operand
 from ..kinds.block_gemm import BlockGemm

@@ -5,11 +5,12 @@ depend on scales and weights are operands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from ..base.dims import static
 from ..base.dtypes import i8, u8
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.byte_norm import ByteNorm
 from ..kinds.byte_softmax import ByteSoftmax

@@ -8,12 +8,13 @@ nothing of the frame's size is made, and what is made goes by rows of the result
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 
 from ..base.dtypes import i32, u8
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gather import Gather

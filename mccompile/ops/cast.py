@@ -7,11 +7,12 @@ no number ends the run with MCC_ERR_STRING_NUMBER.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..base.dims import upper
 from ..base.dtypes import DType, bool_, f32, of_onnx, string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, operand
 from ..kinds.read_numbers import ReadNumbers

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.dtypes import bool_
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.derivative import derivative
 from ..expr.ir import Expr, apply, operand

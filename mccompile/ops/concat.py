@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, ClassVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ..base.dims import Dim, bounds, ceil_div, static, upper
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, agree, may_be_equal
 from ..kinds.concat import Concat as ConcatKind
 from ..program.ir import View

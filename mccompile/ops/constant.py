@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ..base.constant import Constant as ConstantTensor
 from ..base.dims import Dim, maximum, static
 from ..base.dtypes import DType, bool_, f32, f64, i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, index, literal, operand
 from ..graph.ir import constant_fact

@@ -6,10 +6,11 @@ different sizes, both say how large theirs is, and from there on the size is a s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..base.dims import product, upper
 from ..base.dtypes import DType, bool_, i64, string
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..expr.ir import literal, operand, size
 from ..kinds.map import Map

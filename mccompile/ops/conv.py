@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, operand
 from ..kinds.api import Kind

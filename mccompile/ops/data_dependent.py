@@ -6,12 +6,13 @@ that are known at compile time is computed here; older exporters build masks and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ..base.dims import Dim, Symbol, product, symbols, upper
 from ..base.dtypes import bool_, f32, i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..expr.ir import apply, cast, literal, operand
 from ..kinds.non_max_suppression import NonMaxSuppression as SuppressionKind

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from ..base.dims import static
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.conv import Conv as ConvKind
 from ..kinds.deform_conv import DeformConv as DeformConvKind

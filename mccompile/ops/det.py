@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.det import Det as DetKind
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported

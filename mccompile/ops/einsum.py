@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import string
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from ..base.dims import Dim, product
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, cast, operand
 from ..graph.ir import Value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.dims import Dim, static
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, broadcast
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
 from .rules.at_run_time import Formula, either, equals, must_equal, static_count, static_shape

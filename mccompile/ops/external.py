@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..base.constant import Constant
 from ..base.dtypes import DType
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..kinds.external import Attributes
 from ..kinds.external import External as ExternalKind

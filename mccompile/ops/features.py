@@ -7,12 +7,12 @@ What was learnt (scales, offsets, categories) becomes constant operands when a n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..base.dtypes import DTYPES, DType, f32, i32, i64, string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, literal, operand
 from ..kinds.arg_reduce import ArgReduce

@@ -8,11 +8,11 @@ are operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..base.dtypes import SHORT, DType, i8, i32, i64, of_array, of_onnx, u8
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.evaluate import evaluate
 from ..expr.ir import Expr, apply, cast, literal, operand

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from ..base.dtypes import bool_
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.fold import Fold
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported

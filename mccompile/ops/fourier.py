@@ -7,12 +7,13 @@ computed at run time, the shape that the model declares says what it can be, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from ..base.dims import Dim, upper
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, index
 from ..kinds.dft import Dft as DftKind

@@ -6,13 +6,13 @@ Indices that are constants must lie inside; those made at run time are clamped (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.dims import Dim, Symbolic, bounds, minimum, upper
 from ..base.dtypes import bool_, i32, i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, index, literal, operand
 from ..kinds.gather import Gather as GatherKind

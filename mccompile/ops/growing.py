@@ -3,10 +3,10 @@ what a run adds is written behind what is there. ONNX has neither of these."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
 from ..base.dims import Dim, upper
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import apply, index, size
 from ..kinds.scatter import Scatter

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.dtypes import DType, bool_, f32, f64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, literal, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..base.dtypes import bool_, u8
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.decode_image import PIXELS, DecodeImage
 from ..program.ir import If, Stop

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..base.dims import symbol
+from ..base.records import dataclass
 from .api import Fact, Lowering, OwnOperator, Site
 from .rules.at_run_time import Formula, equals
 

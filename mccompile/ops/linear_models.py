@@ -6,13 +6,13 @@ Coefficients and support vectors become constant operands when a node is read, s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..base.dims import Dim
 from ..base.dtypes import f32, i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..expr.powers import power

@@ -7,12 +7,12 @@ their counter has a bound: a run that would need more trips ends with a status, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..base.dims import Dim, Symbolic, bounds, maximum, minimum, symbol, upper
 from ..base.dtypes import bool_, i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..graph.ir import Graph, Limit, Value
 from ..program.ir import View

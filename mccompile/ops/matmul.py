@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.dims import Dim, product, static
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i32, i64, u32, u64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, broadcast, show_shape
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gemm import Gemm as GemmKind

@@ -6,13 +6,13 @@ All is computed in f32 (f64 for f64) and rounded once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.dims import product, static
 from ..base.dtypes import DType, of_onnx
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..expr.powers import near_power, power

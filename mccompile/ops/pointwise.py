@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..base.text import Reader
 from ..expr.evaluate import evaluate

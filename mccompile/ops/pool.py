@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..base.dims import static
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, show_shape
 from ..expr.ir import apply, cast, literal, operand
 from ..expr.powers import power

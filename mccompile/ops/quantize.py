@@ -7,11 +7,12 @@ the nearest, halves to even, and saturate; the arithmetic is f32 unless the oper
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from ..base.dims import Dim, ceil_div, static
 from ..base.dtypes import DType, f32, f64, i32, of_onnx, u8
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.concat import Concat

@@ -7,10 +7,10 @@ Without one each run draws others; `<model>_seed` says where they come from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dtypes import DType, f32, f64, i32, i64, u64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.random import Random as RandomKind

@@ -6,10 +6,11 @@ Both directions run in one call, unless their activations differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dtypes import DType, i32
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, apply, cast, operand
 from ..kinds.concat import Concat

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..base.dims import Dim, maximum, minimum, product
 from ..base.dtypes import DType, bool_, f64, i32, i64, u32, u64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, show_shape
 from ..expr.ir import Expr, apply, cast, literal, number, operand
 from ..graph.ir import Value

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from ..base.dims import Dim, bounds, product, static
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..expr.ir import Expr, apply, index, size
 from ..kinds.gather import Gather

@@ -5,7 +5,6 @@ Nearest neighbours are a view where they lie evenly (enlarging by whole numbers 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from ..base.budgets import budgets
 from ..base.dims import Dim, bounds, upper
 from ..base.dtypes import DType, f32, f64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gather import Gather as GatherKind

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.roi_align import RoiAlign as RoiAlignKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make

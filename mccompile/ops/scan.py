@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..base.dims import Dim, symbol, upper
+from ..base.records import dataclass
 from ..base.tensor import TensorType, may_be_equal
 from ..expr.ir import size
 from ..graph.ir import Graph, Node, Value

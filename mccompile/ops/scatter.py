@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..base.dtypes import DType, bool_, i64, string
+from ..base.records import dataclass
 from ..base.tensor import TensorType, agree
 from ..expr.ir import Expr, apply, index, literal, operand
 from ..kinds.scatter import Scatter as ScatterKind

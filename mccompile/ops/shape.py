@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..base.dims import Dim
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from .api import Fact, Lowering, Operator, Site
 from .rules.at_run_time import numbers

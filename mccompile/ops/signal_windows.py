@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import DType, f64, i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported

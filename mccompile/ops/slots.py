@@ -6,12 +6,13 @@ Invariant: a position outside of a sequence, or a size outside of its bounds, en
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ..base.dims import Symbolic, product, upper
 from ..base.dtypes import bool_, i64
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..expr.ir import apply, index, operand
 from ..kinds.cut_slots import CutSlots

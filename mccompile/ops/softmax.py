@@ -6,11 +6,11 @@ Up to opset 12 they worked on all axes from `axis` on, as one: `flattened` keeps
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.dims import product
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import apply, cast, index, literal, operand
 from ..kinds.arg_reduce import ArgReduce

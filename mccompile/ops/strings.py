@@ -6,7 +6,7 @@ Pieces of strings point into the strings they are of. Operators that make new te
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.dims import Dim, upper
 from ..base.dtypes import bool_, i64, string, u8
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import apply, literal, operand
 from ..kinds.api import Kind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..base.constant import encoded
 from ..base.dtypes import f32, i32, i64, string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.ngram import Ngram
 from .api import Fact, Invalid, Lowering, Operator, Site

@@ -6,10 +6,10 @@ ASCII, or all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from ..base.dtypes import string
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.split_strings import SplitStrings
 from .api import Fact, Invalid, Lowering, Operator, Site, Unsupported

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.dims import Dim, bounds, upper
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.top_k import TopK as TopKKind
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, make, normal_axis

@@ -5,10 +5,10 @@ Operands: learning rate, number of updates so far, then all tensors, all gradien
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base.dtypes import i64
+from ..base.records import dataclass
 from ..expr.ir import Expr, apply, cast, literal, operand
 from .api import Fact, Invalid, Lowering, Operator, Site
 

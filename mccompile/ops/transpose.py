@@ -3,10 +3,10 @@ cannot say it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..base.dims import Dim, static
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
 from .rules.known_shapes import moved

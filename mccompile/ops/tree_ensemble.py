@@ -7,13 +7,14 @@ lies in the blob.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..base.dtypes import DType, f32, f64
+from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..kinds.tree_ensemble import MODES
 from ..kinds.tree_ensemble import TreeEnsemble as TreeKind

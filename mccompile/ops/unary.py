@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..base.dtypes import bool_
+from ..base.records import dataclass
 from ..expr.ir import Expr, apply, literal
 from .rules.elementwise import Unary, UnaryFunction, scalar_function
 

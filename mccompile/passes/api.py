@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -18,6 +18,7 @@ from ..accelerators.api import Accelerator
 from ..base.column_tiles import ColumnTiles
 from ..base.constant import Constant
 from ..base.provenance import Provenance
+from ..base.records import dataclass
 from ..base.scratch import Scratch
 from ..base.stages import stage as timed
 from ..graph import dot as graph_dot

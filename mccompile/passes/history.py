@@ -7,10 +7,11 @@ the node's place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from ..base.provenance import Provenance, merge
+from ..base.records import dataclass
 from ..graph.ir import Graph, Node, Value, all_nodes, graphs
 from ..program import ir
 

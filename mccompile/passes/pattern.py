@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..base.constant import Constant
 from ..base.errors import InternalError
 from ..base.names import new_name
 from ..base.provenance import Provenance, merge
+from ..base.records import dataclass
 from ..graph.ir import Graph, Node, Op, Value, graphs
 from ..ops.api import OWN, operator_names
 

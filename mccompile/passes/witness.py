@@ -4,8 +4,8 @@ nodes. The C does not depend on them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ..base.records import dataclass
 from ..kernels.api import Needs
 from ..kernels.registry import Registry
 from ..plan.ir import Plan

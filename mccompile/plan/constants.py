@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..base.constant import Constant
 from ..base.dtypes import DType
+from ..base.records import dataclass
 
 
 @dataclass(frozen=True)

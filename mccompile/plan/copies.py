@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..base.provenance import Provenance
+from ..base.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ variables and loop counters. Invariant: nothing here can change, so what was ver
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -15,6 +15,7 @@ from ..base.column_tiles import ColumnTiles
 from ..base.dims import Dim, Symbol, Symbolic
 from ..base.portable import PortableStep
 from ..base.provenance import Provenance
+from ..base.records import dataclass
 from ..base.streaming import Streamed
 from ..base.tensor import Shape, TensorType
 from ..kernels.api import Kernel

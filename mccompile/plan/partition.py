@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..base.provenance import Provenance, show
+from ..base.records import dataclass
 
 
 @dataclass(frozen=True)

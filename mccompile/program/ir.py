@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, has_dependent_terms, product, static, symbols, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
+from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import AnyKind, Kind
 from .phases import Phase

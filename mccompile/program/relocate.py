@@ -9,9 +9,10 @@ the answer is None.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..base.dims import Dim, static
+from ..base.records import dataclass
 from .ir import View
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..base.dims import Dim, static, upper
+from ..base.records import dataclass
 from ..base.tensor import Shape, dense_strides
 from .ir import View
 

@@ -7,10 +7,10 @@ sample's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.records import dataclass
 from .samples import decibels
 
 _EXACT = 150.0  # dB: what floats themselves are exact to

@@ -6,13 +6,14 @@ Invariant: what `unseen` says is measured on samples that the ranges do not come
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..base.quantizing import MOST, PALETTE, SEARCH, Recipe
+from ..base.records import dataclass
 from ..check.oracle import Oracle
 from ..frontend.inputs import DimRanges
 from ..frontend.load import load

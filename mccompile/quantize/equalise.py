@@ -9,11 +9,11 @@ computes the same bits (unless numbers become denormal).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..base.constant import Constant
+from ..base.records import dataclass
 from ..graph.ir import Graph, Node, Value
 from ..ops.conv import Conv
 from ..ops.matmul import Gemm

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..base.dtypes import f32
 from ..base.errors import Problem, UnsupportedModel, WrongUse, warn
 from ..base.names import c_identifier
 from ..base.quantizing import Recipe
+from ..base.records import dataclass
 from ..check.oracle import Oracle
 from ..frontend.inputs import DimRanges
 from ..frontend.load import load

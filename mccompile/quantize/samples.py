@@ -6,7 +6,6 @@ Arrays go by the names of inputs; their first axis counts samples. Invariant: ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -15,6 +14,7 @@ import numpy as np
 from ..base.errors import BadFile, Problem, warn
 from ..base.meanings import ours
 from ..base.near import near_file
+from ..base.records import dataclass
 from ..check.inputs import stored_sets
 from ..graph.ir import Graph, Value
 from .pictures import refuse_pictures

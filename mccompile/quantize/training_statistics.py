@@ -10,12 +10,12 @@ did not move in training either, they are said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ..base.errors import BadFile, Problem, warn
+from ..base.records import dataclass
 from ..check.oracle import Oracle
 from ..graph.ir import Graph, Node
 from .samples import Feed, Samples, arrays_of

@@ -17,7 +17,6 @@ import platform
 import re
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
@@ -29,6 +28,7 @@ from mccompile.base.errors import BadFile, Problem, WrongUse
 from mccompile.base.meanings import ours
 from mccompile.base.near import meant
 
+from ..base.records import dataclass
 from .boards.catalogue import instead_of_target, listed, nearest_to_target, unwritten
 from .machine import USUAL, Machine, machine_in, read_machine
 from .processors import named_processor

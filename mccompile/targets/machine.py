@@ -7,8 +7,10 @@ field here are of a core with caches that begins several instructions at once; a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
+
+from ..base.records import dataclass
 
 
 @dataclass(frozen=True)

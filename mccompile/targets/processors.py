@@ -8,7 +8,8 @@ and what is said of it tells so.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from ..base.records import dataclass
 
 _M0, _M3, _M4, _M7, _M33, _M55 = (f"cortex-m{n}" for n in (0, 3, 4, 7, 33, 55))
 _PORTABLE = "portable C runs there; no kernels are written for"

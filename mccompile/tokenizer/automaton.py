@@ -8,8 +8,8 @@ ahead by one character costs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..base.records import dataclass
 from . import characters
 from .regex import Fork, Lookahead, Node, NotUnderstood, parsed
 

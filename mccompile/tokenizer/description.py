@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..base.errors import BadFile, Problem, UnsupportedModel
+from ..base.records import dataclass
 
 SPLITS = 4  # that may cut one another's words: MCC_TOKENS_SPLITS
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..base.errors import Problem, WrongUse
 from ..base.names import c_identifier
+from ..base.records import dataclass
 from ..emit.building import build_name, cmake_tools, in_report, make_tools
 from ..emit.files import Files
 from ..emit.folder import with_report, write_folder

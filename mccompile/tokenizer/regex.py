@@ -8,9 +8,10 @@ dialects understand differently is refused.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
+from ..base.records import dataclass
 from . import characters
 
 _ESCAPED = {"r": "\r", "n": "\n", "t": "\t", "f": "\f", "v": "\v"}

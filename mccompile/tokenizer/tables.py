@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from ..base.records import dataclass
 from . import characters, younger
 from .automaton import Automaton, in_pages
 from .description import Tokenizer

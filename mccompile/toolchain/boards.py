@@ -6,8 +6,9 @@ own where the machine has one that is larger, as external flash would be on a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from ..base.records import dataclass
 
 STACK_BYTES = 4 << 10
 _MIB = 1 << 20

@@ -11,7 +11,6 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import cffi
 from mccompile.base.errors import Problem, WrongUse
 from mccompile.base.near import meant
 
+from ..base.records import dataclass
 from .tools import compiler_failed
 
 DEFAULT_FLAGS = ("-std=c99", "-O2")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..base.records import dataclass
 from .image import symbols
 from .stack import Frame
 

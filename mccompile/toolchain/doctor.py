@@ -9,7 +9,6 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from mccompile.base.extras import declared, version
 from mccompile.targets import api
 from mccompile.targets.api import Target
 
+from ..base.records import dataclass
 from .build import find_compiler
 from .emulate import run_command
 from .tools import install, missing

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import prod
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from mccompile.base.dtypes import DTYPES, DType
 
+from ..base.records import dataclass
 from .elements import from_bytes, to_bytes
 
 MAGIC, VERSION = b"MCCD", 1

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from mccompile.base.errors import CheckFailed, Problem, WrongUse
 from mccompile.base.scratch import Scratch
 from mccompile.targets.api import Target
 
+from ..base.records import dataclass
 from .board_model import board_header
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
 from .disassembly import frames

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ..base.records import dataclass
 
 FLAGS = ("-O0", "--coverage", "-Wl,-u,__gcov_dump")
 CDEF = "void __gcov_dump(void);"  # writes the counts of a loaded object

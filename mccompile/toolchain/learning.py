@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 import numpy as np
 
+from ..base.records import dataclass
 from .elements import from_bytes, to_bytes
 from .emulate import Emulated
 from .model_report import Report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,6 +15,7 @@ from mccompile.base import dims
 from mccompile.base.dtypes import DTYPES, DType, string
 from mccompile.base.errors import BadFile, Problem, WrongUse, raise_all
 from mccompile.base.near import meant
+from mccompile.base.records import dataclass
 from mccompile.base.structures import Interface
 
 _COUNT = 4  # bytes of the number of pushes, which is saved behind the states

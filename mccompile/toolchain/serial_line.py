@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import socket
 import time
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mccompile.base.errors import Problem, WrongUse
 from mccompile.base.extras import install
+from mccompile.base.records import dataclass
 
 BAUD = 115200
 _WAIT = 0.02  # seconds that a read waits for a byte

@@ -11,10 +11,10 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from mccompile.base.errors import CheckFailed, Problem
 
+from ..base.records import dataclass
 from .serial_line import BAUD, Line
 
 HEAD, CRC = struct.Struct("<IB"), struct.Struct("<I")

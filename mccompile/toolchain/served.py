@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from mccompile.base.errors import CheckFailed
 
+from ..base.records import dataclass
 from .elements import from_bytes, to_bytes
 from .emulate import Results
 from .model_report import Report, Tensor, check_inputs, given_sizes, read_blob, read_report

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from ..base.records import dataclass
 
 FLAG = "-fcallgraph-info=su"  # of gcc 10 and newer: one .ci file beside each object
 UNKNOWN = 0xFFFFFFFF  # what a program tells where it has no stack of a known size

@@ -11,9 +11,8 @@ gives the code its structure (block, loop, else, end), does nothing (nop), or on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mccompile.base.errors import CheckFailed, Problem
+from mccompile.base.records import dataclass
 
 MAGIC = b"\0asm"
 COUNTS = 3

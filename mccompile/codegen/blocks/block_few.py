@@ -7,10 +7,10 @@ one row as digits (`block_digits.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...base.dims import static
+from ...base.records import dataclass
 from ...kernels.work import Units
 from ...program.ir import Call
 from ..loops import index_c

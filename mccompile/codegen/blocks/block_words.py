@@ -12,7 +12,6 @@ scales and zero points likewise. The words of a block are its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import f32
 from ...base.marked import named
+from ...base.records import dataclass
 from ...expr.code import Code
 from ...kernels.api import Kernel
 from ...kernels.column_tiles import ColumnTiles, column_tiles

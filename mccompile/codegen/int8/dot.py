@@ -12,13 +12,13 @@ bias; those of weights have no place here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...base.constant import Constant
 from ...base.dtypes import DType, i4, i8, i32, u8
+from ...base.records import dataclass
 from ...expr.ir import Apply, Cast, Expr, Literal, Operand, apply, cast, literal, operand, operands_used, rebuild, walk
 from ...expr.itself import asked_once
 from ...expr.raised import POWER_BITS, raised_by

@@ -4,13 +4,13 @@ C of sums and of what zero points take off them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ...base.dims import static
 from ...base.dtypes import u8
 from ...base.marked import named, read
+from ...base.records import dataclass
 from ...kinds.conv import Conv
 from ...program.ir import Call, View
 from ...targets.api import Target

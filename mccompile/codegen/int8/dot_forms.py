@@ -8,10 +8,9 @@ There are three forms:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...base.records import dataclass
 from ...program.ir import Call
 from ...targets.api import Target
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -26,6 +25,7 @@ from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import DType, f32, i8, i32, i64, u8
 from ...base.marked import named
+from ...base.records import dataclass
 from ...expr.integer_vector_c import integer_refusal, to_integer_statements
 from ...expr.ir import Apply, Expr, operand, operands_used, rebuild
 from ...expr.itself import asked_once

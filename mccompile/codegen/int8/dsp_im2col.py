@@ -11,7 +11,7 @@ put together element by element.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ import numpy as np
 from ...base.constant import Constant
 from ...base.dims import static
 from ...base.dtypes import DType, i4, i8, i32
+from ...base.records import dataclass
 from ...kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm

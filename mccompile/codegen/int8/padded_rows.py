@@ -8,12 +8,12 @@ volume, whose images follow each other in depth, a row of the ring holds those o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ...base.dims import static
 from ...base.marked import named
+from ...base.records import dataclass
 from ...kinds.conv import Conv
 from ...program.ir import Call, View
 from ..loops import index_c

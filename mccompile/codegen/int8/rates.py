@@ -3,8 +3,7 @@ compares what comes of it with counts)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...base.records import dataclass
 from ...targets.api import Target
 
 INSTRUCTION = 1 / 1.2  # of what a product takes by itself where an instruction makes two

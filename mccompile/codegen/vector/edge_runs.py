@@ -4,8 +4,9 @@ all taps of all windows are inside as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...base.records import dataclass
 from ..tiles import Range
 from ..windows import Axis
 

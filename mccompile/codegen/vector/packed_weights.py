@@ -4,12 +4,12 @@ constant ones. The macro `packed` of packed_weights.c.j2 prints them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from ...base.dims import static
 from ...base.marked import named
+from ...base.records import dataclass
 from ...program.ir import View
 from ..loops import index_c
 from ..tiles import Range

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import Any
 
 from ...base.dims import static
 from ...base.dtypes import DType, f32
+from ...base.records import dataclass
 from ...expr.ir import Index, operand, walk
 from ...expr.scalar_c import cast_c, load_c, store_c, to_statements
 from ...expr.vector_c import NARROW, refusals, to_vector_statements

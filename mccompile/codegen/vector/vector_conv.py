@@ -8,7 +8,7 @@ from its own group: zero times infinity is NaN.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.dims import static
 from ...base.marked import named, sized
+from ...base.records import dataclass
 from ...expr.code import Code
 from ...kernels.work import Units, slowest
 from ...program.ir import Call, View

@@ -7,10 +7,11 @@ nothing beyond the lanes that count is read or written.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...base.dtypes import DType, bool_, f32
 from ...base.marked import named
+from ...base.records import dataclass
 from ...expr.ir import Apply, Expr, operand, rebuild, walk
 from ...expr.vector_c import to_vector_statements, uses_math
 from ..loops import index_c

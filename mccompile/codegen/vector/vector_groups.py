@@ -5,9 +5,8 @@ Invariant: the groups cover each channel once, and only the last one has lanes t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...base.dtypes import DType, f32, f64
+from ...base.records import dataclass
 from ...expr.scalar_c import literal_c
 from ...expr.vector_c import mask_of
 from ...kernels.work import Units

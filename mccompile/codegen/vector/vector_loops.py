@@ -6,11 +6,11 @@ Invariant: along the innermost loop the result has stride 1 and every operand st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...base.dims import Dim, static
 from ...base.dtypes import SHORT, DType, bool_, f32, f64, u8
 from ...base.marked import marked_name, named
+from ...base.records import dataclass
 from ...expr.vector_c import NARROW, mask_of
 from ...kernels.work import Units
 from ...program.ir import Call, View

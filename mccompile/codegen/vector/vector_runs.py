@@ -3,10 +3,9 @@ more exact (base/summation_error.py)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...base.dtypes import DType, f16, f32
 from ...base.marked import named
+from ...base.records import dataclass
 from ...base.summation_error import ANY, SHORT, in_short_runs, plain, short_run
 from ...kernels.api import terms
 from ...kinds.gemm import Gemm

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, reduce
 
 from ...base.dtypes import SHORT, DType, bool_, f16, f32, f64, i8
 from ...base.marked import called, marked_name, named
+from ...base.records import dataclass
 from ...base.tensor import TensorType
 from ...expr.ir import apply, cast, literal, operand, walk
 from ...expr.vector_c import NARROW, ROUNDED, math_headers, refusals

@@ -7,9 +7,8 @@ input channels; where it has one tap, frames are worked off one after the other 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...base.dims import static
+from ...base.records import dataclass
 from ...kinds.conv import Conv
 from ...program.ir import Call
 from ..windows import Axis

@@ -5,10 +5,11 @@ Invariant: a plan is the `blocks` of its call, from which all its sizes follow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...base.dims import static
 from ...base.dtypes import DType, f16
+from ...base.records import dataclass
 from ...base.summation_error import allowed
 from ...kernels.api import terms
 from ...kernels.work import Units, slowest

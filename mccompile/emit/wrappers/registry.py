@@ -7,12 +7,12 @@ files, the blob and the identity are the same with it and without.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
 from ...base.needless import needless
+from ...base.records import dataclass
 from ..render import TEMPLATES, Source, render_c
 from . import cpp, javascript, micropython, rust
 

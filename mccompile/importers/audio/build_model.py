@@ -6,12 +6,11 @@ runs frame by frame (docs/streaming.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
 from ... import __version__
+from ...base.records import dataclass
 from . import front_end_tables, microfrontend
 from .graph_writer import Writer
 from .recipe import Recipe
@@ -32,7 +31,10 @@ class Form:
     dtype: str = "int8"
 
 
-def model(recipe: Recipe, form: Form = Form()) -> ModelProto:
+_AS_IT_COMES = Form()
+
+
+def model(recipe: Recipe, form: Form = _AS_IT_COMES) -> ModelProto:
     """From [1, samples] to the features."""
     to = Writer()
     x = _frames(to, recipe)

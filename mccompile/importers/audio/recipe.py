@@ -6,11 +6,12 @@ Invariant: a recipe that `recipe` gives can be made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from ...base.errors import Problem, WrongUse, raise_all
 from ...base.near import meant
+from ...base.records import dataclass
 
 KINDS = {
     "window_kind": ("hann", "hamming", "hann-symmetric", "hamming-symmetric", "ones"),

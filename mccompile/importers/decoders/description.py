@@ -5,9 +5,9 @@ Invariant: everything that the arithmetic depends on is said here or by which we
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from ...base.records import dataclass
 
 
 @dataclass(frozen=True)

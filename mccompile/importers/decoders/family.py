@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from onnx import ModelProto
 
 from ...base.errors import Problem, WrongUse
+from ...base.records import dataclass
 from .as_onnx import PAST, TOKENS, Place, decoder_model, most_sizes
 from .config import Config, damaged, unsupported
 from .description import Decoder, Layer

@@ -6,11 +6,11 @@ Invariant: the states are declared, and zeros begin a text, so nothing has to be
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
+from ...base.records import dataclass
 from .. import ranges, states
 from .as_onnx import MOST_TOKENS, TOKENS
 from .config import damaged

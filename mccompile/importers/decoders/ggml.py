@@ -6,10 +6,10 @@ Invariant: levels are those of the file, and each product of scales that a file 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.records import dataclass
 from .safetensors import widened
 from .weights import Blocks
 

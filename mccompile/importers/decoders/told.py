@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.records import dataclass
 from .config import Config
 
 _MOST = 4096  # layers

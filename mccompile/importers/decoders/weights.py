@@ -6,10 +6,12 @@ Invariant: nothing is rounded. Blocks keep their levels, and scales are products
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+
+from ...base.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...graph.ir import Unsupported
 from .flat import Damaged, Reader
 from .sparse import dense

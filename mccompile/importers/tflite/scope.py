@@ -7,12 +7,13 @@ Those that begin with something else hold it behind a flag that the first run se
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from onnx import helper
 
+from ...base.records import dataclass
 from ...graph.ir import Invalid, Unsupported
 from .file import NUMPY_TYPES, Model, Subgraph, Tensor
 from .onnx_nodes import ONNX_TYPES, Shared, Writer

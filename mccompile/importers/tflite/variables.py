@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from onnx import helper
 
+from ...base.records import dataclass
 from .file import Tensor
 from .onnx_nodes import Writer
 from .scope import SharedScope

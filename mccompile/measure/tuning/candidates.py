@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ... import __version__
+from ...base.records import dataclass
 from ...driver import Options, pass_manager
 from ...emit.package import Package
 from ...kernels.api import Needs

@@ -12,12 +12,12 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ...base.errors import CheckFailed, MccError, Problem
+from ...base.records import dataclass
 from ...kernels.measurements import Key, Measurement
 from ...targets.api import Target
 from ...toolchain.emulate import Emulated

@@ -6,12 +6,13 @@ Invariant: the C function is that of the network, but for its name and for opera
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ... import __version__
 from ...base.dims import NotStatic
 from ...base.dtypes import string
 from ...base.errors import MccError
+from ...base.records import dataclass
 from ...emit.blob import Carrier, Delivery
 from ...emit.package import package
 from ...kernels.api import Needs

@@ -7,7 +7,7 @@ Calls that only come up in the plan that measurements lead to are measured in a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from ... import __version__
 from ...base.discovery import cache_folder
 from ...base.errors import Problem, WrongUse
+from ...base.records import dataclass
 from ...driver import Options, compile, settled
 from ...emit.package import Package
 from ...kernels.measurements import BOARD, Database, Key, Measured, Measurement

@@ -6,11 +6,11 @@ Invariant: state 0 has no way out and does not accept; state 1 is where a text b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from ...base.records import dataclass
 from ..api import Unsupported
 from .patterns import BEGIN, END, NO_WORD_EDGE, WORD, WORD_EDGE, Characters, Choice, Edge, Pattern, Repeat, Sequence_
 

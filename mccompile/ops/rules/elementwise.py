@@ -6,7 +6,6 @@ Invariant: type rule, known values and lowering all come from `element`, so they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ...base.dims import Dim, bounds
 from ...base.dtypes import DType, f32
 from ...base.errors import InternalError
+from ...base.records import dataclass
 from ...base.tensor import Shape, TensorType, broadcast, may_be_equal, show_shape
 from ...expr.derivative import derivative, slope_of_result
 from ...expr.functions import FUNCTIONS

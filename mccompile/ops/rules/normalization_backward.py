@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...base.records import dataclass
 from ...expr.ir import apply, literal, operand
 from ...graph.ir import Value
 from .backward import Backward, static_shape

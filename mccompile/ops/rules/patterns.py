@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...base.records import dataclass
 from ..api import Invalid, Unsupported
 
 Ranges = tuple[tuple[int, int], ...]  # of code points, ascending, apart from each other

@@ -4,10 +4,11 @@ transposed times the gradient of the result."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...graph.ir import Op, Value
 from .backward import FIX, Backward, static_shape
 from .resize_tables import Axis, coordinates, exact_coordinates, inside, nearest, taps

@@ -6,12 +6,12 @@ shape of the result is what the model declares, and is checked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
 from ...base.dims import Dim, maximum, static
 from ...base.dtypes import DType, f32, f64, i32, i64
+from ...base.records import dataclass
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, cast, index, literal, number, operand, size
 from ...kinds.reduce import Reduce

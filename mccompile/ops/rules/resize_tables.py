@@ -6,11 +6,11 @@ on the same element; those that are rounded are exact, so that halves are halves
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from ...base.records import dataclass
 from ..api import Invalid
 
 f32 = np.float32

@@ -7,13 +7,14 @@ results that are collected, are slices at an address with the loop's counter. A 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ...base.dims import Dim, Symbol, Symbolic, bounds, maximum, symbols, upper
 from ...base.dtypes import bool_, i64
 from ...base.names import c_identifier
+from ...base.records import dataclass
 from ...base.tensor import Shape, TensorType
 from ...expr.ir import apply, literal, operand, size
 from ...graph.ir import Graph, Value

@@ -3,10 +3,9 @@ out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...base.budgets import budgets
 from ...base.dims import Dim, bounds, minimum, static
+from ...base.records import dataclass
 from ...base.tensor import Shape, show_shape
 from ..api import Invalid, Unsupported
 

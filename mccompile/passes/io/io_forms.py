@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...base.dtypes import DTYPES, DType, f32, f64, i32, u8
 from ...base.errors import Problem, WrongUse
 from ...base.names import new_name
 from ...base.near import meant
+from ...base.records import dataclass
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Op, Refused, Value, is_input
 from ...ops.argmax_cumsum import ArgMax

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from ...base.dtypes import f32
 from ...base.errors import Problem, WrongUse
 from ...base.near import meant
+from ...base.records import dataclass
 from ...expr.ir import Expr, apply, literal, operand
 
 Number = Expr | float

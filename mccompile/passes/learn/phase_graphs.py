@@ -9,7 +9,7 @@ anything learns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...base.constant import Constant
 from ...base.dataclass_json import from_json, to_json
 from ...base.dtypes import f32, u32
 from ...base.errors import Problem, WrongUse
+from ...base.records import dataclass
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal, operand
 from ...graph.ir import Fact, Graph, Node, Value, all_nodes, graphs, reads

@@ -8,8 +8,8 @@ the new weight lies beside the old one until all gradients are there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...base.records import dataclass
 from ...expr.ir import operand
 from ...kinds.map import Map
 from ...memory.interval import lower_bound

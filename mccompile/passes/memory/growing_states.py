@@ -10,12 +10,12 @@ Invariant: behind the length of a buffer nobody reads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from ...base.dims import Dim, Symbol, Symbolic, symbols, upper
 from ...base.dtypes import i64
 from ...base.errors import Problem, WrongUse, raise_all
 from ...base.names import Names
+from ...base.records import dataclass
 from ...base.tensor import TensorType
 from ...graph.ir import Fact, Graph, Node, Value
 from ...ops.concat import Concat

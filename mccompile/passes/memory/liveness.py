@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...base.records import dataclass
 from ...memory.interval import Block, Part, glue
 from ...program.ir import (
     CONSTANT,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...base.dims import upper
+from ...base.records import dataclass
 from ...kernels.api import Cost
 from ...kernels.registry import Registry
 from ...plan.ir import Plan, Step, with_steps

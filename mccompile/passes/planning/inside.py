@@ -8,11 +8,12 @@ fused or folded is nowhere in memory, and `unseen` says why.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...base.dims import static
 from ...base.dtypes import string
 from ...base.provenance import Provenance
+from ...base.records import dataclass
 from ...base.tensor import TensorType
 from ...graph.ir import Graph, Origin
 from ...plan.ir import Plan, Step, with_steps

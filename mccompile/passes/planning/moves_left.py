@@ -5,10 +5,9 @@ Transposes, slices and broadcasts are views and cost nothing; what is left are c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...base.dims import upper
 from ...base.provenance import Provenance
+from ...base.records import dataclass
 from ...kernels.api import Needs
 from ...kinds.map import Map
 from ...program.ir import CONSTANT, EXTERNAL, INPUT, Buffer, Call, Program, View

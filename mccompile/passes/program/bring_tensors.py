@@ -11,10 +11,11 @@ than was expected, less is allowed, and another way found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...base.errors import CheckFailed, Problem, UnsupportedModel
 from ...base.provenance import Provenance
+from ...base.records import dataclass
 from ...kernels.remembered import remembered
 from ...kinds.transfer import Transfer
 from ...memory.push_down import push_down

@@ -11,11 +11,12 @@ early leaves no copy under way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...base.dtypes import string, u8
 from ...base.errors import CheckFailed, Problem, UnsupportedModel
 from ...base.names import Names
+from ...base.records import dataclass
 from ...kinds.fetch import Fetch
 from ...memory.interval import align_up
 from ...program.ir import (

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...base.records import dataclass
 from ...kernels.registry import Candidate
 from ...program.ir import CONSTANT, Program, reads, walk
 from ...targets.api import WORTH, Prefer

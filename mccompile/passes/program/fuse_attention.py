@@ -15,11 +15,12 @@ scores or shares.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...base.dims import Dim, bounds, upper
 from ...base.dtypes import bool_, f32
 from ...base.provenance import merge
+from ...base.records import dataclass
 from ...base.tensor import Shape
 from ...codegen.traffic import bytes_cycles, has_traffic
 from ...expr.ir import Expr, Index, apply, operand, rebuild, substitute, walk

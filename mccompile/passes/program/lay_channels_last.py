@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 from ...base.dims import static
+from ...base.records import dataclass
 from ...expr.ir import operand
 from ...kernels.registry import Candidate
 from ...kinds.conv import Conv

@@ -11,7 +11,7 @@ are, and so do those that anything but products reads, unless kernels for vector
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...base.constant import Constant
 from ...base.dims import bounds
 from ...base.dtypes import DTYPES, DType, bf16, f16, f32
 from ...base.names import Names
+from ...base.records import dataclass
 from ...kinds.block_gemm import BlockGemm
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm

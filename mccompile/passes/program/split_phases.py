@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ...base.budgets import budgets
 from ...base.constant import Constant
 from ...base.dims import static
 from ...base.names import Names
+from ...base.records import dataclass
 from ...expr.ir import Expr, Operand, literal, operand, rebuild
 from ...kernels.api import viewed
 from ...kernels.registry import effort

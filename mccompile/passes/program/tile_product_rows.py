@@ -12,11 +12,12 @@ Invariant: nothing is computed twice, and each result is what it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from ...base.dims import static
 from ...base.names import Names
+from ...base.records import dataclass
 from ...kinds.block_gemm import BlockGemm
 from ...kinds.concat import Concat
 from ...kinds.gemm import Gemm

@@ -14,11 +14,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+
+from ...base.records import dataclass
 
 SHIFTS = (21, 22, 20, 18, 16, 14)  # code contains the shift, so the usual one comes first
 SHIFT_OF_ALL = 20  # nothing overflows up to factors of 4, and numbers are fine enough for all

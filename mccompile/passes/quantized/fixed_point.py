@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from ...base.records import dataclass
 
 FEWEST_BITS = 8  # of a shift
 HALVES = 64  # added to a shift: halves occur

@@ -4,13 +4,13 @@ numbers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from ...base.dtypes import SHORT, DType, f32, i8, u8
+from ...base.records import dataclass
 from ...codegen.int8.dot import RAISED_SHIFTS
 from ...graph.ir import Node, Value
 from ...ops.api import Operator

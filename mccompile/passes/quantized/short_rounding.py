@@ -15,7 +15,7 @@ given bias and addend, each step is two linear inequalities for the multiplier.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...expr.raised import POWER_BITS
 from .fixed_point import first_inside
 

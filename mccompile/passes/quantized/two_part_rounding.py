@@ -12,11 +12,11 @@ Invariant: as that of byte_rounding.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from ...base.records import dataclass
 from .byte_rounding import SHIFTS, exact_sums, is_small
 
 MOST_LOW = 20  # bits of a lower part

@@ -7,11 +7,11 @@ from the same memory. A region for which a memory or a window for weights is too
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...accelerators.api import Built, No, Region, Unit, Without
 from ...base.dims import static
+from ...base.records import dataclass
 from ...graph.ir import Graph, Value
 from ...memory.interval import align_up
 from ...ops.quantize import DequantizeLinear

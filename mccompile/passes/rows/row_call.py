@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...base.dims import static
+from ...base.records import dataclass
 from ...kinds.transfer import Transfer
 from ...program.ir import CONSTANT, Buffer, Call, View
 from ...program.relocate import covers_in_any_order

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...base.budgets import budgets
 from ...base.dims import static, upper
+from ...base.records import dataclass
 from ...kernels.registry import Candidate
 from ...kinds.bottleneck import Bottleneck
 from ...kinds.conv import Conv

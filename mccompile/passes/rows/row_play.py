@@ -7,8 +7,10 @@ and heights alone, so chains that are alike are played once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+
+from ...base.records import dataclass
 
 
 @dataclass(frozen=True)

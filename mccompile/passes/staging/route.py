@@ -15,8 +15,9 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...base.records import dataclass
 from ...kernels.api import Needs
 from ...program.ir import Buffer, Call, Item
 from ..api import Context

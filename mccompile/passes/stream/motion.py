@@ -10,11 +10,12 @@ Invariant: elements from `low` on and before `high` do not depend on where the w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 import numpy as np
 
+from ...base.records import dataclass
 from ...base.tensor import TensorType
 from ...graph.ir import Node, Op, Site
 

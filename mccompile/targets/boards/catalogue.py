@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mccompile.base.errors import Problem, WrongUse
+from mccompile.base.records import dataclass
 from mccompile.targets.processors import named_processor
 
 _FOLDER = Path(__file__).resolve().parent

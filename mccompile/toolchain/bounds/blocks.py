@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.records import dataclass
 from ..disassembly import Instruction
 from . import tables, thumb, values, vectors
 from .memory import Image, Memory

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...base.records import dataclass
 from .blocks import FLAGS, LANES, Registers
 from .memory import Memory
 from .values import meet

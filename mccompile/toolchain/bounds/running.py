@@ -8,9 +8,9 @@ ends the analysis with `Unbounded`, which names it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ...base.records import dataclass
 from . import runtime
 from .blocks import CALL, CORE, FLAGS, JUMP, LANES, RETURN, UNKNOWN, Code, Registers
 from .known import State

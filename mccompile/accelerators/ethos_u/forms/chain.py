@@ -5,11 +5,12 @@ BatchNormalization, Add and Mul by constants, Relu, Clip and HardSigmoid become 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from ....base.records import dataclass
 from ....graph.ir import Node, Value
 from ...api import Unit
 from .quantities import is_activation, quantized, real_of, result_parameters

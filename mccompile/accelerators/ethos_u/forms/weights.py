@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ....base.records import dataclass
 from ....graph.ir import Node, Value
 from .chain import Chain
 from .quantities import axis_of, parameters, real_of, source, stored

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ....base.records import dataclass
 from ....graph.ir import Node, Value
 from ...api import Unit
 from .chain import Chain

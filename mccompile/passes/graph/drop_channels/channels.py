@@ -9,12 +9,12 @@ whose masks do not change any more reads and makes the same channels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ....base.constant import Constant
 from ....base.names import new_name
+from ....base.records import dataclass
 from ....graph.ir import Node, Value, reads
 
 Axes = Mapping[Value, int]

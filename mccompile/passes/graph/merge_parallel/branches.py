@@ -3,11 +3,11 @@ padded with zeros to a larger one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ....base.records import dataclass
 from ....graph.ir import Node
 
 

@@ -10,7 +10,6 @@ what has never been apart (simplify_algebra).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from ....base.constant import Constant
 from ....base.names import new_name
 from ....base.provenance import Provenance, merge
+from ....base.records import dataclass
 from ....graph.ir import Graph, Node, Op, Value, graphs
 from ....ops.api import Operator
 from ....ops.concat import Concat, Split

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ....base.dims import upper
+from ....base.records import dataclass
 from ....graph.ir import Node
 from ....ops.api import normal_axis
 from ....ops.gather import Gather

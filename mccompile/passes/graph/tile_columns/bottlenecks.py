@@ -7,9 +7,8 @@ Only sums of integers are taken: these are the same in any order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....base.dims import static
+from ....base.records import dataclass
 from ....graph.ir import Node, Value
 from ....kinds.bottleneck import rows_made
 from ....ops.conv import ConvInteger

@@ -4,10 +4,11 @@ only these columns. Operators that are not listed read all columns."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ....base.dims import static
+from ....base.records import dataclass
 from ....graph.ir import Node, Op
 from ....ops.api import normal_axis
 from ....ops.choose import Clip

@@ -4,10 +4,10 @@ goes."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from ....base.dims import static
+from ....base.records import dataclass
 from ....graph.ir import Graph, Node, Value
 from .column_steps import COLUMNS, ROWS, USUAL, Axes, ColumnStep, Span, column_step
 

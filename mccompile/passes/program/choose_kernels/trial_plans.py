@@ -7,9 +7,10 @@ peak; the arena's size, which takes longer, only where somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from ....base.records import dataclass
 from ....kernels.api import static_views
 from ....kernels.registry import Candidate, Choice, effort
 from ....kernels.remembered import remembered

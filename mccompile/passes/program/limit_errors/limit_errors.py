@@ -11,12 +11,13 @@ asked for, the rest is not worth its time. What was chosen is a fact about the m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from ....base.dtypes import f32
+from ....base.records import dataclass
 from ....base.summation_error import ANY, DIRECT, HALF_PLACE, PLAIN, SHORT
 from ....kinds.conv import Conv
 from ....kinds.gemm import Gemm

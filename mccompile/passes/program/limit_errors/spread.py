@@ -8,13 +8,14 @@ everywhere.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 
 from ....base.dims import NotStatic, static
+from ....base.records import dataclass
 from ....expr.evaluate import evaluate
 from ....expr.ir import Apply, Expr, Index, Operand, Size, literal, rebuild, walk
 from ....kernels.api import viewed

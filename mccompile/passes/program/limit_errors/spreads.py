@@ -7,11 +7,12 @@ Errors are given by their squares, and those of a tensor lie on its channels as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from ....base.dims import upper
+from ....base.records import dataclass
 from ....expr.ir import Expr
 from ....kinds.api import WithEpilogue
 from ....program.ir import Buffer, Call, View

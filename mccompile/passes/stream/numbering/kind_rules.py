@@ -8,11 +8,12 @@ here is taken as a whole: each of its elements comes from all of all operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ....base.records import dataclass
 from ....base.text import write
 from ....expr.ir import Expr, Index, walk
 from ....kinds.api import Kind, WithEpilogue

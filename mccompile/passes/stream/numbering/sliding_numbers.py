@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....base.records import dataclass
 from ....kinds.conv import Conv
 from ....kinds.conv_transpose import ConvTranspose
 from ....kinds.pool import Pool
