@@ -49,8 +49,10 @@ class Source:
     strays: float = strays.SHARE  # of the graphs, given values that are not finite and the like
 
     def drawn(self, number: int) -> subject.Subject:
-        """More often over many rows where memories are asked for: these may come early."""
-        return subject.draw(self.seed, number, self.having, 0.5 if "mem" in self.options else subject.TALL)
+        """More often over many rows where memories are asked for: these may come early; and over time for streams."""
+        tall = 0.5 if "mem" in self.options else subject.TALL
+        streamed = 0.7 if "stream" in self.options else subject.STREAMED
+        return subject.draw(self.seed, number, self.having, tall, streamed)
 
 
 def main() -> int:

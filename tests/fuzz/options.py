@@ -106,7 +106,10 @@ def _mem(chance: Chance, subject: Subject, machine: Machine) -> Any:
 
 
 def _stream(chance: Chance, subject: Subject, machine: Machine) -> Any:
-    """Any axis may be time. Most networks do not move along most axes, and are refused."""
+    """Any axis may be time. Most networks do not move along most axes, and are refused; some are made for it."""
+    if subject.time is not None:
+        hop = int(chance.integers(1, 6))
+        return Stream({subject.inputs[0].name: subject.time}, hop) if chance.random() < 0.9 else None
     axes = [(made.name, axis, size) for made in subject.inputs for axis, size in enumerate(made.dims) if _is_long(size)]
     if subject.state or not axes or chance.random() > 0.06:
         return None

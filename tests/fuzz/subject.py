@@ -15,8 +15,10 @@ from . import official
 from .builder import Builder, Dim, Input, Value, initializers
 from .evaluate import IR_VERSION, captured, opsets, title
 from .operators.registry import drawn, entries
+from .streams.grown import network
 
 TALL = 0.05  # of the graphs, which are over pictures of many rows
+STREAMED = 0.03  # of the graphs, which are networks over time
 OPSETS = (18, 19, 20, 21, 21, 22, 23, 24, 26, 28)
 Arrays = dict[str, np.ndarray]
 
@@ -31,6 +33,7 @@ class Subject:
     exact: frozenset[str] = frozenset()  # outputs without rounding on the way
     source: str = "graph"
     tall: bool = False  # over pictures of many rows
+    time: int | None = None  # the axis of time of the input of a network that is made to be streamed
 
     @property
     def operators(self) -> frozenset[str]:
@@ -59,8 +62,11 @@ def _titles(graph: GraphProto) -> set[str]:
     return found
 
 
-def draw(seed: int, number: int, having: frozenset[str] = frozenset(), tall: float = TALL) -> Subject:
-    """`having`: a graph with one of these operators. `tall`: the share of graphs over pictures of many rows."""
+def draw(
+    seed: int, number: int, having: frozenset[str] = frozenset(), tall: float = TALL, streamed: float = STREAMED
+) -> Subject:
+    """`having`: a graph with one of these operators. `tall`: the share of graphs over pictures of many rows.
+    `streamed`: the share of networks over time."""
     chance = np.random.default_rng([seed, number])
     is_tall = bool(np.random.default_rng([seed, number, 8]).random() < tall)
     cases = having - entries().keys()
@@ -71,6 +77,9 @@ def draw(seed: int, number: int, having: frozenset[str] = frozenset(), tall: flo
             found = _grown(chance, having - cases, tall=is_tall)
         if found is not None and found.operators & having:
             return found
+    over_time = np.random.default_rng([seed, number, 9])
+    if over_time.random() < streamed:
+        return streamed_network(over_time)
     share = chance.random()
     if share < 0.06:
         return quantized_network(chance)
@@ -102,6 +111,13 @@ def quantized_network(chance: np.random.Generator) -> Subject:
         info = np.iinfo(dtype)
         inputs.append(Input(value.name, dtype, shape, "integer", int(info.min), int(info.max)))
     return Subject(model, tuple(inputs), exact=frozenset(o.name for o in model.graph.output), source="qdq")
+
+
+def streamed_network(chance: np.random.Generator) -> Subject:
+    """A network over time (docs/fuzzing.md, Streams), with one input."""
+    model, net = network(int(chance.integers(0, 1 << 30)))
+    dims = tuple(dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim)
+    return Subject(model, (Input("x", np.dtype(np.float32), dims, "normal"),), source="stream", time=net.axis)
 
 
 def _case(chance: np.random.Generator, having: Sequence[str] = ()) -> Subject | None:

@@ -14,6 +14,7 @@ import pytest
 from onnx import helper, parser
 
 from mccompile.base.errors import Problem, UnsupportedModel
+from mccompile.base.streaming import Stream
 from mccompile.driver import Options
 from mccompile.emit.files import Files
 from mccompile.emit.package import Package
@@ -312,3 +313,26 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
 def test_graphs_have_an_opset_that_knows_what_is_asked_for() -> None:
     asked = frozenset({"Attention", "com.microsoft::QMoE"})
     assert all(subject.draw(7, number, asked).operators & asked for number in range(6))
+
+
+def test_networks_over_time_are_drawn_and_streamed() -> None:
+    made = subject.draw(1, 7, streamed=1.0)
+    chosen = options.draw(np.random.default_rng(1), made, GENERIC, frozenset({"stream"}))
+    assert made.time == 2 and chosen.stream is not None and chosen.stream.inputs == {"x": 2}
+
+
+@pytest.mark.parametrize("window", [None, 0, 1])
+def test_each_window_of_a_stream_is_compared(window: int | None, tmp_path: Path) -> None:
+    """A difference in one of them is wrong."""
+    made = Subject(
+        parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]> pooled (float[1, 2, 8] x) => (float[1, 2, 6] y)
+            { y = MaxPool<kernel_shape = [3]>(x) }"""),
+        (Input("x", np.dtype(np.float32), (1, 2, 8), "exact"),),
+        exact=frozenset({"y"}),
+        time=2,
+    )
+    runs = made.runs([1, 2])
+    found = Trial(1, 2, 0, made, Options(stream=Stream({"x": 2}, 2)), BUILD, runs, oracle.wanted(made, runs))
+    if window is not None:
+        found.wanted.runs[window]["y"] = [array + 1 for array in found.wanted.runs[window]["y"]]
+    assert verdict(found, tmp_path) == ("ok" if window is None else "wrong")

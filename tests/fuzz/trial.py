@@ -93,7 +93,8 @@ class Trial:
         report = read_report(folder)
         given = {tensor.name: tensor for tensor in report.inputs}
         fed = self.runs if self.fed is None else self.fed.given
-        fed = fed if package.plan.streamed is None else windows.pushes(package.plan.streamed, fed[0])
+        streamed = package.plan.streamed
+        fed = fed if streamed is None else [push for feeds in fed for push in windows.pushes(streamed, feeds)]
         runs = [{n: self._turned(n, a) for n, a in feeds.items() if n in given} for feeds in fed]
         if self.subject.free and self.subject.state:
             runs = [{n: _with_room(a, given[n].shape) for n, a in feeds.items()} for feeds in runs]
@@ -180,8 +181,9 @@ class Trial:
                 return Verdict(outcome.kind, outcome.detail)
             return Verdict(WRONG, f"{outcome.kind}: {outcome.detail}")
         first, second = outcome
-        if self.options.stream:  # the last push ends the first window
-            first, second = first[-1:], second[-1:]
+        if self.options.stream:  # one window follows another, and each ends with a push
+            each = len(first) // len(self.runs)
+            first, second = first[each - 1 :: each], second[each - 1 :: each]
         for number, run in enumerate(second):
             for name, array in run.items():
                 if _bytes(array) != _bytes(first[number][name]):
