@@ -78,6 +78,19 @@ def _found(nodes: tuple[Node, ...], tensors: tuple[Tensor, ...]) -> tuple[int, .
     return tuple(node for piece in pieces for node in piece.nodes)
 
 
+def eager(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> tuple[int, ...]:
+    """An order that always runs what leaves the fewest bytes alive, of equal nodes the first of the given order."""
+    piece = _Piece(_Graph(nodes, tensors), 0, len(nodes))
+    done, order = 0, list[int]()
+    ready = piece.ready_at_start()
+    while ready:
+        node = min(piece.members(ready), key=lambda each: piece.run(each, done, 0)[::-1])
+        ready = piece.ready_after(node, done, ready)
+        done |= 1 << node
+        order.append(node)
+    return tuple(order)
+
+
 def peak_of(nodes: Sequence[Node], tensors: Sequence[Tensor], order: Sequence[int]) -> int:
     """The largest number of live bytes in the course of an order."""
     piece = _Piece(_Graph(nodes, tensors), 0, len(nodes))
@@ -222,7 +235,7 @@ class _Piece:
                 return state
             if best[state.done] < state.peak:
                 continue
-            for node in self._members(state.ready):
+            for node in self.members(state.ready):
                 child = self._forced(self._child(state, node))
                 if child.peak >= self.peak or best.get(child.done, child.peak + 1) <= child.peak:
                     continue
@@ -237,7 +250,7 @@ class _Piece:
         for _ in self.nodes:
             steps: dict[int, tuple[int, int, int, int]] = {}  # done -> (peak, live, parent, node)
             for parent, state in enumerate(states):
-                for node in itertools.islice(self._members(state.ready), BEAM_CHOICES):
+                for node in itertools.islice(self.members(state.ready), BEAM_CHOICES):
                     during, live = self.run(node, state.done, state.live)
                     done = state.done | 1 << (node - self.first)
                     step = (max(state.peak, during), live, parent, node)
@@ -251,8 +264,10 @@ class _Piece:
         return states[0]
 
     def _start_state(self, floor: int) -> _State:
-        ready = self._bits([node for node in self.nodes if not self.needs[node]])
-        return _State(0, ready, self.live, floor, None)
+        return _State(0, self.ready_at_start(), self.live, floor, None)
+
+    def ready_at_start(self) -> int:
+        return self._bits([node for node in self.nodes if not self.needs[node]])
 
     def _given(self) -> _State:
         path: tuple[int, object] | None = None
@@ -264,7 +279,7 @@ class _Piece:
         """Run what is ready as long as there is no choice or a step is free."""
         while state.ready:
             alone = state.ready.bit_count() == 1
-            for node in self._members(state.ready):
+            for node in self.members(state.ready):
                 during, live = self.run(node, state.done, state.live)
                 if alone or (during <= state.peak and live <= state.live):
                     state = self._child(state, node)
@@ -275,14 +290,20 @@ class _Piece:
 
     def _child(self, state: _State, node: int) -> _State:
         during, live = self.run(node, state.done, state.live)
+        done = state.done | 1 << (node - self.first)
+        ready = self.ready_after(node, state.done, state.ready)
+        return _State(done, ready, live, max(state.peak, during), (node, state.path))
+
+    def ready_after(self, node: int, done: int, ready: int) -> int:
+        """What can run once `node` has run besides `done`."""
         bit = 1 << (node - self.first)
-        done, ready = state.done | bit, state.ready & ~bit
+        done, ready = done | bit, ready & ~bit
         for later, needs in self.unlocks[node]:
             if not needs & ~done:
                 ready |= later
-        return _State(done, ready, live, max(state.peak, during), (node, state.path))
+        return ready
 
-    def _members(self, bits: int) -> Iterator[int]:
+    def members(self, bits: int) -> Iterator[int]:
         """The nodes of a set, in the given order."""
         while bits:
             lowest = bits & -bits

@@ -11,7 +11,7 @@ machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -41,6 +41,7 @@ class Step:
     over: tuple[int, ...] = ()
     workspace: int = 0
     again: Recomputation | None = None  # None: it cannot be done again
+    holds: tuple[int, ...] = ()  # values that live until it has run, if they are there before
 
 
 @dataclass(frozen=True)
@@ -59,22 +60,23 @@ class Line:
         for place, step in enumerate(self.steps):
             for value in step.writes:
                 first[value] = last[value] = place
-            for value in step.reads:
+            for value in (*step.reads, *step.holds):
                 last[value] = place
         for value in self.lasting:
             last[value] = len(self.steps) - 1
         return first, last
 
-    def held(self) -> np.ndarray:
-        """Bytes that are in use at each step."""
+    def held(self, but: Set[int] = frozenset()) -> np.ndarray:
+        """Bytes that are in use at each step; those of the values `but` only where these are read or written."""
         first, last = self.lives()
         change = np.zeros(len(self.steps) + 1, np.int64)
-        for size, begin, end in zip(self.sizes, first, last, strict=True):
-            if size and end >= begin:
+        for value, (size, begin, end) in enumerate(zip(self.sizes, first, last, strict=True)):
+            if size and end >= begin and value not in but:
                 change[begin] += size
                 change[end + 1] -= size
         found: np.ndarray = np.cumsum(change)[:-1]
         for place, step in enumerate(self.steps):
+            found[place] += sum(self.sizes[v] for v in {*step.reads, *step.writes} & but) if but else 0
             dying = max((self.sizes[v] for v in step.over if last[v] == place), default=0)
             found[place] += step.workspace - min(dying, sum(self.sizes[v] for v in step.writes))
         return found
@@ -82,6 +84,12 @@ class Line:
     @property
     def peak(self) -> int:
         return int(self.held().max(initial=0))
+
+    @property
+    def floor(self) -> int:
+        """No line of these steps in this order needs less, whatever is done again."""
+        again = {value for step in self.steps if step.again is not None for value in step.writes}
+        return int(self.held(again - self.fixed - self.lasting).max(initial=0))
 
 
 class How(Enum):

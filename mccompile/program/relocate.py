@@ -84,6 +84,11 @@ def covers_in_any_order(view: View) -> bool:
     return count == view.buffer.type.count
 
 
+def covers(view: View) -> bool:
+    """Does the view show the whole buffer, in whatever order?"""
+    return view.covers_buffer or covers_in_any_order(view)
+
+
 def disjoint(a: View, b: View) -> bool:
     """Surely no common element? Told for views that are boxes of one grid: equal strides, some axis on which they do
     not meet."""

@@ -76,3 +76,18 @@ def test_layers_are_made_several_times_where_less_memory_asks_for_it() -> None:
 def test_macs_have_a_limit() -> None:
     found = recomputed(chain(16), 400, 5 * MACS)
     assert 0 < found.macs <= 5 * MACS
+
+
+def test_a_floor_counts_what_can_be_made_again_only_where_it_is_read() -> None:
+    line = chain(6)
+    assert line.floor == 200  # of a layer: what it reads, and what is handed on, over which the next one lies
+    assert all(recomputed(line, goal, 10**9).peak >= line.floor for goal in (0, 200, 300))
+
+
+def test_what_is_held_lives_until_then() -> None:
+    """A new weight beside the old one, which the last step still reads."""
+    steps = (Step(0, (0,), (1,)), Step(1, (1,), (2,)), Step(2, (2,), (3,)))
+    line = Line(steps, (0, 100, 10, 10))
+    assert list(line.held()) == [100, 110, 20]
+    held = Line((*steps[:2], Step(2, (2,), (3,), holds=(1,))), line.sizes)
+    assert list(held.held()) == [100, 110, 120]

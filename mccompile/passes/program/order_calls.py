@@ -6,8 +6,10 @@ Runs before anything is decided about memory, and again in bufferize, when the p
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...kernels.api import Needs
-from ...memory.order import Node, Tensor, best_order
+from ...memory.order import Node, Tensor, best_order, eager
 from ...program.ir import (
     CONSTANT,
     EXTERNAL,
@@ -24,22 +26,34 @@ from ...program.ir import (
     walk,
     writes,
 )
-from ...program.relocate import disjoint
+from ...program.relocate import covers, disjoint
 from ..api import Context
 
 
 def order_calls(program: Program, context: Context) -> None:
+    if _is_free(program, context):
+        nodes, tensors = _model(program, context, lambda view: view.covers_buffer)
+        program.body = [program.body[number] for number in best_order(nodes, tensors)]
+
+
+def eager_order(program: Program, context: Context) -> list[Item]:
+    """The items in an order that lets memory go early everywhere, not only where it counts for the peak."""
+    if not _is_free(program, context):
+        return program.body
+    nodes, tensors = _model(program, context, covers)
+    return [program.body[number] for number in eager(nodes, tensors)]
+
+
+def _is_free(program: Program, context: Context) -> bool:
     if any(tiles.count > 1 for tiles in context.memory.column_tiles):
-        return  # they run one after the other, each copied as soon as it is made
+        return False  # they run one after the other, each copied as soon as it is made
     if any(buffer.overlap and not buffer.overlap.part for buffer in program.buffers()):
-        return  # what is written over what is decided for this order
-    if any(isinstance(item, Measure) for item in walk(program.body)):
-        return  # what depends on a size that is measured comes after it
-    nodes, tensors = _model(program, context)
-    program.body = [program.body[number] for number in best_order(nodes, tensors)]
+        return False  # what is written over what is decided for this order
+    return not any(isinstance(item, Measure) for item in walk(program.body))  # behind it is what depends on its size
 
 
-def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]]:
+def _model(program: Program, context: Context, is_whole: Callable[[View], bool]) -> tuple[list[Node], list[Tensor]]:
+    """`is_whole`: may a result lie over the buffer of this view?"""
     written: dict[Buffer, list[tuple[int, View]]] = {}
     read: dict[Buffer, list[tuple[int, View]]] = {}
     for number, item in enumerate(program.body):
@@ -83,7 +97,7 @@ def _model(program: Program, context: Context) -> tuple[list[Node], list[Tensor]
                         after[user].add(maker)
                     elif user < maker and base is buffer and not disjoint(view, seen):
                         after[maker].add(user)
-    nodes = [_node(item, numbers, context, after[number]) for number, item in enumerate(program.body)]
+    nodes = [_node(item, numbers, context, after[number], is_whole) for number, item in enumerate(program.body)]
     return nodes, tensors
 
 
@@ -95,7 +109,9 @@ def _around(buffer: Buffer) -> list[Buffer]:
     return found
 
 
-def _node(item: Item, numbers: dict[Buffer, int], context: Context, after: set[int]) -> Node:
+def _node(
+    item: Item, numbers: dict[Buffer, int], context: Context, after: set[int], is_whole: Callable[[View], bool]
+) -> Node:
     """What bufferize will be able to do for this item, and its workspace."""
     if not isinstance(item, Call):
         return Node(tuple(sorted(after)))
@@ -105,5 +121,5 @@ def _node(item: Item, numbers: dict[Buffer, int], context: Context, after: set[i
         root(view.buffer)[0] is view.buffer and view.type.count == view.buffer.type.count for view in item.outs
     ):
         candidates = (item.ins[operand] for _, operand in needs.alias)
-        over = tuple(sorted({numbers[v.buffer] for v in candidates if v.buffer in numbers and v.covers_buffer}))
+        over = tuple(sorted({numbers[v.buffer] for v in candidates if v.buffer in numbers and is_whole(v)}))
     return Node(tuple(sorted(after)), over, item.scratch.max_bytes if item.scratch else 0)

@@ -34,10 +34,12 @@ from ...program.ir import (
     walk,
     writes,
 )
+from ...program.relocate import covers
 from ...program.taken_names import taken_names
 from ..api import Context
 from ..memory.liveness import blocks_of, liveness
 from .bufferize import bufferize
+from .order_calls import eager_order
 
 TRIALS = 10  # programs whose arena is worked out
 LESS = 0.85  # of the goal before
@@ -47,11 +49,29 @@ def recompute_activations(program: Program, context: Context) -> None:
     if context.memory.again <= 1:
         return
     context = replace(context, registry=remembered(context.registry, context.target), explanations=[])
-    enough, best = context.memory.enough, program.body
-    least = arena(program, context)
+    best, least = program.body, arena(program, context)
+    for body in _orders(program, context) if least > context.memory.enough else ():
+        found, size = _recomputed(replace(program, body=body), context)
+        if size < least:
+            best, least = found, size
+        if least <= context.memory.enough:
+            break
+    program.body = best
+
+
+def _orders(program: Program, context: Context) -> list[list[Item]]:
+    """Orders in which to do calls again. The one with the smallest peak lets memory go early only where it counts for
+    that peak, which then is elsewhere."""
+    early = eager_order(program, context)
+    return [program.body] if early == program.body else [program.body, early]
+
+
+def _recomputed(program: Program, context: Context) -> tuple[list[Item], int]:
+    """The items in their order, with calls that are done again, and the arena that comes of them."""
+    enough, best, least = context.memory.enough, program.body, arena(program, context)
     line = line_of(program, context)
     macs = int(sum(step.again.macs for step in line.steps if step.again) * (context.memory.again - 1))
-    reachable = enough >= _floor(line)
+    reachable = enough >= line.floor
     goal = line.peak - (least - enough) if reachable else int(line.peak * LESS)
     for _ in range(TRIALS):
         if least <= enough:
@@ -64,7 +84,7 @@ def recompute_activations(program: Program, context: Context) -> None:
         if found.peak > goal:
             break
         goal = goal - max(tried - enough, goal // 50) if reachable else int(goal * LESS)
-    program.body = best
+    return best, least
 
 
 def arena(program: Program, context: Context) -> int:
@@ -77,18 +97,37 @@ def arena(program: Program, context: Context) -> int:
 
 
 def line_of(program: Program, context: Context) -> Line:
-    """The program in numbers. Results that are kept for the next run lie where they are kept."""
+    """The program in numbers. Results that are kept for the next run lie where they are kept, once nothing reads what
+    was kept there."""
     numbers = {buffer: number for number, buffer in enumerate(_buffers(program))}
     writers = Counter(buffer for item in program.body for buffer in {view.buffer for view in _written(item)})
     outputs, kept = dict(program.outputs), {*program.lasting_inputs(context.memory.keep_inputs)}
-    bound = {outputs[name].buffer for name in program.states.values()}
-    lasting = {view.buffer for view in outputs.values()} | {b for b in numbers if b.role == LASTING}
+    beside = _beside_old_ones(program)
+    at_once = {outputs[name].buffer for name in program.states.values()} - beside.keys()
+    lasting = {view.buffer for view in outputs.values()} - beside.keys() | {b for b in numbers if b.role == LASTING}
     alone = {b for b in numbers if b.role == TEMPORARY and not b.overlap and writers[b] == 1}
-    alone -= lasting | {b.overlap.base for b in numbers if b.overlap}
+    alone -= lasting | beside.keys() | {b.overlap.base for b in numbers if b.overlap}
     fixed = {view.buffer for item in program.body if not isinstance(item, Call) for view in _touched(item)}
-    steps = tuple(_step(number, item, numbers, alone - fixed, context) for number, item in enumerate(program.body))
-    sizes = tuple(0 if b in kept | bound or b.role == EXTERNAL else b.max_bytes for b in numbers)
-    return Line(steps, sizes, frozenset(numbers[b] for b in lasting), frozenset(numbers[b] for b in fixed))
+    steps = [_step(number, item, numbers, alone - fixed, context) for number, item in enumerate(program.body)]
+    for new, readers in beside.items():
+        for number in readers:
+            steps[number] = replace(steps[number], holds=(*steps[number].holds, numbers[new]))
+    sizes = tuple(0 if b in kept | at_once or b.role == EXTERNAL else b.max_bytes for b in numbers)
+    return Line(tuple(steps), sizes, frozenset(numbers[b] for b in lasting), frozenset(numbers[b] for b in fixed))
+
+
+def _beside_old_ones(program: Program) -> dict[Buffer, list[int]]:
+    """New states that lie beside the old ones for a while: the items that still read the old ones."""
+    given, outputs, made = dict(program.inputs), dict(program.outputs), dict[Buffer, int]()
+    for number, item in enumerate(program.body):
+        made |= {view.buffer: number for view in _written(item)}
+    found = dict[Buffer, list[int]]()
+    for before, after in program.states.items():
+        new, old = outputs[after].buffer, given[before]
+        for number in range(made.get(new, len(program.body)) + 1, len(program.body)):
+            if any(view.buffer is old for view in _read(program.body[number])):
+                found.setdefault(new, []).append(number)
+    return found
 
 
 def _step(number: int, item: Item, numbers: Mapping[Buffer, int], alone: set[Buffer], context: Context) -> Step:
@@ -102,7 +141,7 @@ def _step(number: int, item: Item, numbers: Mapping[Buffer, int], alone: set[Buf
     needs = kernel.match(item, context.target)
     if isinstance(needs, Needs):
         operands = [item.ins[operand] for _, operand in needs.alias]
-        over = tuple({numbers[v.buffer]: None for v in operands if v.buffer in alone and v.covers_buffer})
+        over = tuple({numbers[v.buffer]: None for v in operands if v.buffer in alone and covers(v)})
     return Step(number, read, written, over, item.scratch.max_bytes if item.scratch else 0, again)
 
 
@@ -154,12 +193,3 @@ def _again(call: Call, instead: Mapping[Buffer, Buffer], names: Names) -> Call:
     )
     scratch = replace(call.scratch, name=names.take(call.scratch.name)) if call.scratch is not None else None
     return replace(call, ins=ins, outs=outs, scratch=scratch)
-
-
-def _floor(line: Line) -> int:
-    """No line of these steps needs less."""
-    return max((_own(line, step) for step in line.steps), default=0)
-
-
-def _own(line: Line, step: Step) -> int:
-    return step.workspace + sum(line.sizes[v] for v in {*step.reads, *step.writes} - {*step.over})
