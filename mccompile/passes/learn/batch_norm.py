@@ -58,7 +58,7 @@ def unlearned(nodes: Sequence[Node], learned: Collection[Value]) -> list[str]:
         return ["--batch-norm train changes nothing: no BatchNormalization is among what learns; --learn all"]
     return [
         "--batch-norm train changes nothing: the model has no BatchNormalization. An exporter may have folded it into "
-        "the layer in front of it; torch.onnx.export(..., training=torch.onnx.TrainingMode.TRAINING, "
+        "the layer in front of it; torch.onnx.export(..., training=torch.onnx.TrainingMode.PRESERVE, "
         "do_constant_folding=False, dynamo=False) leaves it there"
     ]
 

@@ -235,7 +235,8 @@ def left_out(graph: Graph, text: str, of: Value, learned: Iterable[Value]) -> li
     if text != "all":
         return []
     leading = _leading(of)
-    rest = [value.name for value in graph.constants() if value not in learned and _is_parameter(value, leading)]
+    known = [value for value in graph.constants() if value not in learned and _is_parameter(value, leading)]
+    rest = [value.name for value in known if value.name not in graph.filled_in or not _is_neutral(value)]
     found = []
     if rest:
         how = f"where one shall learn, name it, as in --learn all,{','.join(rest[:3])}"

@@ -222,6 +222,19 @@ def test_ones_that_are_no_parameters_of_pytorch_do_not_learn() -> None:
     assert [value.name for value in learning(graph, "all", graph.outputs[0])] == ["own", "w"]
 
 
+@pytest.mark.parametrize(("state", "told"), [("0, 0, 0", False), ("0, 1, 0", True)])
+def test_states_that_an_exporter_begins_with_zeros_are_not_told(state: str, told: bool) -> None:
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 1, 3] x)
+        => (float[2, 1, 1, 3] y)
+        <float[1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float[1, 3, 3] r = {{9, 8, 7, 6, 5, 4, 3, 2, 1}},
+         float[1, 6] b = {{1, 2, 3, 4, 5, 6}}, int64[3] shape = {{1, 1, 3}}>
+        {{ zeros = Constant <value = float[1, 1, 3] {{{state}}}> ()
+           h = Expand(zeros, shape)  y = RNN <hidden_size = 3> (x, w, r, b, , h) }}""")
+    graph = load_proto(model)
+    of = graph.outputs[0]
+    assert bool(left_out(graph, "all", of, learning(graph, "all", of))) == told
+
+
 @pytest.mark.parametrize(("batch_norm", "more"), [(False, []), (True, ["g", "g2"])])
 def test_parameters_in_no_layer_learn_where_the_file_says_what_they_are(batch_norm: bool, more: list[str]) -> None:
     model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[2, 3] x) => (float[2, 3] y)
