@@ -9,7 +9,7 @@ from tests import drawn_signals
 from tests.signal_networks import Network
 
 
-@pytest.mark.parametrize("network", drawn_signals.networks(1, 5), ids=lambda network: network.name)
+@pytest.mark.parametrize("network", list(drawn_signals.networks(1, 5)), ids=lambda network: network.name)
 def test_signals_cost_no_more_than_pictures(network: Network) -> None:
     pictures, signals = (code_of(compiled(network, picture, "x86-64-v3")) for picture in (True, False))
     assert signals == pictures
