@@ -64,6 +64,7 @@ class StridedLoops(Kernel):
             "first": load_c(dtype, ins[0], index_c(strides[:-1], counters)),
             "load": load_c(dtype, ins[0], index_c(strides, [*counters, "r"])),
             "comparison": (">" if kind.largest else "<") + ("=" if kind.last else ""),
+            "opposite": "<=" if kind.largest else ">=",
             "last": kind.last,
             "is_float": dtype.is_float,
             "result": f"{outs[0]}[{outer.index(0)}]",

@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from onnx import TensorProto
 
 from embedded import models
 from mccompile.driver import Options
@@ -52,6 +53,15 @@ def test_all_taps_of_a_transposed_convolution_are_reached(stride: int, kernel: i
     size = 3 * stride + kernel - 2 * pad
     package = compiled(model("turned", [made], [("x", (1, 4, 4, 4))], [("y", (1, 8, size, size))], weights))
     counts = own(measured(package))["turned_kernels.c"]
+    assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"])
+
+
+@needs_gcov
+def test_a_class_is_found_where_all_scores_are_nan_or_none_is() -> None:
+    nodes = [node("MatMul", "x w", "s"), node("ArgMax", "s", "y", axis=1)]
+    made = model("classes", nodes, [("x", (1, 4))], [("y", (1, 1))], {"w": floats(1, 4, 3)})
+    made.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    counts = own(measured(compiled(made)))["classes_kernels.c"]
     assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"])
 
 
