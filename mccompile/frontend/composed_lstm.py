@@ -1,7 +1,8 @@
 """onnxruntime's LSTM whose weights are bytes, decomposed into a Scan; see composed.py.
 
-Invariant: what is multiplied with weights is made bytes as DynamicQuantizeLinear does it: the whole input at once, and
-the hidden state of the whole batch anew in every step.
+Invariant: what is multiplied with weights is made bytes as DynamicQuantizeLinear does it: the whole input up to the end
+of the longest sequence at once, and the hidden state of the whole batch anew in every step. There, a sequence that has
+ended takes part with zeros, or, where nobody reads all hidden states, with its last one.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
-from ..base.dtypes import f32, i8, u8
-from ..base.tensor import Shape
+from ..base.dtypes import f32, i8, i32, u8
+from ..base.records import dataclass
+from ..base.tensor import Shape, TensorType
 from ..graph.ir import Invalid, Unsupported
 from ..ops.recurrent import DIRECTIONS, named_activations
 from .composed_body import Body
@@ -45,11 +48,12 @@ def dynamic_quantize_lstm(body: Body) -> None:
     if len(functions) != 3 * len(backwards):
         raise Invalid(f"activations are {', '.join(given)}, not 3 for each direction")
     _check(body, len(backwards))
-    x = body.op("DynamicQuantizeLinear", body.operand(X), outs=3)
+    lengths = _Lengths.of(body)
+    x = body.op("DynamicQuantizeLinear", lengths.seen if lengths else body.operand(X), outs=3)
     results = []
     for d, back in enumerate(backwards):
         gates = _product(body, x, W, _of_direction(body, d, W, W_SCALE, W_ZERO))
-        results.append(_direction(body, d, gates, back, functions[3 * d : 3 * d + 3]))
+        results.append(_direction(body, d, gates, back, functions[3 * d : 3 * d + 3], lengths))
     for position, (parts, axis) in enumerate(zip(zip(*results, strict=True), (1, 0, 0), strict=True)):
         if body.wants(position):
             apart = [body.op("Unsqueeze", part, body.ints(axis)) for part in parts]
@@ -80,11 +84,40 @@ def _check(body: Body, directions: int) -> None:
         type = body.type(index)
         if type.shape not in shapes or type.dtype is not dtypes.get(index, f32):
             raise Invalid(f"operand {index} is {type}, which does not fit x {x}, w {w} and r {r}")
-    if body.has(LENGTHS):
-        lengths = body.operands[LENGTHS]
-        known = None if lengths is None or lengths.constant is None else lengths.constant.array
-        if known is None or np.any(known != x.shape[0]):
-            raise Unsupported("sequences shorter than the longest", "leave sequence_lens out")
+    if body.has(LENGTHS) and body.type(LENGTHS) != TensorType(i32, (x.shape[1],)):
+        raise Invalid(f"sequence_lens is {body.type(LENGTHS)}, not one {i32} for each sequence of x {x}")
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    """Of the sequences, where some are shorter than the longest could be."""
+
+    each: str  # [batch]
+    going: str  # [time, batch, 1]: has the sequence not ended?
+    some: str  # [batch, 1]: is the sequence not empty?
+    seen: str  # x with zeros behind the end of the longest sequence
+
+    @staticmethod
+    def of(body: Body) -> _Lengths | None:
+        if not body.has(LENGTHS):
+            return None
+        time, given = body.type(X).shape[0], body.operands[LENGTHS]
+        if given is not None and given.constant is not None:
+            known = given.constant.array
+            if isinstance(time, int) and np.any((known < 0) | (known > time)):
+                raise Invalid(f"sequence_lens is {known.tolist()}, but x has {time} steps")
+            if np.all(known == time):
+                return None
+        each = body.op("Cast", body.operand(LENGTHS), to=TensorProto.INT64)
+        column = body.op("Unsqueeze", each, body.ints(1))
+        place = body.op("Unsqueeze", body.places(body.size(X, 0)), body.ints(1, 2))
+        inside = body.op("Less", place, body.op("ReduceMax", each, keepdims=1))
+        seen = body.op("Where", inside, body.operand(X), body.number(0.0))
+        return _Lengths(each, body.op("Less", place, column), body.op("Less", body.index(0), column), seen)
+
+    def reversed(self, body: Body, x: str) -> str:
+        """[time, batch, ...] with each sequence from its end to its begin."""
+        return body.op("ReverseSequence", x, self.each, batch_axis=1, time_axis=0)
 
 
 def _of_direction(body: Body, d: int, *operands: int) -> list[str]:
@@ -98,7 +131,9 @@ def _product(body: Body, quantized: str, weights: int, parts: list[str]) -> str:
     return body.op("Mul", body.as_float(total), body.op("Mul", f"{quantized}_1", scale))
 
 
-def _direction(body: Body, d: int, gates: str, back: bool, functions: list[Activation]) -> tuple[str, str, str]:
+def _direction(
+    body: Body, d: int, gates: str, back: bool, functions: list[Activation], lengths: _Lengths | None
+) -> tuple[str, str, str]:
     """All hidden states, the last one, and the last cell state."""
     parts = _of_direction(body, d, R, R_SCALE, R_ZERO)
     bias = peepholes = ""
@@ -111,21 +146,22 @@ def _direction(body: Body, d: int, gates: str, back: bool, functions: list[Activ
         peepholes = body.op("Split", whole, axis=0, num_outputs=3, outs=3)
     starts = [_of_direction(body, d, i)[0] if body.has(i) else _zeros(body) for i in (H0, C0)]
     step = body.inner()
-    h, c, own = (f"{step.prefix}{name}" for name in ("h", "c", "gates"))
+    h, c, last, own, going = (f"{step.prefix}{name}" for name in ("h", "c", "last", "gates", "going"))
     given = _product(step, step.op("DynamicQuantizeLinear", h, outs=3), R, parts)
     hidden, cell = _cell(step, step.op("Add", own, given), c, bias, peepholes, functions)
-    graph = step.graph((h, c, own), (hidden, cell, step.op("Identity", hidden)))
-    made = body.op(
-        "Scan",
-        *starts,
-        gates,
-        outs=3,
-        body=graph,
-        num_scan_inputs=1,
-        scan_input_directions=[int(back)],
-        scan_output_directions=[int(back)],
-    )
-    return f"{made}_2", made, f"{made}_1"
+    if lengths is None:
+        graph = step.graph((h, c, own), (hidden, cell, step.op("Identity", hidden)))
+        ways = {"scan_input_directions": [int(back)], "scan_output_directions": [int(back)]}
+        made = body.op("Scan", *starts, gates, outs=3, body=graph, num_scan_inputs=1, **ways)
+        return f"{made}_2", made, f"{made}_1"
+    ending = step.op("Where", going, hidden, last)
+    carried = step.op("Where", going, hidden, step.number(0.0)) if body.wants(0) else step.op("Identity", ending)
+    kept = step.op("Where", going, cell, c)
+    graph = step.graph((h, c, last, own, going), (carried, kept, ending, step.op("Identity", carried)))
+    gates = lengths.reversed(body, gates) if back else gates
+    made = body.op("Scan", *starts, _zeros(body), gates, lengths.going, outs=4, body=graph, num_scan_inputs=2)
+    whole = lengths.reversed(body, f"{made}_3") if back else f"{made}_3"
+    return whole, f"{made}_2", body.op("Where", lengths.some, f"{made}_1", body.number(0.0))
 
 
 def _zeros(body: Body) -> str:

@@ -43,7 +43,7 @@ def zero(value: int, dtype: type = np.uint8) -> np.ndarray:
     return np.array(value, dtype)
 
 
-def _model(op: str, ins: Sequence[np.ndarray | None], domain: str, outs: str, attributes: dict[str, Any]) -> Any:
+def model_of(op: str, ins: Sequence[np.ndarray | None], domain: str, outs: str, attributes: dict[str, Any]) -> Any:
     """The first operand is an input, the others are constants."""
     names = [f"x{i}" if array is not None else "" for i, array in enumerate(ins)]
     node = helper.make_node(op, names, outs.split(","), domain=domain, **attributes)
@@ -61,7 +61,7 @@ def agrees(
     op: str, *ins: np.ndarray | None, domain: str = CONTRIB, outs: str = "y", off: int = 0, **attributes: Any
 ) -> None:
     """`off`: by how much integers may differ."""
-    model = _model(op, ins, domain, outs, attributes)
+    model = model_of(op, ins, domain, outs, attributes)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1  # some operators give every thread scales of its own
@@ -198,7 +198,7 @@ def test_normalizations_in_the_domain_of_onnx() -> None:
 
 def test_layer_normalization_before_it_came_to_onnx() -> None:
     x, weights = f(2, 4, 8), (f(8), f(8))
-    model = _model("LayerNormalization", [x, *weights], "", "y,mean,inverse", {"axis": -1, "epsilon": 1e-3})
+    model = model_of("LayerNormalization", [x, *weights], "", "y,mean,inverse", {"axis": -1, "epsilon": 1e-3})
     model.opset_import[0].version = 13
     wants = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x0": x})
     for got, want in zip(backend.run_model(model, {"x0": x}), wants, strict=True):
@@ -333,7 +333,7 @@ def test_quantizing_in_the_domain_that_had_more_types_first(dtype: type) -> None
 
 
 def test_a_domain_that_the_model_does_not_name_is_taken_at_its_only_version() -> None:
-    model = _model("QuickGelu", [f(3, 8)], CONTRIB, "y", {})
+    model = model_of("QuickGelu", [f(3, 8)], CONTRIB, "y", {})
     want = backend.run_model(model, {"x0": np.ones((3, 8), np.float32)})[0]
     del model.opset_import[1]
     got = backend.run_model(model, {"x0": np.ones((3, 8), np.float32)})[0]
@@ -353,7 +353,7 @@ def test_a_version_of_onnx_that_the_model_does_not_name_is_the_newest() -> None:
 
 
 def test_what_is_not_known_of_an_operator_is_refused() -> None:
-    model = _model("Attention", (f(1, 4, 8), f(8, 24), f(24)), CONTRIB, "y", {"num_heads": 2, "do_rotary": 1})
+    model = model_of("Attention", (f(1, 4, 8), f(8, 24), f(24)), CONTRIB, "y", {"num_heads": 2, "do_rotary": 1})
     with pytest.raises(MccError, match="do_rotary"):
         backend.prepare(model)
 
@@ -399,7 +399,7 @@ def test_a_router_takes_the_first_of_experts_that_are_liked_alike(dtype: type) -
     ],
 )
 def test_a_router_that_contradicts_itself_is_refused(outs: str, attributes: dict[str, Any], why: str) -> None:
-    model = _model("MoEGroupRouter", (f(2, 8), f(8)), CONTRIB, outs, attributes)
+    model = model_of("MoEGroupRouter", (f(2, 8), f(8)), CONTRIB, outs, attributes)
     with pytest.raises(MccError, match=why):
         backend.prepare(model)
 
@@ -415,6 +415,6 @@ def test_a_router_that_contradicts_itself_is_refused(outs: str, attributes: dict
     ],
 )
 def test_operands_of_a_router_fit_each_other(shapes: tuple[tuple[int, ...], ...], outs: str, why: str) -> None:
-    model = _model("MoEGroupRouter", [f(*shape) for shape in shapes], CONTRIB, outs, {"top_k": 1})
+    model = model_of("MoEGroupRouter", [f(*shape) for shape in shapes], CONTRIB, outs, {"top_k": 1})
     with pytest.raises(MccError, match=why):
         backend.prepare(model)

@@ -259,12 +259,19 @@ def gather_blocks(g: Builder, op: str) -> Value | None:
 
 @makes("com.microsoft::DynamicQuantizeLSTM")
 def lstm(g: Builder, op: str) -> Value | None:
-    width, hidden = g.integer(1, 4), g.pick([1, 2, 4])
-    x = g.leaf("float32", (g.integer(1, 4), 1, width), "normal")
-    w, r = g.drawn("int8", (1, width, 4 * hidden)), g.drawn("int8", (1, hidden, 4 * hidden))
-    scales = [g.constant([0.0078125], "float32"), g.constant([0], "int8")]
-    ins = [x, w, r, None, None, None, None, None, *scales, *scales]
-    found = g.nodes_(op, ins, 3, domain=MS, hidden_size=hidden)
+    width, hidden, batch, steps = g.integer(1, 4), g.pick([1, 2, 4]), g.integer(1, 3), g.integer(1, 4)
+    direction = g.pick(["forward", "forward", "reverse", "bidirectional"])
+    both = 2 if direction == "bidirectional" else 1
+    x = g.leaf("float32", (steps, batch, width), "normal")
+    w, r = g.drawn("int8", (both, width, 4 * hidden)), g.drawn("int8", (both, hidden, 4 * hidden))
+    scales = [g.constant([0.0078125] * both, "float32"), g.constant([0] * both, "int8")]
+    more: list[Value | None] = [g.drawn("float32", (both, 8 * hidden)) if g.maybe(0.3) else None]
+    # onnxruntime reads memory that it has not written where a sequence is empty and nobody reads all hidden states
+    more.append(g.index(1, steps, (batch,), "int32") if g.maybe() else None)
+    more += [g.leaf("float32", (both, batch, hidden)) if g.maybe(0.3) else None for _ in range(2)]
+    found = g.nodes_(
+        op, [x, w, r, *more, None, *scales, *scales], 3, domain=MS, hidden_size=hidden, direction=direction
+    )
     return g.pick(found) if found else None
 
 
