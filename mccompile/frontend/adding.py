@@ -67,7 +67,8 @@ class NodeAdder:
             Value(self.unique(result, scope), fact) if result else None
             for result, fact in zip(names, facts, strict=False)
         ]
-        self.limits.made(draft.present_outputs, own)
+        made_as = [(value, scope.known_as(name)) for value, name in zip(draft.outputs, names, strict=False) if value]
+        self.limits.made(made_as, own)
         draft = self._size(draft, scope)
         scope.graph.add(draft)
         self._know(draft)
@@ -112,7 +113,7 @@ class NodeAdder:
         says of them."""
         shapes = (scope.shapes.get(output) for output in outputs)
         types = tuple(TensorType(f32, shape) if shape is not None else None for shape in shapes)
-        return types, tuple(self.limits.of(output) for output in outputs)
+        return types, tuple(self.limits.of(*scope.known_as(output)) for output in outputs)
 
     def _know(self, node: Node) -> None:
         """A size that went through floats, as torch's interpolate computes it, beside others that stay free."""

@@ -35,20 +35,21 @@ class Limits:
             if any(dim.dim_param in self.given for dim in dims):
                 self._declared[entry.name] = tuple(dim.dim_param for dim in dims)
 
-    def of(self, name: str) -> Limit:
-        """What is said of a tensor."""
+    def of(self, *names: str) -> Limit:
+        """What is said of a tensor that the user can call so."""
         otherwise = self.given[EVERYTHING][0] if EVERYTHING in self.given else None
-        if name in self.given:
-            return Limit(self.given[name], name, otherwise)
-        dims = self._declared.get(name, ())
+        for name in names:
+            if name in self.given:
+                return Limit(self.given[name], name, otherwise)
+        dims = next((self._declared[name] for name in names if name in self._declared), ())
         known = tuple(self.given[dim][0] if dim in self.given else None for dim in dims)
-        return Limit(known if len(known) != 1 else (*known, None), name, otherwise)
+        return Limit(known if len(known) != 1 else (*known, None), names[0], otherwise)
 
-    def of_value(self, name: str) -> Limit:
+    def of_value(self, names: Sequence[str]) -> Limit:
         """What is said of the value of an operand."""
-        if name in self.given:
-            self.used.add(name)
-        return Limit(self.given.get(name, ()), name, self.of("").otherwise)
+        self.used.update(names)
+        given = next((self.given[name] for name in names if name in self.given), ())
+        return Limit(given, names[0], self.of(*names).otherwise)
 
     @property
     def strings(self) -> int | None:
@@ -57,13 +58,14 @@ class Limits:
             self.used.add(STRINGS)
         return self.given[STRINGS][0] if STRINGS in self.given else None
 
-    def made(self, values: Iterable[Value], own: str) -> None:
-        """Takes note of results, whose sizes of the node's own are named after `own`."""
-        for value in values:
+    def made(self, values: Iterable[tuple[Value, Sequence[str]]], own: str) -> None:
+        """Takes note of results and what the user can call them; sizes of the node's own are named after `own`."""
+        for value, names in values:
             found = {s.name for dim in value.type.shape for s in symbols(dim) if s.name.startswith(f"n_{own}")}
-            self.free |= {name: value.name for name in found}
+            self.free |= {size: names[0] for size in found}
             if found:
-                self.used |= {value.name, *self._declared.get(value.name, ())}
+                self.used.update(names)
+                self.used |= {dim for name in names for dim in self._declared.get(name, ())}
 
     def check(self) -> None:
         """Refuses what no tensor goes by."""

@@ -7,6 +7,7 @@ that it cannot is checked at run time, so a declaration that turns out wrong giv
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
@@ -17,6 +18,7 @@ _SAME_SHAPE = frozenset({
     "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
     "Sqrt", "Tan", "Tanh", "ThresholdedRelu",
 })  # fmt: skip
+Said = TypeVar("Said")
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -36,14 +38,14 @@ def declared_ranks(graph: GraphProto) -> list[int | None]:
     return [len(type.shape.dim) if type.HasField("shape") else None for type in types]
 
 
-def backwards(nodes: Iterable[NodeProto], known: Shapes) -> Shapes:
-    """The shapes, and those of values that others are made from element by element."""
+def backwards(nodes: Iterable[NodeProto], known: Mapping[str, Said]) -> dict[str, Said]:
+    """What is said of values, and of those that they are made from element by element."""
     found = dict(known)
     for node in reversed(list(nodes)):
         if node.op_type in _SAME_SHAPE and node.domain in ("", "ai.onnx") and node.input and node.output:
-            shape = found.get(node.output[0])
-            if shape is not None and node.input[0]:
-                found.setdefault(node.input[0], shape)
+            said = found.get(node.output[0])
+            if said is not None and node.input[0]:
+                found.setdefault(node.input[0], said)
     return found
 
 

@@ -35,7 +35,7 @@ class GrowthAxis:
     by: int
 
 
-def room(node: NodeProto, grows: Grows, loop: OnnxNode) -> int:
+def room(node: NodeProto, grows: Grows, loop: OnnxNode, scope: Scope) -> int:
     """The size that the carried tensor can have at most."""
     trips = loop.inputs[0].fact.value if loop.inputs and loop.inputs[0] is not None else None
     known = trips.item() if trips is not None and trips.size == 1 else None
@@ -48,7 +48,7 @@ def room(node: NodeProto, grows: Grows, loop: OnnxNode) -> int:
         return min(found)
     if limit is not None and limit.otherwise is not None:
         return limit.otherwise
-    name = (node.input[0] if node.input else "") or node.output[grows.number]
+    name = scope.known_as((node.input[0] if node.input else "") or node.output[grows.number])[0]
     raise Unsupported(
         f"carried value {grows.number} grows by {grows.by} in each trip, and nothing says how often the loop runs",
         f"say it: --bound {name}=100",
@@ -57,8 +57,10 @@ def room(node: NodeProto, grows: Grows, loop: OnnxNode) -> int:
 
 def read(reader: GraphReader, node: NodeProto, grows: Grows, loop: OnnxNode, scope: Scope) -> Sequence[Found]:
     """The results of a loop that carries something that grows."""
-    nodes = written_out(node, GrowthAxis(grows.number, grows.axis, grows.rank, grows.by), room(node, grows, loop))
-    reader.limits.used.add(node.output[grows.number])
+    nodes = written_out(
+        node, GrowthAxis(grows.number, grows.axis, grows.rank, grows.by), room(node, grows, loop, scope)
+    )
+    reader.limits.used.update(scope.known_as(node.output[grows.number]))
     opsets, prefix = {**scope.opsets, OWN: 1}, f"{scope.origin(node)}/"
     inner = replace(scope, outer=scope, values={}, opsets=opsets, prefix=prefix, shapes={}, said={})
     reader.nodes(nodes, inner)

@@ -184,7 +184,9 @@ class NodeReader(RegionReader):
         asked = OnnxNode(name, found.version, attributes, operands, wanted, constant)
         asked.string_room = lambda: self.limits.strings
         asked.results, asked.limits = self.declared_results(node.output, scope)
-        bounds = {n: self.limits.of_value(node.input[n]).most(0) for n in cls.bounded if n < len(node.input)}
+        bounds = {
+            n: self.limits.of_value(scope.known_as(node.input[n])).most(0) for n in cls.bounded if n < len(node.input)
+        }
         asked.most = {number: most for number, most in bounds.items() if most is not None}
         if found.title == ("", "Loop"):
             asked.steps = self.steps(found.body, scope)
@@ -312,6 +314,8 @@ class NodeReader(RegionReader):
             scope.graph, opsets, None, {}, attributes, f"{scope.origin(node)}/", provenance, (*scope.functions, key)
         )
         inner.shapes = backwards(function.node, shapes)
+        given_names = _called(function.input, node.input, scope)
+        inner.callers = {**backwards(function.node, _called(function.output, node.output, scope)), **given_names}
         for position, formal in enumerate(function.input):
             actual = scope.find(node.input[position]) if position < len(node.input) else None
             inner.values[formal] = Missing.ABSENT if actual is None else actual
@@ -326,3 +330,8 @@ class NodeReader(RegionReader):
                 value.name = self.unique(actual_name, scope)
             results.append(value)
         return results
+
+
+def _called(formals: Sequence[str], actuals: Sequence[str], scope: Scope) -> dict[str, str]:
+    """What the user calls the operands or results of a function."""
+    return {f: scope.known_as(actual)[0] for f, actual in zip(formals, actuals, strict=False) if actual}

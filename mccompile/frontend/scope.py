@@ -39,6 +39,7 @@ class Scope:
     functions: tuple[FunctionKey, ...] = ()  # being inlined, outermost first
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # that the file declares, by name
     said: Mapping[str, KnownType] = field(default_factory=dict)  # the types that it declares, as far as it does
+    callers: Mapping[str, str] = field(default_factory=dict)  # in a function: what its caller calls a value
 
     def find(self, name: str) -> Found | None:
         if not name:
@@ -49,6 +50,13 @@ class Scope:
                 return scope.values[name]
             scope = scope.outer
         return None
+
+    def known_as(self, name: str) -> tuple[str, ...]:
+        """What the user can call a value of this name; the first is the best. A function may be called many times, and
+        what decompositions make has names that nobody has seen."""
+        if self.functions:
+            return (self.callers.get(name) or self.prefix + name,)
+        return (name,) if self.outer is None else (name, self.prefix + name)
 
     def origin(self, node: NodeProto) -> str:
         inside = self.provenance

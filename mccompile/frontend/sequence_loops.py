@@ -48,7 +48,7 @@ class _Loop:
         self.writer = reader.writer(scope, self.origin)
         given = [*operands, None, None][: max(len(operands), 2)]
         self.trips, self.condition = (self.tensor(value) for value in given[:2])
-        said = reader.limits.of_value(node.input[0]) if node.input else Limit()
+        said = reader.limits.of_value(scope.known_as(node.input[0])) if node.input else Limit()
         bound = said.most(0) if said.most(0) is not None else said.otherwise
         # of trips, where their number is known only at run time
         self.most_trips: dict[int, int] = {} if bound is None else {0: bound}
@@ -206,15 +206,16 @@ class _Loop:
     def most(self, number: int, trips: int | None, room: SlotCapacity, growth: int) -> int:
         """The most elements a carried sequence can have."""
         name = self.node.output[number] if number < len(self.node.output) else ""
-        said = self.reader.limits.of(name).most(0) if name else None
+        known = self.scope.known_as(name) if name else ("NAME",)
+        said = self.reader.limits.of(*known).most(0) if name else None
         if said is not None:
-            self.reader.limits.used.add(name)
+            self.reader.limits.used.update(known)
             return said
         trips = self.most_trips.get(0) if trips is None else trips
         if trips is None:
             raise Unsupported(
                 "it carries a sequence that grows, and how many trips there are is known only at run time",
-                f"say how many elements the sequence has at most: --bound {name or 'NAME'}=100",
+                f"say how many elements the sequence has at most: --bound {known[0]}=100",
             )
         return room.count + max(trips, 0) * growth
 

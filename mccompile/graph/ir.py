@@ -114,14 +114,14 @@ class Site:
         """Are the elements of these operands, as far as they are present, known at compile time?"""
         return all(not self.has(index) or self.value(index) is not None for index in indices)
 
-    def declared(self, index: int, what: str, why: str = "") -> tuple[int, ...]:
-        """The shape of result `index`, for operators that must be told it; `what` is the operand it follows from."""
+    def declared(self, index: int, what: str, otherwise: str = "") -> tuple[int, ...]:
+        """The shape of result `index`, for operators that must be told it; `what` is the operand it follows from, and
+        `otherwise` what else the user can do."""
         type = self.results[index] if index < len(self.results) else None
         if type is None or not type.is_static:
             raise Undeclared(
                 f"{what} is computed at run time, and the model does not declare the shape of the result",
-                "make it a constant of the model, declare the shape (value_info), or say how large it can be with "
-                f"--bound {self.limits[index].name if index < len(self.limits) else 'NAME'}=100",
+                f"make it a constant of the model or declare the shape (value_info){otherwise}",
             )
         return type.static_shape
 
@@ -134,7 +134,7 @@ class Site:
         sizes = enumerate(most)
         limit = self.limits[index] if index < len(self.limits) else Limit()
         if any(bound is None and limit.most(axis) is None for axis, bound in sizes):
-            self.declared(index, what)
+            self.declared(index, what, f", or say how large it can be with --bound {limit.name or 'NAME'}=100")
         part = "_{}" if len(most) > 1 else ""
         found = (None if bound is None else upper(bound) for bound in most)
         return tuple(self.size(index, axis, bound, part=part.format(axis)) for axis, bound in enumerate(found))
