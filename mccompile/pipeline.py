@@ -46,6 +46,7 @@ from .passes.program.fuse_recurrent_inputs import fuse_recurrent_inputs
 from .passes.program.global_pool_to_reduce import global_pool_to_reduce
 from .passes.program.keep_int8_weights import keep_int8_weights
 from .passes.program.known_numbers import known_numbers
+from .passes.program.known_ranges import known_ranges
 from .passes.program.lay_channels_last import lay_channels_last
 from .passes.program.limit_errors.limit_errors import limit_errors
 from .passes.program.narrow_weights import narrow_weights
@@ -121,6 +122,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("split_groups", split_groups),
     ProgramPass("split_weights", split_weights),
+    ProgramPass("known_ranges", known_ranges),
     ProgramPass("limit_errors", limit_errors),
     ProgramPass("cap_weights", cap_weights),
     ProgramPass("choose_kernels", choose_kernels),

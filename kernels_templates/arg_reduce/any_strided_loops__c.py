@@ -34,6 +34,7 @@ class StridedLoops(Kernel):
             ),
             Case("last_of_equal", ArgReduce(1, True, True), (bytes_,), (TensorType(i64, (6, 1)),), ranges={0: (0, 4)}),
             Case("first_of_equal", ArgReduce(1, False), (bytes_,), (TensorType(i64, (6, 1)),), ranges={0: (0, 4)}),
+            Case("only_numbers", ArgReduce(1, True, only_numbers=True), (t,), (TensorType(i64, (2, 1, 3)),)),
             Case("halves", ArgReduce(0, True), (TensorType(f16, (9,)),), (TensorType(i64, (1,)),)),
             Case("first_of_nan", ArgReduce(0, True), **nans),
             Case("last_of_nan", ArgReduce(0, True, True), **nans),
@@ -66,7 +67,7 @@ class StridedLoops(Kernel):
             "comparison": (">" if kind.largest else "<") + ("=" if kind.last else ""),
             "opposite": "<=" if kind.largest else ">=",
             "last": kind.last,
-            "is_float": dtype.is_float,
+            "is_float": dtype.is_float and not kind.only_numbers,
             "result": f"{outs[0]}[{outer.index(0)}]",
         }
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dims import evaluate, symbols
+from ..expr.intervals import Range, applied, converted, of_type, sum_range
 from ..expr.ir import Apply, Cast, Expr, Literal, Operand
 from ..kinds.conv import Conv
 from ..kinds.gemm import Gemm
@@ -20,7 +21,6 @@ from ..kinds.map import Map
 from ..passes.witness import Witness
 from ..plan.ir import BLOB, Argument, Plan, Step
 from ..program import ir
-from .intervals import Range, applied, converted, of_type, sum_range
 
 SCHEMA = "mccompile-ranges-1"
 

@@ -20,6 +20,7 @@ from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, Index, operands_used, walk
 from ..expr.ir import Operand as OperandLeaf
+from ..expr.known import Known, unknown
 
 Box = tuple[tuple[Dim, Dim], ...]  # per axis [low, high)
 
@@ -69,6 +70,10 @@ class Kind:
     def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
         """What operands must hold where kernels take their elements for indices as they are."""
         return ()
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        """What is known of each result, given what is of each operand."""
+        return tuple(unknown(out.dtype) for out in outs)
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         """Multiply-accumulates (0 for what does not multiply and accumulate)."""

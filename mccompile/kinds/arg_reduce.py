@@ -11,6 +11,7 @@ from typing import ClassVar
 from ..base.dtypes import i64
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
+from ..expr.known import Known, position
 from .api import Box, Kind
 
 
@@ -20,6 +21,7 @@ class ArgReduce(Kind):
     axis: int
     largest: bool
     last: bool = False
+    only_numbers: bool = False  # no element is a NaN
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) != 1 or len(outs) != 1:
@@ -32,3 +34,6 @@ class ArgReduce(Kind):
 
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         return ((*box[: self.axis], (0, ins[0][self.axis]), *box[self.axis + 1 :]),)
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        return (position(ins[0].shape[self.axis]),)

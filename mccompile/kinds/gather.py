@@ -14,6 +14,7 @@ from ..base.dims import Dim, bounds
 from ..base.dtypes import i32, i64
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
+from ..expr.known import Known
 from .api import Box, Check, Kind, within
 
 
@@ -21,7 +22,7 @@ from .api import Box, Check, Kind, within
 class Gather(Kind):
     roles: ClassVar[tuple[str, ...]] = ("x",)
     axes: tuple[int, ...]
-    in_range: bool = False  # made by the compiler from shapes: certainly inside, and none negative
+    in_range: bool = False  # certainly inside, and none negative: made from shapes, or found by known_ranges
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(outs) != 1 or not ins:
@@ -31,6 +32,9 @@ class Gather(Kind):
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         x = tuple((0, dim) if axis < 0 else box[axis] for axis, dim in zip(self.axes, ins[0], strict=True))
         return (x, *(box for _ in ins[1:]))
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        return (given[0],)
 
     def checks(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Check, ...]:
         indexed = zip(self.axes, ins[0].shape, strict=True) if self.in_range else ()

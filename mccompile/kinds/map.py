@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr, Operand
+from ..expr.known import Known, known
 from .api import Box, Kind, check_expression
 
 
@@ -27,6 +28,9 @@ class Map(Kind):
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.expr,)
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        return (known(self.expr, given, outs[0].shape),)
 
     @property
     def is_copy(self) -> bool:

@@ -11,11 +11,13 @@ x is `element`, an expression over the first `operands` operands; those of the e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
-from ..base.dtypes import DType
+from ..base.dtypes import DType, f32, f64
 from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr
+from ..expr.known import Known, known, unknown
 from .api import AlongAxes, check_expression
 
 MEASURES = ("softmax", "log_softmax", "standardize", "rms", "l1", "l2")
@@ -33,6 +35,17 @@ class Normalize(AlongAxes):
 
     def expressions(self) -> tuple[Expr, ...]:
         return (*([self.element] if self.element else []), *super().expressions())
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        """Shares of finite numbers are numbers."""
+        found, x = unknown(self.accumulator), given[0]
+        if self.element is not None:
+            x = known(self.element, given[: self.operands], ins[0].shape)
+        if self.measure == "softmax" and self.accumulator in (f32, f64) and not x.nan and x.low > -inf and x.high < inf:
+            found = Known(0, 2, False, x.of)
+        if self.epilogue is not None:
+            found = known(self.epilogue, [found, *given[self.operands :]], outs[0].shape)
+        return (found,)
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         reason = self.check_axes(ins, outs)

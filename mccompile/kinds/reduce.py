@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base.dims import Dim
+from ..base.dims import Dim, bounds, upper
 from ..base.dtypes import DType
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
 from ..expr.ir import Expr
+from ..expr.known import Known, known, sums, unknown
 from .api import AlongAxes, check_expression
 
 COMBINATIONS = ("add", "mul", "max", "min", "and", "or")  # scalar functions
@@ -47,6 +48,19 @@ class Reduce(AlongAxes):
         full = TensorType(self.accumulator, ins[0].shape)
         reason = check_expression(self.element, ins[: self.operands], full)
         return reason or self.check_epilogue(TensorType(self.accumulator, self.out_shape(ins[0].shape)), ins, outs[0])
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        element = known(self.element, given[: self.operands], ins[0].shape)
+        count = upper(ins[0].count)
+        if self.combine == "add":
+            found = sums(element, count, self.accumulator)
+        elif self.combine in ("min", "max") and all(bounds(dim)[0] for dim in ins[0].shape):
+            found = element
+        else:
+            found = unknown(self.accumulator)
+        if self.epilogue is None:
+            return (found,)
+        return (known(self.epilogue, [found, *given[self.operands :]], outs[0].shape),)
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return 0

@@ -13,6 +13,7 @@ from ..base.dims import Dim, bounds
 from ..base.dtypes import i64
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
+from ..expr.known import Known, position
 from .api import Box, Kind
 
 
@@ -36,3 +37,6 @@ class TopK(Kind):
 
     def access(self, ins: Sequence[Shape], outs: Sequence[Shape], box: Box) -> tuple[Box, ...]:
         return (tuple((0, ins[0][self.axis]) if axis == self.axis else span for axis, span in enumerate(box)),)
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        return given[0], position(ins[0].shape[self.axis])

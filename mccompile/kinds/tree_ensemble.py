@@ -15,6 +15,7 @@ from ..base.dims import Dim, static
 from ..base.dtypes import i8, i16, i32, u8
 from ..base.records import dataclass
 from ..base.tensor import TensorType
+from ..expr.known import Known, sums
 from .api import Check, Kind, within
 
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
@@ -60,6 +61,10 @@ class TreeEnsemble(Kind):
             within(place["target"], 0, static(outs[0].shape[1]) - 1),
             Check("trees", (place["feature"], place["yes"], place["no"]), (weights,)),
         )
+
+    def known(self, given: Sequence[Known], ins: Sequence[TensorType], outs: Sequence[TensorType]) -> tuple[Known, ...]:
+        weight = given[self.names.index("weight")]
+        return (sums(weight, static(ins[self.names.index("weight")].count), outs[0].dtype),)
 
     def macs(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Dim:
         return 0

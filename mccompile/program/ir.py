@@ -54,6 +54,7 @@ class Buffer:
     overlap: Overlap | None = None
     packing: str = ""  # how a constant was packed for its kernel; set by pack_constants and share_tables
     packed_of: Buffer | None = None  # what it was packed of before pack_constants, which keeps it once
+    within: tuple[int, int] | None = None  # of a constant: init checks that its elements lie so; set by known_ranges
     far: bool = False  # lies in a memory that only transfers reach; set by bring_tensors
 
     @property

@@ -107,6 +107,8 @@ def _buffer(buffer: Buffer) -> str:
         text += f" {word} {_name(buffer.overlap.base.name)} at {buffer.overlap.offset}"
     if buffer.packing:
         text += f" packed {json.dumps(buffer.packing)}"
+    if buffer.within is not None:
+        text += f" within {buffer.within[0]} to {buffer.within[1]}"
     if buffer.far:
         text += " far"
     return text + _from(buffer.provenance)
@@ -286,6 +288,10 @@ class _ProgramReader:
             buffer.overlap = Overlap(self.buffers[base], reader.integer(), part)
         if reader.take("packed"):
             buffer.packing = reader.string()
+        if reader.take("within"):
+            low = reader.integer()
+            reader.expect("to")
+            buffer.within = low, reader.integer()
         buffer.far = bool(reader.take("far"))
         buffer.provenance = self._from()
         if name in self.buffers:  # was named as a base before

@@ -38,6 +38,8 @@ WRONG = [
     ("resized", "gather", "e1", -1, (-1, 5)),
     ("resized", "resize", "e0", 0, (-1, 4)),
     ("resized", "resize", "e2", -1, (-1, 5)),
+    ("tables", "gather", "x", 0, (-1, 5)),
+    ("tables", "gather", "x", -1, (-1, 5)),
     ("texts", "string_table", "ends", 0, (LARGEST,)),
     ("texts", "string_table", "ends", -1, (0, LARGEST)),
     ("texts", "match_strings", "classes", 0, (255,)),

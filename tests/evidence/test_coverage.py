@@ -9,16 +9,19 @@ from typing import Any
 
 import jsonschema
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from embedded import models
-from mccompile.driver import Options
+from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
 from mccompile.evidence import coverage
+from mccompile.frontend.load import load_proto
 from mccompile.targets import api
 from mccompile.toolchain.tools import missing
 from tests import small_models
+from tests.fuzz.blobs.models import MODELS
 from tests.small_models import compiled, floats, model, node
+from tests.small_trees import NODES
 
 SCHEMA = json.loads((Path(coverage.__file__).parent / "schemas" / "coverage.schema.json").read_text(encoding="utf-8"))
 needs_gcov = pytest.mark.skipif(bool(missing(["gcc", "gcov"])), reason="gcov comes with gcc")
@@ -63,6 +66,31 @@ def test_a_class_is_found_where_all_scores_are_nan_or_none_is() -> None:
     made.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
     counts = own(measured(compiled(made)))["classes_kernels.c"]
     assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"])
+
+
+@needs_gcov
+@pytest.mark.parametrize("name", ["tables", "forest"])
+def test_what_no_input_reaches_is_not_generated(name: str) -> None:
+    package = compile_graph(load_proto(MODELS["tables"].model()), Options(), name) if name == "tables" else forest()
+    counts = own(measured(package))[f"{name}_kernels.c"]
+    assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"])
+
+
+def forest() -> Package:
+    """Classes by trees, whose sums are no NaN."""
+    leaves = {"treeids": [0, 0, 1, 1, 1], "nodeids": [1, 2, 1, 3, 4], "ids": [0, 1, 2, 1, 0]}
+    classes = {f"class_{key}": numbers for key, numbers in leaves.items()}
+    weights = [0.5, 1.0, 2.0, 3.0, 0.25]
+    labels = {"class_weights": weights, "classlabels_int64s": [0, 1, 2], "post_transform": "NONE"}
+    nodes = NODES | {"nodes_modes": [mode.replace("_GT", "_LEQ") for mode in NODES["nodes_modes"]]}
+    made = helper.make_node(
+        "TreeEnsembleClassifier", ["x"], ["y", "z"], domain="ai.onnx.ml", **nodes, **classes, **labels
+    )
+    ports = [("x", 1, [1, 3]), ("y", 7, [1]), ("z", 1, [1, 3])]
+    x, y, z = (helper.make_tensor_value_info(*port) for port in ports)
+    graph = helper.make_graph([made], "forest", [x], [y, z])
+    domains = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)]
+    return compiled(helper.make_model(graph, opset_imports=domains, ir_version=10))
 
 
 @needs_gcov

@@ -12,9 +12,10 @@ import pytest
 from embedded.models import quantized
 from mccompile.base.dtypes import i8, i32, i64, u8
 from mccompile.driver import Options
-from mccompile.evidence import check_ranges, intervals
+from mccompile.evidence import check_ranges
 from mccompile.evidence.folder import checked, checked_ranges
 from mccompile.evidence.ranges import inexact
+from mccompile.expr import intervals
 from mccompile.expr.functions import FUNCTIONS
 from tests import small_models
 from tests.evidence import mutate

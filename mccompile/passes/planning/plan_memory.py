@@ -366,6 +366,10 @@ class _Planner:
 
     def check(self, call: Call) -> None:
         """Has init check what kernels trust of constants."""
+        for view in call.ins:
+            if view.buffer.role == CONSTANT and view.buffer.within is not None:
+                count, place = static(view.buffer.type.count), self.blob.place(view.buffer)
+                self.checks[Checked("within", view.buffer.dtype, (place,), count, view.buffer.within)] = None
         for check in call.kind.checks([view.type for view in call.ins], [view.type for view in call.outs]):
             views = [call.ins[operand] for operand in check.operands]
             if all(view.buffer.role == CONSTANT for view in views):

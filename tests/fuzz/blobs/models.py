@@ -70,6 +70,22 @@ def _trees() -> ModelProto:
     )  # fmt: skip
 
 
+def _tables() -> ModelProto:
+    """Positions in a table that other tables, the largest of the inputs and a comparison say: they lie inside."""
+    nodes = [
+        node("ArgMax", "x", "class", axis=0, keepdims=0),
+        node("Gather", "base class", "b"),
+        node("ReduceMax", "x", "most", keepdims=0),
+        node("Less", "most limit", "below"),
+        node("Not", "below", "yes"),
+        node("Cast", "yes", "one", to=INT64),
+        node("Add", "b one", "place"),
+        node("Gather", "table place", "y", axis=0),
+    ]
+    weights = {"base": np.array([4, 1, 2]), "limit": np.float32(0.5), "table": floats(1, 6, 2)}
+    return _model(nodes, [("x", FLOAT, (3,))], [("y", FLOAT, (2,))], weights)
+
+
 def _resized() -> ModelProto:
     """Positions of the nearest element, and of the taps of linear and cubic kernels."""
     ways: dict[str, dict[str, Any]] = {
@@ -273,6 +289,7 @@ def _filters() -> ModelProto:
 
 MODELS: Mapping[str, Subject] = {
     "trees": Subject(_trees),
+    "tables": Subject(_tables),
     "resized": Subject(_resized, {"": Options(), "v3": Options(target="x86-64-v3")}),
     "indices": Subject(_indices),
     "places": Subject(_places),
