@@ -192,10 +192,14 @@ def _pool(draw: Draw) -> Sequence[int]:
 def _resize(draw: Draw) -> Sequence[int]:
     bilinear = draw.name == "RESIZE_BILINEAR"
     whole, out, channels = [draw.int(1, 7), draw.int(1, 7)], [draw.int(1, 12), draw.int(1, 12)], draw.int(1, 4)
+    if not bilinear and draw.flip(0.2):  # where coordinates in floats lie beside the exact ones
+        whole[0], out[0] = draw.pick((2, 41), (4, 75), (2, 82), (8, 93), (6, 74), (14, 45))
     x = draw.input((draw.pick(1, 2), *whole, channels), draw.pick(*FLOAT, *BYTES))
     known = draw.net.tensors[x]
     y = draw.out((known["shape"][0], *out, channels), known["type"], **draw.alike(x))
-    mode = draw.pick({}, {"AlignCorners": True}, {"HalfPixelCenters": True})
+    modes = [{}, {"AlignCorners": True}, {"HalfPixelCenters": True}]
+    modes += [] if bilinear else [{"AlignCorners": True, "HalfPixelCenters": True}]
+    mode = draw.pick(*modes)
     options = "ResizeBilinearOptions" if bilinear else "ResizeNearestNeighborOptions"
     return draw.op([x, draw.ints(*out)], [y], options, **mode)
 
