@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.decoders import TOKENS, decoder
 
 from ..builder import Builder, Value
@@ -192,14 +194,24 @@ def q_attention(g: Builder, op: str) -> Value | None:
 
 @makes("com.microsoft::GroupQueryAttention")
 def grouped(g: Builder, op: str) -> Value | None:
-    groups, each, width, length = g.integer(1, 2), g.integer(1, 2), 8, g.integer(1, 4)
+    groups, each, length, past = g.integer(1, 2), g.integer(1, 2), g.integer(1, 4), g.pick([0, 0, 1, 3])
+    form: dict[str, Any] = {"num_heads": groups * each, "kv_num_heads": groups}
+    rotary, whole = g.maybe(0.3), past + length
+    width = 16 if rotary else 8  # as onnxruntime asks for
     q = g.leaf("float32", (1, length, groups * each * width), "exact")
     k, v = (g.leaf("float32", (1, length, groups * width), "exact") for _ in range(2))
-    total = g.input("int32", (), "integer", length, length) if g.maybe(0.3) else g.constant(length, "int32")
-    ends = [g.constant([length - 1], "int32"), total]
-    form = {"num_heads": groups * each, "kv_num_heads": groups}
-    scores = {"qk_output": g.integer(1, 2)} if g.maybe(0.3) else {}
-    found = g.nodes_(op, [q, k, v, None, None, *ends], 4 if scores else 3, domain=MS, **form, **scores)
+    before = [g.leaf("float32", (1, groups, past, width), "exact") if past else None for _ in range(2)]
+    open_ = not past and g.maybe(0.3)
+    total = g.input("int32", (), "integer", whole, whole) if open_ else g.constant(whole, "int32")
+    more: list[Value | None] = [g.constant([whole - 1], "int32"), total]
+    if rotary:
+        more += [g.drawn("float32", (whole + g.integer(0, 2), width // 2)) for _ in range(2)]
+        form |= {"do_rotary": 1, "rotary_interleaved": g.integer(0, 1)}
+    form |= {"softcap": g.pick([0.5, 4.0])} if g.maybe(0.2) else {}
+    form |= {"smooth_softmax": 1} if g.maybe(0.2) else {}
+    form |= {"local_window_size": g.integer(1, 5)} if g.maybe(0.2) else {}
+    form |= {"qk_output": g.integer(1, 2)} if g.maybe(0.3) else {}
+    found = g.nodes_(op, [q, k, v, *before, *more], 4 if "qk_output" in form else 3, domain=MS, **form)
     return found[0] if found else None
 
 
