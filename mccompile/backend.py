@@ -25,7 +25,7 @@ from .driver import Options, compile_graph
 from .frontend.bounds import EVERYTHING
 from .frontend.load import is_open, load_proto, read_proto
 from .importers import states
-from .toolchain.build import DEFAULT_FLAGS
+from .toolchain.host_library import refuse_elsewhere
 from .toolchain.lists import packed, unpacked
 from .toolchain.run import Model
 
@@ -93,21 +93,24 @@ class MccompileBackend(Backend):
     @classmethod
     def prepare(cls, model: ModelProto | str | Path, device: str = "CPU", **kwargs: Any) -> Prepared:
         """Compiles and builds a model, or the file of one. Keywords are those of `mccompile.Options`, besides `flags`
-        for the C compiler, `cc` to name it, and `folder` of external data. `bounds` are of sizes that follow from data;
-        where nothing bounds one it is 64. What cannot be compiled raises `mccompile.MccError`."""
+        for the C compiler (else those of the target), `cc` to name it, and `folder` of external data. `bounds` are of
+        sizes that follow from data; where nothing bounds one it is 64. What cannot be compiled raises
+        `mccompile.MccError`."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device {device!r}; code runs on CPU")
-        flags, cc = kwargs.pop("flags", DEFAULT_FLAGS), kwargs.pop("cc", None)
+        flags, cc = kwargs.pop("flags", ()), kwargs.pop("cc", None)
         model, beside = _in_memory(model)
         folder = kwargs.pop("folder", beside)
         options = _options(kwargs)
         options = replace(options, state={**states.declared(model), **options.state})
+        target = options.resolved_target()
+        refuse_elsewhere(target)
 
         def build(shapes: Shapes) -> Model:
             package = _compile(model, folder, replace(options, shapes={**options.shapes, **shapes}))
             with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
                 package.write(Path(scratch, "out"))
-                return Model.build(Path(scratch, "out"), cc, flags)
+                return Model.build(Path(scratch, "out"), cc, flags or target.cflags)
 
         constants = {tensor.name for tensor in model.graph.initializer}
         constants |= {tensor.values.name for tensor in model.graph.sparse_initializer}

@@ -61,3 +61,17 @@ def test_only_the_cpu_is_a_device() -> None:
 def test_the_wrong_number_of_inputs_is_an_error() -> None:
     with pytest.raises(ValueError, match="the model takes x, not"):
         backend.prepare(small_models.passthrough()).run([np.zeros((2, 3), np.float32)] * 2)
+
+
+@pytest.mark.parametrize("target", ["generic", "native"])
+def test_a_target_is_built_with_its_flags(target: str) -> None:
+    made = small_models.branches()
+    inputs = random_inputs(made, 0)
+    results = backend.prepare(made, target=target).run(inputs)
+    for name, array in reference(made, inputs).items():
+        np.testing.assert_allclose(getattr(results, name), array, rtol=1e-4, atol=1e-5)
+
+
+def test_a_target_that_does_not_run_here_is_refused() -> None:
+    with pytest.raises(MccError, match="cortex-m4 does not run on this machine"):
+        backend.prepare(small_models.branches(), target="cortex-m4")

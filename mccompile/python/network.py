@@ -21,7 +21,7 @@ from ..driver import compile as compile_file
 from ..frontend.load import read_proto
 from ..frontend.open_inputs import open_inputs
 from ..toolchain.build import find_compiler
-from ..toolchain.host_library import build_shared
+from ..toolchain.host_library import build_shared, refuse_elsewhere
 from ..toolchain.lists import packed, unpacked
 from ..toolchain.model_report import read_report
 from ..toolchain.session import Session
@@ -198,10 +198,7 @@ class Network:
     def _built(self, shapes: Mapping[str, tuple[Any, ...]]) -> Session:
         options = replace(self._options, shapes={**self._options.shapes, **shapes})
         target = options.resolved_target()
-        if target.run:
-            fix = "leave out target, or use mccompile.compile(...).check()"
-            why = "load builds and runs the model here; a target with an emulator is run by check and bench"
-            raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", why, fix))
+        refuse_elsewhere(target)
         compiler = find_compiler(self._cc or target.compiler)
         try:
             in_files = self._path.is_dir()

@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..base.errors import Problem, WrongUse
+from ..targets.api import Target
 from .build import Compiler, compile_shared
 from .host_model import host_model_header
 from .loaded import built, loaded
@@ -13,6 +15,14 @@ from .model_report import Report, bad_folder, sources_of
 
 TEXT_HOST = Path(__file__).with_name("text_host.c")  # of programs of language models
 HOST_CDEF = Path(__file__).with_name("host.h").read_text(encoding="utf-8")
+
+
+def refuse_elsewhere(target: Target) -> None:
+    """Ends where programs for the target do not run on this machine."""
+    if target.run:
+        fix = "leave out target, or use mccompile.compile(...).check()"
+        why = "the model is built and run here; a target with an emulator is run by check and bench"
+        raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", why, fix))
 
 
 def build_shared(
