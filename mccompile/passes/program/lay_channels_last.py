@@ -1,5 +1,5 @@
-"""lay_channels_last: planar operands and results of convolutions, pools and samples of grids become channels-last where
-this pays, if the planar form is supported only by a portable kernel, or by one that multiplies channels of other groups
+"""lay_channels_last: planar operands and results of convolutions, pools and GridSample become channels-last where this
+pays, if the planar form is supported only by a portable kernel, or by one that multiplies channels of other groups
 by 0. Grouped convolutions count as the convolutions that split_groups turns them into.
 
 assign_layout has laid out what lies between such operators. Left are inputs and outputs of the model, and tensors that

@@ -37,7 +37,7 @@ def order_calls(program: Program, context: Context) -> None:
 
 
 def eager_order(program: Program, context: Context) -> list[Item]:
-    """The items in an order that lets memory go early everywhere, not only where it counts for the peak."""
+    """The items in an order that frees memory early everywhere, not only where it counts for the peak."""
     if not _is_free(program, context):
         return program.body
     nodes, tensors = _model(program, context, covers)

@@ -60,8 +60,8 @@ def recompute_activations(program: Program, context: Context) -> None:
 
 
 def _orders(program: Program, context: Context) -> list[list[Item]]:
-    """Orders in which to do calls again. The one with the smallest peak lets memory go early only where it counts for
-    that peak, which then is elsewhere."""
+    """Orders in which to recompute. The one with the smallest peak frees memory early only where it counts for that
+    peak, which recomputation moves elsewhere."""
     early = eager_order(program, context)
     return [program.body] if early == program.body else [program.body, early]
 
