@@ -68,12 +68,13 @@ def asked(drawn: subject.Subject, core: str, chance: np.random.Generator) -> Opt
 
 
 def inputs_of(drawn: subject.Subject, given: Sequence[Tensor], seed: int, count: int) -> list[Mapping[str, np.ndarray]]:
-    """What the subject draws; for floats and integers of plain networks anything that a type can hold."""
+    """What the subject draws; then anything that a type can hold for its floats, beside the others as drawn."""
     first = drawn.runs([seed])[0]
     fits = all(t.name in first and first[t.name].shape == t.static_shape for t in given if t.is_static)  # no stream
-    own = [{t.name: first[t.name] for t in given}] if fits else []
-    is_any = not drawn.free and all(t.is_static and t.dtype.is_float for t in given)
-    return own + (list(runs(given, count, seed)) if is_any else [])
+    own = {t.name: first[t.name] for t in given} if fits else {}
+    floats = [t for t in given if t.dtype.is_float]
+    is_any = not drawn.free and all(t.is_static for t in given) and len(own) + len(floats) >= len(given)
+    return [own] * fits + [{**own, **each} for each in runs(floats, count * bool(floats and is_any), seed)]
 
 
 def seen(package: Package, target: Target, built: Emulated, inputs: Sequence[Mapping[str, np.ndarray]]) -> Seen:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from onnx import parser
 
+from mccompile.base.dtypes import f32, i64
 from mccompile.driver import Options
 from mccompile.evidence.time import Varying
 from mccompile.toolchain.bounds.program import Bound
+from mccompile.toolchain.model_report import Tensor
 from mccompile.toolchain.tools import missing
 from tests.fuzz import claims
 from tests.fuzz.builder import Input
@@ -34,6 +36,16 @@ def small() -> Subject:
 def test_claims_hold(core: str) -> None:
     found, kind = claims.broken(small(), 1, core, count=1)
     assert found == [] and kind.startswith("bound")
+
+
+def test_floats_are_extreme_beside_integers_that_are_drawn() -> None:
+    """An index that is out of range says nothing of a bound, a float that only slow code reads does."""
+    places = Input("i", np.dtype(np.int64), (2,), "integer", 0, 2)
+    drawn = Subject(parser.parse_model(MODEL), (*small().inputs, places))
+    given = [Tensor("x", "x", f32, (3, 4), 48), Tensor("i", "i", i64, (2,), 16)]
+    own, *found = claims.inputs_of(drawn, given, seed=1, count=9)
+    assert len(found) == 9 and all((each["i"] == own["i"]).all() for each in found)
+    assert any(np.isinf(each["x"]).any() for each in found) and np.isfinite(own["x"]).all()
 
 
 def test_options_are_drawn_that_code_with_evidence_may_have() -> None:
