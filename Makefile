@@ -6,7 +6,7 @@ VENV   := .venv
 JOBS   ?= 2
 ARGS   ?=
 # A test that hangs fails alone.
-PYTEST := -m pytest -n $(JOBS) --dist worksteal --timeout 300
+PYTEST := -m pytest -n $(JOBS) --dist worksteal --timeout 300 --durations 20 --durations-min 5
 
 # Hundreds of processes load the same modules: each is compiled once.
 unexport PYTHONDONTWRITEBYTECODE

@@ -210,8 +210,17 @@ def wrong_of(
 
 
 def write_portable(id: str, folder: Path) -> Path:
-    write_sources(trials(KERNELS[id], targets.load("generic")), folder)
+    """Each third case in all its forms, the others as one call alone; all in all with CASES=all."""
+    found = trials(KERNELS[id], targets.load("generic"))
+    whole = set(list(dict.fromkeys(trial.case.name for trial in found))[::SHARES])
+    write_sources([trial for trial in found if trial.case.name in whole or is_alone(trial)], folder)
     return folder
+
+
+def is_alone(trial: Trial) -> bool:
+    """Neither over an operand, nor row by row, nor shared by workers."""
+    call = trial.function.call
+    return not trial.overwritten and call.rows is None and call.workers == 1
 
 
 def warnings(compiler: Sequence[str], folder: Path) -> str:
