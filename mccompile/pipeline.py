@@ -48,6 +48,7 @@ from .passes.program.keep_int8_weights import keep_int8_weights
 from .passes.program.known_numbers import known_numbers
 from .passes.program.known_ranges import known_ranges
 from .passes.program.lay_channels_last import lay_channels_last
+from .passes.program.lay_over_operands import lay_over_operands
 from .passes.program.limit_errors.limit_errors import limit_errors
 from .passes.program.narrow_weights import narrow_weights
 from .passes.program.order_calls import order_calls
@@ -120,6 +121,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("top_one", top_one),
     ProgramPass("global_pool_to_reduce", global_pool_to_reduce),
     ProgramPass("lay_channels_last", lay_channels_last),
+    ProgramPass("lay_over_operands", lay_over_operands),
     ProgramPass("split_groups", split_groups),
     ProgramPass("split_weights", split_weights),
     ProgramPass("known_ranges", known_ranges),

@@ -12,7 +12,7 @@ machine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -41,7 +41,6 @@ class Step:
     over: tuple[int, ...] = ()
     workspace: int = 0
     again: Recomputation | None = None  # None: it cannot be done again
-    holds: tuple[int, ...] = ()  # values that live until it has run, if they are there before
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,8 @@ class Line:
     lasting: frozenset[int] = frozenset()  # values that are needed in the end
     fixed: frozenset[int] = frozenset()  # values whose readers cannot read a copy
     macs: int = 0  # that were added
+    # Values that come to lie over another one, once that is not read any more; until then they lie beside it.
+    instead: Mapping[int, int] = field(default_factory=dict)
 
     def lives(self) -> tuple[list[int], list[int]]:
         """The steps that each value lives from and to."""
@@ -60,10 +61,12 @@ class Line:
         for place, step in enumerate(self.steps):
             for value in step.writes:
                 first[value] = last[value] = place
-            for value in (*step.reads, *step.holds):
+            for value in step.reads:
                 last[value] = place
         for value in self.lasting:
             last[value] = len(self.steps) - 1
+        for value, old in self.instead.items():
+            last[value] = last[old] if last[old] > first[value] else -1
         return first, last
 
     def held(self, but: Set[int] = frozenset()) -> np.ndarray:
@@ -78,7 +81,7 @@ class Line:
         for place, step in enumerate(self.steps):
             found[place] += sum(self.sizes[v] for v in {*step.reads, *step.writes} & but) if but else 0
             dying = max((self.sizes[v] for v in step.over if last[v] == place), default=0)
-            found[place] += step.workspace - min(dying, sum(self.sizes[v] for v in step.writes))
+            found[place] += step.workspace - min(dying, sum(self.sizes[v] for v in step.writes if last[v] >= place))
         return found
 
     @property

@@ -333,6 +333,8 @@ def handed_back(back: Backward, share: Value, window: Window, taps: np.ndarray) 
     """What each element of x gets from all windows that it is in, when a window hands the same to all its elements."""
     batch, channels, *space = back.shape(0)
     shape = static_shape(share)
+    if [*window.kernel] == space == list(taps.shape[2:]) and taps.all() and not any(window.pads):
+        return share  # one window, all of x
     share = back.reshape(share, (batch * channels, 1, *shape[2:]))
     weights = back.constant(taps.astype(share.type.dtype.numpy))
     found = back.op("ConvTranspose", share, weights, strides=window.strides, dilations=window.dilations)

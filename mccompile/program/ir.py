@@ -335,6 +335,8 @@ class Program:
     values: list[tuple[str, View]] = field(default_factory=list)
     # What the verifier has found right of each call, by itself: it looks at a call again where a pass changed it.
     verified: dict[Call, tuple[object, ...]] = field(default_factory=dict, repr=False, compare=False)
+    # The items as they were before order_calls, for recompute_activations.
+    unordered: list[Item] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def kept(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -84,10 +85,23 @@ def test_a_floor_counts_what_can_be_made_again_only_where_it_is_read() -> None:
     assert all(recomputed(line, goal, 10**9).peak >= line.floor for goal in (0, 200, 300))
 
 
-def test_what_is_held_lives_until_then() -> None:
-    """A new weight beside the old one, which the last step still reads."""
-    steps = (Step(0, (0,), (1,)), Step(1, (1,), (2,)), Step(2, (2,), (3,)))
-    line = Line(steps, (0, 100, 10, 10))
-    assert list(line.held()) == [100, 110, 20]
-    held = Line((*steps[:2], Step(2, (2,), (3,), holds=(1,))), line.sizes)
-    assert list(held.held()) == [100, 110, 120]
+def test_a_new_weight_lies_beside_the_old_one_as_long_as_that_is_read() -> None:
+    """Value 1 comes to lie over value 4."""
+    steps = (Step(0, (0, 4), (1,)), Step(1, (0,), (2,)), Step(2, (2,), (3,)))
+    line = Line(steps, (0, 100, 10, 10, 0), instead={1: 4})
+    assert list(line.held()) == [0, 10, 20]
+    late = replace(line, steps=(*steps[:2], Step(2, (2, 4), (3,))))
+    assert list(late.held()) == [100, 110, 120]
+    assert late.peak == late.floor == 120
+
+
+def test_a_weight_that_is_read_again_keeps_the_new_one_beside_it() -> None:
+    """Steps: a layer, what is large, the new weight, and a late reader of the layer, for which it may be made again."""
+    steps = (
+        Step(0, (0,), (1,), again=Recomputation(1)),
+        Step(1, (), (2,)),
+        Step(2, (2, 0), (3,)),
+        Step(3, (1,), (4,)),
+    )
+    line = Line(steps, (0, 100, 100, 150, 1), frozenset({4}), instead={3: 0})
+    assert recomputed(line, 110, 10).peak == 200  # done again it would take 251

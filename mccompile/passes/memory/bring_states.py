@@ -20,7 +20,7 @@ from .liveness import blocks_of, liveness
 
 
 @dataclass(frozen=True)
-class _Early:
+class Early:
     output: int  # its place among the program's outputs
     behind: int  # the item behind which it may be brought
     made: View
@@ -29,7 +29,7 @@ class _Early:
 
 def bring_states(program: Program, context: Context) -> None:
     """Inserts the copies, where nothing needs to be bound any more but what they bring."""
-    found = [*_early(program)]
+    found = [*early_states(program)]
     if not found:
         return
     before, body, outputs = _bound(program, context), [*program.body], [*program.outputs]
@@ -38,7 +38,7 @@ def bring_states(program: Program, context: Context) -> None:
         program.body, program.outputs = body, outputs
 
 
-def _early(program: Program) -> Iterator[_Early]:
+def early_states(program: Program) -> Iterator[Early]:
     """States that are ready before the old one is read for the last time, which is before the end."""
     first, last = dict[Buffer, int](), dict[Buffer, int]()
     for number, item in enumerate(program.body):
@@ -58,7 +58,7 @@ def _early(program: Program) -> Iterator[_Early]:
             continue
         free = max(last[kept], _last_write(program, made))
         if free + 1 < len(program.body):
-            yield _Early(place, free, view, kept)
+            yield Early(place, free, view, kept)
 
 
 def _last_write(program: Program, made: Buffer) -> int:
@@ -70,7 +70,7 @@ def _last_write(program: Program, made: Buffer) -> int:
     )
 
 
-def _insert(program: Program, found: list[_Early], context: Context) -> None:
+def _insert(program: Program, found: list[Early], context: Context) -> None:
     names, behind = taken_names(program), dict[int, list[Call]]()
     outputs = [*program.outputs]
     for each in found:

@@ -138,7 +138,10 @@ def size_of(program: Program, context: Context, choice: Choice) -> int:
 
 def blocks_after(program: Program, context: Context, choice: Choice) -> list[Block]:
     """What is to be placed then."""
-    return _blocks(_bound(program, context, choice)[0], context)[0]
+    trial = _bound(program, context, choice)[0]
+    bind_states(trial, context.registry, context.target)
+    bring_states(trial, context)
+    return _blocks(trial, context)[0]
 
 
 def _bound(program: Program, context: Context, choice: Choice) -> tuple[Program, float]:

@@ -12,7 +12,7 @@ Nothing is computed twice, and every call computes what it did before, in anothe
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from ...base.dims import static
@@ -44,7 +44,9 @@ from ...program.ir import (
 from ...program.relocate import Move
 from ...program.taken_names import taken_names
 from ..api import Context
+from ..memory.bring_states import early_states
 from ..memory.in_place import write_in_place
+from ..memory.state import bind_states
 from ..rows.row_call import RowCall, operand_axis, rows_at_a_time
 from ..rows.row_chains import LONGEST, Chain, Chains, row_calls
 from .bufferize import best_choice, peak_of, size_of
@@ -142,7 +144,8 @@ def best_chains(
                 if first < last or cost < whole[last]:
                     found[first, last], costs[first, last] = chain, cost
     peak = max(enough, _cut(count, costs, None)[0])
-    _, cuts = _cut(count, costs, peak)
+    alone = {k for k in range(count) if whole[k] > peak} if context.memory.again > 1 else set()
+    _, cuts = _cut(count, costs, peak, alone)
     chosen: Chosen = []
     for first, last in cuts:
         if first == last and whole[last] <= peak:
@@ -179,8 +182,12 @@ def _sum(weights: Sequence[dict[Buffer, int]]) -> int:
     return sum(together.values())
 
 
-def _cut(count: int, costs: dict[tuple[int, int], int], limit: int | None) -> tuple[int, list[tuple[int, int]]]:
-    """The cut with the least peak; with a limit, the one below it with the fewest calls in chains."""
+def _cut(
+    count: int, costs: dict[tuple[int, int], int], limit: int | None, alone: Set[int] = frozenset()
+) -> tuple[int, list[tuple[int, int]]]:
+    """The cut with the least peak; with a limit, the one below it with the fewest calls in chains. Those in `alone`
+    would be chains by themselves; each counts as much as the longest chain: of calls that are done again, one behind
+    the other, results that lie before operands make large rigid blocks."""
     best: list[tuple[int, int] | None] = [(0, 0), *[None] * count]
     came = [0] * (count + 1)
     for last in range(count):
@@ -188,7 +195,7 @@ def _cut(count: int, costs: dict[tuple[int, int], int], limit: int | None) -> tu
             cost, before = costs.get((first, last)), best[first]
             if cost is None or before is None or (limit is not None and cost > limit):
                 continue
-            joined = last - first
+            joined = last - first or LONGEST * (last in alone)
             if limit is None:
                 value = max(before[0], cost), before[1] + joined
             else:
@@ -215,6 +222,7 @@ class _Outside:
         self.results = [item.outs[0].buffer if isinstance(item, Call) else None for item in program.body]
         trial = clone(program)
         write_in_place(trial, context.registry, context.target, context.memory.keep_inputs)
+        bind_states(trial, context.registry, context.target)
         twins = dict(zip(trial.buffers(), program.buffers(), strict=True))
         self.roots = {twins[b]: twins[root(b)[0]] for b in trial.buffers()}
         self.scratches = {buffer for item in walk(program.body) for buffer in scratches(item)}
@@ -227,6 +235,8 @@ class _Outside:
         kept = program.lasting_inputs(context.memory.keep_inputs)
         for buffer in [*(view.buffer for _, view in program.outputs if view.buffer.role != CONSTANT), *kept]:
             self.spans[buffer][1] = len(program.body)
+        for early in early_states(trial):
+            self.spans[twins[early.made.buffer]][1] = early.behind
         self.spans = {buffer: span for buffer, span in self.spans.items() if buffer.role != EXTERNAL}
         self.sizes = {buffer: align_up(buffer.max_bytes, self.align) for buffer in self.spans}
 

@@ -43,13 +43,13 @@ SAVED = 0.02  # of the effort of the calls, at least: costs are estimates
 
 def lay_channels_last(program: Program, context: Context) -> None:
     copies = context.target.prefer != Prefer.RAM or _are_worth_it(program, context)
-    _Layouts(program, context, copies).body(program.body)
+    Layouts(program, context, copies).body(program.body)
 
 
 def _are_worth_it(program: Program, context: Context) -> bool:
     """Is a plan with copies the better one, with groups as split_groups will split them?"""
     draft, before = clone(program), clone(program)
-    _Layouts(draft, context, True).body(draft.body)
+    Layouts(draft, context, True).body(draft.body)
     if len(draft.body) == len(program.body):
         return False
     for each in (draft, before):
@@ -68,7 +68,7 @@ class _Relayout:
 NO_WAY = _Relayout(math.inf, lambda: None)
 
 
-class _Layouts:
+class Layouts:
     def __init__(self, program: Program, context: Context, copies: bool) -> None:
         self.program, self.registry, self.target = program, context.registry, context.target
         self.context = context

@@ -33,6 +33,7 @@ from ..api import Context
 def order_calls(program: Program, context: Context) -> None:
     if _is_free(program, context):
         nodes, tensors = _model(program, context, lambda view: view.covers_buffer)
+        program.unordered = program.body
         program.body = [program.body[number] for number in best_order(nodes, tensors)]
 
 

@@ -61,9 +61,11 @@ def recompute_activations(program: Program, context: Context) -> None:
 
 def _orders(program: Program, context: Context) -> list[list[Item]]:
     """Orders in which to recompute. The one with the smallest peak frees memory early only where it counts for that
-    peak, which recomputation moves elsewhere."""
-    early = eager_order(program, context)
-    return [program.body] if early == program.body else [program.body, early]
+    peak, which recomputation moves elsewhere: so that in which calls came, and one that frees memory early everywhere.
+    """
+    given, early = program.unordered or program.body, eager_order(program, context)
+    program.unordered = []
+    return [given] if early == given else [given, early]
 
 
 def _recomputed(program: Program, context: Context) -> tuple[list[Item], int]:
@@ -102,32 +104,21 @@ def line_of(program: Program, context: Context) -> Line:
     numbers = {buffer: number for number, buffer in enumerate(_buffers(program))}
     writers = Counter(buffer for item in program.body for buffer in {view.buffer for view in _written(item)})
     outputs, kept = dict(program.outputs), {*program.lasting_inputs(context.memory.keep_inputs)}
-    beside = _beside_old_ones(program)
-    at_once = {outputs[name].buffer for name in program.states.values()} - beside.keys()
-    lasting = {view.buffer for view in outputs.values()} - beside.keys() | {b for b in numbers if b.role == LASTING}
+    given, states = dict(program.inputs), program.states
+    instead = {outputs[after].buffer: given[before] for before, after in states.items()}
+    instead = {new: old for new, old in instead.items() if new.role == TEMPORARY and {new, old} <= numbers.keys()}
+    lasting = {view.buffer for view in outputs.values()} | {b for b in numbers if b.role == LASTING}
+    lasting -= instead.keys()
     alone = {b for b in numbers if b.role == TEMPORARY and not b.overlap and writers[b] == 1}
-    alone -= lasting | beside.keys() | {b.overlap.base for b in numbers if b.overlap}
+    alone -= lasting | instead.keys() | {b.overlap.base for b in numbers if b.overlap}
     fixed = {view.buffer for item in program.body if not isinstance(item, Call) for view in _touched(item)}
-    steps = [_step(number, item, numbers, alone - fixed, context) for number, item in enumerate(program.body)]
-    for new, readers in beside.items():
-        for number in readers:
-            steps[number] = replace(steps[number], holds=(*steps[number].holds, numbers[new]))
-    sizes = tuple(0 if b in kept | at_once or b.role == EXTERNAL else b.max_bytes for b in numbers)
-    return Line(tuple(steps), sizes, frozenset(numbers[b] for b in lasting), frozenset(numbers[b] for b in fixed))
-
-
-def _beside_old_ones(program: Program) -> dict[Buffer, list[int]]:
-    """New states that lie beside the old ones for a while: the items that still read the old ones."""
-    given, outputs, made = dict(program.inputs), dict(program.outputs), dict[Buffer, int]()
-    for number, item in enumerate(program.body):
-        made |= {view.buffer: number for view in _written(item)}
-    found = dict[Buffer, list[int]]()
-    for before, after in program.states.items():
-        new, old = outputs[after].buffer, given[before]
-        for number in range(made.get(new, len(program.body)) + 1, len(program.body)):
-            if any(view.buffer is old for view in _read(program.body[number])):
-                found.setdefault(new, []).append(number)
-    return found
+    return Line(
+        tuple(_step(number, item, numbers, alone - fixed, context) for number, item in enumerate(program.body)),
+        tuple(0 if b in kept or b.role == EXTERNAL else b.max_bytes for b in numbers),
+        frozenset(numbers[b] for b in lasting),
+        frozenset(numbers[b] for b in fixed),
+        instead={numbers[new]: numbers[old] for new, old in instead.items()},
+    )
 
 
 def _step(number: int, item: Item, numbers: Mapping[Buffer, int], alone: set[Buffer], context: Context) -> Step:

@@ -112,3 +112,21 @@ def test_networks(name: str) -> None:
     found = compared(model, feeds, chance)
     assert not found.wrong
     assert found.checked > 10
+
+
+@pytest.mark.parametrize("op", ["AveragePool", "LpPool"])
+@pytest.mark.parametrize(("kernel", "is_whole"), [("[3, 4]", True), ("[3, 2]", False)])
+def test_a_window_over_all_of_x_hands_its_gradient_back_without_a_convolution(
+    op: str, kernel: str, is_whole: bool
+) -> None:
+    text = f"g (double[1, 2, 3, 4] x) => (double y) {{ p = {op} <kernel_shape = {kernel}> (x) y = ReduceSum (p) }}"
+    graph = loaded(text.replace("ReduceSum", "ReduceSum <keepdims = 0>"))
+    found = gradients(graph, graph.outputs[0], graph.inputs)
+    assert ("ConvTranspose" not in {node.op.name for node in graph.nodes}) == is_whole
+    graph.outputs.extend(found)
+    x = np.arange(24).reshape(1, 2, 3, 4) - 11.5
+    slope = Evaluator(graph)({"x": x}, found)[0]
+    if op == "AveragePool":
+        np.testing.assert_allclose(slope, 1 / 12 if is_whole else 1 / 6 * np.array([1, 2, 2, 1]) + np.zeros_like(x))
+    elif is_whole:
+        np.testing.assert_allclose(slope, x / np.sqrt((x**2).sum((2, 3), keepdims=True)))
