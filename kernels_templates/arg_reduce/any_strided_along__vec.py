@@ -54,9 +54,9 @@ class Along(Kernel):
         if reason:
             return No(reason)
         if x.buffer.dtype not in TYPES:
-            return No(f"{x.buffer.dtype} is compared one by one")
+            return No(f"{x.buffer.dtype} is not compared in vectors")
         if x.strides[axis] != 1 or not LEAST // 2 <= static(x.shape[axis]) < i32.high:
-            return No("elements that are compared do not lie side by side, or are too few or too many")
+            return No("compared elements are not contiguous, or are too few or too many")
         return Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:

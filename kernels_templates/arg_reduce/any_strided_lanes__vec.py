@@ -52,10 +52,10 @@ class Lanes(Kernel):
         if reason:
             return No(reason)
         if not 0 < static(x.shape[axis]) <= i32.high or 0 in call.outs[0].shape:
-            return No("there is nothing to compare, or more than 32-bit integers count")
+            return No("there are no elements to compare, or too many for 32-bit indices")
         chosen = _nest(call).side_by_side(1, LEAST)  # the loop that lanes lie along
         if chosen is None:
-            return No("no results whose elements lie side by side, or too few of them")
+            return No("elements of the results are not contiguous, or are too few")
         return Needs(blocks=(_width(call, chosen), chosen))
 
     def cost(self, call: Call, target: Target) -> Cost:

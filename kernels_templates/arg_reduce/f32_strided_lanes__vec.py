@@ -55,10 +55,10 @@ class StridedLanes(Kernel):
         if call.ins[0].buffer.dtype is not f32:
             return No("only for 32-bit floats")
         if not 0 < static(call.ins[0].shape[call.of(ArgReduce).axis]) < MOST or 0 in call.outs[0].shape:
-            return No("there is nothing to compare, or more than 32-bit integers count")
+            return No("there are no elements to compare, or too many for 32-bit indices")
         chosen = _nest(call).side_by_side(1, SHORTEST)  # the loop that lanes lie along
         if chosen is None:
-            return No("no results whose elements lie side by side, or too few of them")
+            return No("elements of the results are not contiguous, or are too few")
         return Needs(blocks=(best_lanes(_nest(call).loops[chosen].extent, target), chosen))
 
     def cost(self, call: Call, target: Target) -> Cost:

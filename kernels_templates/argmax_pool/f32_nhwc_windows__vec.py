@@ -55,7 +55,7 @@ class ChannelsLast(Kernel):
         if x.buffer.dtype is not f32:
             return No("only for 32-bit floats")
         if x.strides[1] != 1 and x.shape[1] != 1:
-            return No("the operand does not lie channels-last")
+            return No("the operand is not channels-last")
         return Needs(blocks=(best_lanes(static(x.shape[1]), target),))
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -105,9 +105,9 @@ class RowsBlocks(Kernel):
         if any(view.buffer.dtype not in (f32, bool_) for view in views) or call.outs[0].buffer.dtype is not f32:
             return No("only for 32-bit floats")
         if kind.scaled:
-            return No("values have no factors here")
+            return No("it has no scales for values")
         if any(0 in view.shape for view in views):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         sizes, cut = _best(call, target)
         alias = epilogue_alias(call, kind.fixed) if sizes.blocks == 1 else {}
         scratch = sum(_room(call, sizes).values()) * 4

@@ -178,15 +178,15 @@ def _view_refusal(call: Call) -> str:
     if any(view.buffer.dtype not in STORED for view in (k, v)):
         return "keys or values are of a type that is not widened"
     if kind.scaled and (call.ins[kind.fixed - 1].strides[-2:] != (0, 1)):
-        return "factors of values do not lie side by side"
+        return "scales of values are not contiguous"
     if any(0 in view.shape for view in views):
-        return "there is nothing to compute"
+        return "the result is empty"
     inner = (q.shape[-1], v.shape[-1], *out.shape[:-2], *(view.strides[-1] for view in (*call.ins[3:], out)))
     if not all(isinstance(dim, int) for dim in inner):
         return "depth, channels or batches are known only at run time"
     if any(stride != 1 for stride in (q.strides[-1], k.strides[-2])) and q.shape[-1] != 1:
-        return "elements of queries or keys do not lie side by side"
-    return "" if v.strides[-1] == 1 or v.shape[-1] == 1 else "elements of values do not lie side by side"
+        return "elements of queries or keys are not contiguous"
+    return "" if v.strides[-1] == 1 or v.shape[-1] == 1 else "elements of values are not contiguous"
 
 
 class _Printer:

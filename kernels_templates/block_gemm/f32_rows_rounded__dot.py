@@ -83,7 +83,7 @@ class RowsRounded(WordsKernel):
         if reason:
             return No(reason)
         if call.ins[0].strides[1] != 1 and call.ins[0].shape[1] != 1:
-            return No("elements of a row do not lie side by side")
+            return No("elements of a row are not contiguous")
         if min(kind.block, static(call.ins[0].shape[1])) > LONGEST:
             return No(f"blocks are longer than {LONGEST} elements")
         size = _size(call, target)

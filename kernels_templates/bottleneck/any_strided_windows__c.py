@@ -70,7 +70,7 @@ class Windows(Kernel):
         if reason:
             return No(reason)
         if any(view.buffer.dtype.is_packed for view in (*call.ins, *call.outs)):
-            return No("elements are parts of bytes")
+            return No("elements are smaller than a byte")
         printer = _Printer(call)
         first = len(call.ins) - len(printer.kind.parts(call.ins)[2]) + printer.kind.narrow.fixed - 1
         bits = call.outs[0].buffer.dtype.bits

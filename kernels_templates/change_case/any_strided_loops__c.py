@@ -27,7 +27,7 @@ class ChangeCaseLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        return Needs(symbols=True) if call.ins[1].is_dense else No("the rows of the table lie apart")
+        return Needs(symbols=True) if call.ins[1].is_dense else No("rows of the table are not contiguous")
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * 100 * target.machine.element, code=500)

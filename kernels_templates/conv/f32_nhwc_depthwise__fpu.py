@@ -44,11 +44,11 @@ class Depthwise(FpuConvKernel):
         if kind.accumulator is not f32 or kind.fixed != 2 or any(v.buffer.dtype is not f32 for v in (x, w)):
             return No("operands are not 32-bit floats")
         if not is_constant(w) or 0 in w.shape or 0 in call.outs[0].shape:
-            return No("weights are computed, or there is nothing to compute")
+            return No("weights are computed, or the result is empty")
         if w.shape[:2] != (kind.group, 1):
             return No("it is not depthwise")
         if x.strides[1] != 1:
-            return No("channels of x do not lie side by side")
+            return No("channels of x are not contiguous")
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)
         beyond = -kind.group % self.printer(replace(call, rows=None)).row  # lanes of the last tile that are no channels

@@ -143,7 +143,7 @@ class Depthwise(Kernel):
         layout = _Layout(call)
         lanes, high, wide, cut = layout.blocks(target)
         if layout.products(high, wide) > MOST_PRODUCTS:
-            return No("the window is too large to write it out")
+            return No("the window is too large to unroll")
         needs = needs_of_weights(packs, -(-static(w.shape[0]) // lanes) * lanes * layout.taps)
         alias, blocks = epilogue_alias(call, kind.fixed), (lanes, high, wide, cut, packs)
         return Needs(alias=alias, numeric="ulp", blocks=blocks, **needs)

@@ -55,9 +55,9 @@ class Runs(FpuConvKernel):
         if reason:
             return No(reason)
         if not is_constant(w) or 0 in w.shape or 0 in call.outs[0].shape:
-            return No("weights are computed, or there is nothing to compute")
+            return No("weights are computed, or the result is empty")
         if not self.printer(replace(call, rows=None)).has_runs:
-            return No("neither channels nor taps of x lie side by side")
+            return No("neither channels nor taps of x are contiguous")
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)
         return Needs(

@@ -180,9 +180,9 @@ class ChannelsLastTile(Kernel):
             return No(reason)
         layout, size, cut = best_layout(call, target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
-            return No("the window is too wide to write its edges out")
+            return No("the window is too wide to unroll at the edges")
         if not layout.reaches:
-            return No("no window reaches the image")
+            return No("no window reaches the input")
         one_tile = packs and not layout.points_outside(size, cut)
         layout = VectorConv(call, layout.merged, one_tile)
         blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged, one_tile)

@@ -145,14 +145,14 @@ class Winograd(Kernel):
         if largest_tile(target) < 2:
             return No("Winograd's method is switched off (option winograd), or speed does not come first")
         if w.buffer.dtype is not dtype:
-            return No("not for weights in fewer bits than products")
+            return No("weights are narrower than products")
         shape = geometry(call)
         if shape is None or kind.group != 1:
             return No("only for windows of 3 or 3x3 along the last axes, with stride 1 and one group")
         if not allowed_tiles(call, target):
-            return No("sums have to be more exact")
+            return No("sums have to be more accurate")
         if dtype is f16 and (shape.rows is None or shape.apart):
-            return No("in 16 bits only for pictures")
+            return No("16-bit floats only for 2-D windows")
         if w.buffer.constant is None:
             return No("the weights are not constant")
         reason = channels_last_refusal(call, call.ins[2:])

@@ -87,7 +87,7 @@ class LongWindows(Kernel):
         if prod(axis.out for axis in layout.axes) >= layout.taps:
             return No("windows have no more taps than there are positions")
         if in_runs(terms(call), layout.block_terms) > allowed(kind.rounding, terms(call)):
-            return No("sums have to be more exact")
+            return No("sums have to be more accurate")
         size = layout.best(target)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),

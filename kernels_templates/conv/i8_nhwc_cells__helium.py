@@ -50,7 +50,7 @@ class Cells(TapPlaces):
         if call.ins[0].buffer.dtype is not i8:
             return No("x is not signed")
         if 7 * _plane(call) > FARTHEST:
-            return No("rows are long")
+            return No("rows are too long")
         beyond = -conv_of(call).group % 8
         return Needs(
             rows=frozenset({2}),

@@ -54,9 +54,9 @@ class Depthwise(Depthwise3x3):
         if reason:
             return No(reason)
         if static(call.outs[0].shape[3]) < 2:
-            return No("there is but one column")
+            return No("there is one column")
         if _again(call) and self.indexed(call) is not None:
-            return No("weights of a palette are for multiples of four channels")
+            return No("palettized weights need a multiple of four channels")
         found, kind = rescaling_of(call), conv_of(call)
         band = _band(call)
         kept = call.rows is None and kind.strides == (1, 1) and not _again(call)

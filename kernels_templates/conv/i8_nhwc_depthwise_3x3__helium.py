@@ -40,7 +40,7 @@ class Cells(Depthwise3x3):
         y, found = call.outs[0], rescaling_of(call)
         rows = max(y.lines - 1, 1)  # apart, where a ring begins again
         if 7 * (rows * static(y.strides[2]) + static(y.strides[3])) > FARTHEST:
-            return No("results lie far apart")
+            return No("the stride of the result is too large")
         return Needs(
             rows=frozenset({2}),
             constant=frozenset({1, *found.tables}),

@@ -37,10 +37,10 @@ class Depthwise(Depthwise3x3):
             return No(reason)
         kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_of(call)
         if x.shape[3] != 1 and static(x.strides[3]) < 1:
-            return No("columns do not follow each other")
+            return No("columns are not contiguous")
         last = (static(y.shape[3]) - 1) * kind.strides[1] + 1 - kind.pads[1]
         if last > static(x.shape[3]):
-            return No("windows lie outside of the image")
+            return No("windows lie outside the input")
         return Needs(
             rows=frozenset({2}),
             constant=frozenset({1, *found.tables}),

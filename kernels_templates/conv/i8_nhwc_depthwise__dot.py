@@ -129,11 +129,11 @@ class DepthwiseDots(Kernel):
         if reason:
             return No(reason)
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero:
-            return No("operands are not of 8 bits, or weights have zero points")
+            return No("operands are not 8-bit integers, or weights have zero points")
         if y.buffer.dtype not in (i8, u8, f32):
-            return No("results are neither of 8 bits nor 32-bit floats")
+            return No("results are neither 8-bit integers nor 32-bit floats")
         if w.shape[:2] != (x.shape[1], 1) or kind.group != x.shape[1]:
-            return No("channels are not each for itself")
+            return No("it is not depthwise")
         if len(kind.strides) > 3 or 0 in (*x.shape, *y.shape) or not all(map(is_constant, call.ins[1 : kind.fixed])):
             return No("it has more than 3 spatial axes, a tensor is empty, or weights or zero points are computed")
         layout = _Layout(call, dot_lanes(target), sum_registers(target), form_of(target))
@@ -141,7 +141,7 @@ class DepthwiseDots(Kernel):
         if not epilogue.in_vectors or any(map(epilogue.moves, epilogue.extras)):
             return No(epilogue.refusal or "an operand of the epilogue changes from point to point")
         if layout.products > MOST_PRODUCTS or min(kind.pads) < 0:
-            return No("the window is too large to write its products out, or pads are negative")
+            return No("the window is too large to unroll, or pads are negative")
         return Needs(
             rows=frozenset({2}) if len(kind.strides) == 2 else frozenset(),
             constant=frozenset(range(1, kind.fixed)) | epilogue.constants,

@@ -86,11 +86,11 @@ class ChannelsLastDots(Kernel):
         if reason:
             return No(reason)
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype not in (i8, u8) or kind.group != 1:
-            return No("operands are not of 8 bits, or there are groups")
+            return No("operands are not 8-bit integers, or there are groups")
         if len(kind.strides) > 2 or 0 in (*x.shape, *y.shape) or not is_constant(w):
             return No("it has more than 2 spatial axes, a tensor is empty, or weights are computed")
         if kind.w_zero and not (is_constant(zeros_of_weights(call)) and zeros_of_weights(call).strides[0] in (0, 1)):
-            return No("zero points of the weights are computed, or have gaps")
+            return No("zero points of the weights are computed, or not contiguous")
         if min(kind.pads) < 0:
             return No("pads are negative")
         layout = DotConv(call, form_of(target))

@@ -57,7 +57,7 @@ class Winograd(PatchConv):
             return No("it is for 3x3 windows with stride 1")
         inputs, outs = static(w.shape[1]), static(w.shape[0])
         if inputs % 4 or outs % 2 or inputs > MOST_CHANNELS:
-            return No("channels are no multiples of 4 and 2, or their products do not fit 32 bits")
+            return No("channels are not multiples of 4 and 2, or their sums do not fit 32 bits")
         results = ELEMENTS * outs if found.rest else 0
         return Needs(
             constant=frozenset({1, *found.tables}),

@@ -59,15 +59,15 @@ class Winograd(Kernel):
         if reason:
             return No(reason)
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or not is_constant(w):
-            return No("operands are not of 8 bits, or weights have zero points or are computed")
+            return No("operands are not 8-bit integers, or weights have zero points or are computed")
         if w.shape[2:] != (3, 3) or set((*kind.strides, *kind.dilations, kind.group)) != {1} or min(kind.pads) < 0:
             return No("it is for 3x3 windows with stride 1 and one group")
         outs, inputs = static(w.shape[0]), static(w.shape[1])
         if inputs % TOGETHER or outs % LANES or inputs > MOST_CHANNELS or 0 in (*x.shape, *y.shape):
-            return No("channels are no multiples of 8 and 4, or their products do not fit 32 bits")
+            return No("channels are not multiples of 8 and 4, or their sums do not fit 32 bits")
         epilogue = _epilogue(call)
         if not epilogue.in_vectors or x.strides[1] != 1:
-            return No(epilogue.refusal or "channels of x do not lie side by side")
+            return No(epilogue.refusal or "channels of x are not contiguous")
         block = _block(call, target)
         return Needs(
             constant=frozenset({1}) | epilogue.constants,

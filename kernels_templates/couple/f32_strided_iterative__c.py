@@ -32,7 +32,7 @@ class CoupleRounds(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         if {view.buffer.dtype for view in (*call.ins, *call.outs)} != {f32}:
-            return No("only f32 is coupled")
+            return No("gates are coupled in 32-bit floats only")
         classes = call.of(Couple).classes
         return Needs(scratch=f32.nbytes(classes * (classes + 2)))
 

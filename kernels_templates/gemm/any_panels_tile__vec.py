@@ -91,9 +91,9 @@ class Panels(Kernel):
         if kind.accumulator not in TYPES or kind.a_zero or kind.b_zero:
             return No("only for sums of 64-bit floats and of integers of 32 bits and more, without zero points")
         if "dot" in target.isas and all(view.buffer.dtype.bits <= 8 for view in call.ins[:2]):
-            return No("bytes are multiplied in dot products")
+            return No("the target has dot products of bytes")
         if 0 in (*y.shape, *call.ins[0].shape):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         reason = lanes_refusal(target, kind.expressions(), ())
         if reason:
             return No(reason)

@@ -72,11 +72,11 @@ class MergedRows(Kernel):
         if reason:
             return No(reason)
         if not is_constant(b) or upper(y.type.count) == 0 or 0 in b.shape:
-            return No("the matrix is computed, or there is nothing to compute")
+            return No("the matrix is computed, or the result is empty")
         if any(dim != 1 for dim in y.shape[:-2]):
             return No("there are batches")
         if a.shape[-1] != 1 and a.strides[-1] != 1:
-            return No("numbers of a row do not lie side by side")
+            return No("elements of a row are not contiguous")
         return Needs(constant=frozenset({1}), align={1: 4}, alias=epilogue_alias(call, kind.fixed), numeric="ulp")
 
     def cost(self, call: Call, target: Target) -> Cost:

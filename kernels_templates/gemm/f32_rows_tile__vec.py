@@ -139,13 +139,13 @@ class RowsTile(Kernel):
         if kind.a_zero or kind.b_zero:
             return No("not with zero points")
         if call.ins[1].buffer.dtype is not computed_in(call) and _reading(call) not in (PACKED, PACKED_EACH):
-            return No("narrow weights are not laid out for it")
+            return No("it has no layout for 4-bit weights")
         if 0 in (*y.shape, *call.ins[0].shape):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         if y.shape[-1] == 1:
             return No("there is one column")
         if computed_in(call) is f16 and _apart(call):
-            return No("columns of the result or an operand of the epilogue do not lie side by side")
+            return No("columns of the result or an operand of the epilogue are not contiguous")
         (size, cut), how = _best(call, target), _reading(call)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),

@@ -44,13 +44,13 @@ class BatchPairs(Kernel):
         if reason:
             return No(reason)
         if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in (i8, u8) or kind.accumulator is not i32:
-            return No("operands are not of 8 bits")
+            return No("operands are not 8-bit integers")
         if 0 in (*a.shape, *b.shape):
-            return No("there is nothing to multiply")
+            return No("it multiplies no elements")
         if a.strides[-1] != 1 and a.shape[-1] != 1:
-            return No("rows of a have gaps")
+            return No("rows of a are not contiguous")
         if static(b.strides[-2]) > FARTHEST:
-            return No("elements of columns lie far apart")
+            return No("the stride of columns is too large")
         beyond = _beyond(call, target)
         return Needs(
             scratch=(static(a.shape[-1]) + beyond) * 4,

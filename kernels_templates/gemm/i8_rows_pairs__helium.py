@@ -34,7 +34,7 @@ class RowPairs(RowsGemm):
         if call.ins[0].buffer.dtype is not i8:
             return No("a is not signed")
         if static(y.strides[-2]) + 4 > FARTHEST:
-            return No("results of two rows lie far apart")
+            return No("the stride between rows of the result is too large")
         results = 2 * (static(y.shape[-1]) + 4) if found.rest else 0
         return Needs(
             constant=frozenset({1, *found.tables}),

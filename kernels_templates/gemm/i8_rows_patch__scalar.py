@@ -33,7 +33,7 @@ class Rows(RowsGemm):
         lanes = min(rows, 2)
         results = lanes * outs * (1 if found else 4) if left_over(call) else 0
         if found is None and target.prefer == Prefer.RAM and results > TOTALS_BYTES:
-            return No("all its totals need too much memory at once")
+            return No("its partial sums need too much memory")
         return Needs(
             constant=frozenset({1, *(found.tables if found else ())}),
             align={found.bias: 4} if found else {1: 4},

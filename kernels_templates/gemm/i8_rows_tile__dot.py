@@ -71,7 +71,7 @@ class RowDots(Kernel):
         if not is_constant(b) or any(size != 1 for size in y.shape[:-2]):
             return No("weights are computed, or there are several matrices")
         if kind.b_zero and not (is_constant(b_zero_of(call)) and b_zero_of(call).strides[-1] in (0, 1)):
-            return No("zero points of the weights are computed, or have gaps")
+            return No("zero points of the weights are computed, or not contiguous")
         epilogue, (rows, columns) = epilogue_of_products(call), y.type.static_shape[-2:]
         depth = static(a.shape[-1])
         form = form_of(target)

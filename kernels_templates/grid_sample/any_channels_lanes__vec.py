@@ -58,7 +58,7 @@ class Lanes(Kernel):
         if reason:
             return No(reason)
         if static(x.shape[1]) < LEAST // 2 or x.strides[1] != 1 or y.strides[1] != 1:
-            return No("channels do not lie side by side, or are too few")
+            return No("channels are not contiguous, or are too few")
         return Needs(numeric="ulp", blocks=(LANES,))
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -93,7 +93,7 @@ class Lanes(Kernel):
             return No(reason)
         loops = _nest(call)
         if not loops.loops or loops.loops[-1].extent < LEAST // 2 or loops.strides[0][-1] != 1:
-            return No("rows of the result are too short, or do not lie side by side")
+            return No("rows of the result are too short, or not contiguous")
         order = memory_order(call.outs[0])
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i, order=order)}
         return Needs(alias=alias, blocks=(LANES,))

@@ -47,7 +47,7 @@ class TransposedTiles(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         if not has_traffic(target):
-            return No("the target does not turn tiles in registers")
+            return No("the target does not transpose tiles in registers")
         reason = static_views(call)
         if reason:
             return No(reason)
@@ -56,7 +56,11 @@ class TransposedTiles(Kernel):
             return No(refusals(call.kind.expressions()) or "only for copies")
         if dtypes[0].bits not in (8, 16, 32, 64) or dtypes[0].is_packed:
             return No("only for elements of 1, 2, 4 or 8 bytes")
-        return Needs() if _layout(call) else No("the operand does not lie across the result, or rows are too short")
+        return (
+            Needs()
+            if _layout(call)
+            else No("the operand is not transposed against the result, or its rows are too short")
+        )
 
     def cost(self, call: Call, target: Target) -> Cost:
         if "rvv" in target.isas:  # vectors of any length are transposed in memory

@@ -61,7 +61,7 @@ class TurnedOperands(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         if not has_traffic(target):
-            return No("the target does not turn tiles in registers")
+            return No("the target does not transpose tiles in registers")
         views = [*call.outs, *call.ins]
         (expr,) = call.kind.expressions()
         reason = static_views(call) or _refusal(call, target)
@@ -72,7 +72,7 @@ class TurnedOperands(Kernel):
         if any(view.buffer.dtype.bits not in (8, 16, 32, 64) or view.buffer.dtype.is_packed for view in views):
             return No("only for elements of 1, 2, 4 or 8 bytes")
         if _layout(call) is None:
-            return No("no operand lies across the result, or rows are too short")
+            return No("no operand is transposed against the result, or its rows are too short")
         dtype = _in_vectors(call, target)
         blocks = (best_lanes(SIDE, target, dtype), dtype.bits) if dtype is not None else ()
         return Needs(numeric="ulp", blocks=blocks)

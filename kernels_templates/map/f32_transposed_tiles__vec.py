@@ -86,10 +86,10 @@ class TransposedTiles(Kernel):
         if any(view.buffer.dtype is not f32 for view in (*call.ins, *call.outs)):
             return No("only for 32-bit floats")
         if call.outs[0].type.count == 0:
-            return No("there is nothing to compute")
+            return No("the result is empty")
         layout = _layout(call)
         if layout is None:
-            return No("no operand lies across the result, or rows are too short")
+            return No("no operand is transposed against the result, or its rows are too short")
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
         if layout.is_long:
             return Needs(alias=alias, numeric="ulp", blocks=(min(8, lanes_of(target)),))

@@ -29,7 +29,7 @@ class MatchStringsLoops(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         dense = all(view.is_dense for view in call.ins[1:])
-        return Needs(symbols=True) if dense else No("the automaton lies apart")
+        return Needs(symbols=True) if dense else No("the automaton is not contiguous")
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * 100 * target.machine.element, code=100)

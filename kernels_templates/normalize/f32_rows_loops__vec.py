@@ -103,15 +103,15 @@ class RowLoops(Kernel):
         if reason:
             return No(reason)
         if kind.element is not None:
-            return No("what is normalized has to be computed first")
+            return No("its operand has to be computed first")
         if any(dim == 0 for dim in call.outs[0].shape):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         call, copied = _laid(call, target)
         _, inner = _nests(call)
         if not inner.loops or not SHORTEST <= inner.loops[-1].extent <= _longest(kind.accumulator):
-            return No("groups are no rows, or these are too short or too long for vectors")
+            return No("groups are not rows, or too short or too long for vectors")
         if inner.strides[1][-1] != 1:
-            return No("elements of a group do not lie side by side")
+            return No("elements of a group are not contiguous")
         reason = stored_refusal((*call.outs, *call.ins), [strides[-1] for strides in inner.strides], dtype)
         if reason:
             return No(reason)

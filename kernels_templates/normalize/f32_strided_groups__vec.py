@@ -102,12 +102,12 @@ class GroupLanes(Kernel):
         if reason:
             return No(reason)
         if kind.element is not None:
-            return No("what is normalized has to be computed first")
+            return No("its operand has to be computed first")
         if any(dim == 0 for dim in call.outs[0].shape):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         chosen = _lane_loop(call)
         if chosen is None:
-            return No("groups do not lie side by side, or too few of them")
+            return No("groups are not contiguous, or are too few")
         reason = stored_refusal(
             (*call.outs, *call.ins), [strides[chosen] for strides in _nests(call)[0].strides], dtype
         )

@@ -62,15 +62,15 @@ class Global(Kernel):
         x, y = call.ins[0], call.outs[0]
         whole = all(dim == size for dim, size in zip(x.shape[2:], kind.kernel, strict=True))
         if not whole or any(kind.pads) or any(dim != 1 for dim in y.shape[2:]) or x.type.count == 0:
-            return No("the window is not the whole image")
+            return No("the window is not the whole input")
         if kind.algorithm not in ("max", "average", "sum"):
-            return No(f"it does not add up for {kind.algorithm}")
+            return No(f"it does not compute {kind.algorithm}")
         if not kind.accumulator.is_plain:
-            return No(f"{kind.accumulator} is no type of C")
+            return No(f"{kind.accumulator} is not a type of C")
         if y.buffer.dtype is kind.accumulator:
             return Needs(rows=frozenset({2}), symbols=True)
         if call.rows is None:
-            return No("a result cannot hold a sum, and the image does not come by rows")
+            return No("the result cannot hold a sum, and the input does not come by rows")
         return Needs(rows=frozenset({2}), scratch=_held(call).nbytes(static(y.type.count)), at_end=True)
 
     def cost(self, call: Call, target: Target) -> Cost:

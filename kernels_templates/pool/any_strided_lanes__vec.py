@@ -93,14 +93,14 @@ class Lanes(Kernel):
         if reason:
             return No(reason)
         if kind.algorithm == "max" and x.buffer.dtype is not kind.accumulator:
-            return No("the largest element is not of the operand's type")
+            return No("the maximum is not of the operand's type")
         if kind.algorithm == "lp" and kind.p > 2:
-            return No("powers are computed one by one")
+            return No("powers are not computed in vectors")
         found = PoolLanes.of(call)
         if found is None:
-            return No("the operand does not lie side by side, or rows are too short")
+            return No("the operand is not contiguous, or rows are too short")
         if kind.accumulator is f32 and kind.algorithm != "max" and max(found.under, found.lane.kernel) > LONG:
-            return No("sums of so many floats are cut")
+            return No("sums of so many floats are split")
         return Needs(scratch=found.scratch, scratch_align=64, numeric="ulp", blocks=(LANES,))
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -92,7 +92,7 @@ class ChannelsLast(Kernel):
         if kind.algorithm not in ("max", "average") or any(
             v.buffer.dtype not in (f32, *NARROW) for v in (*call.ins, y)
         ):
-            return No("only for the largest and the mean of floats of at most 32 bits")
+            return No("only for the maximum and the mean of floats of at most 32 bits")
         reason = channels_last_refusal(call, call.ins[1:])
         if reason:
             return No(reason)

@@ -56,11 +56,11 @@ class Windows(Kernel):
             ("sum", i32),
             ("max", x.buffer.dtype),
         ):
-            return No("these are no sums and no largest ones of 8-bit integers")
+            return No("it is neither a sum nor a maximum of 8-bit integers")
         if len(kind.kernel) != 2 or 0 in call.outs[0].shape:
             return No("it is not 2-D, or the result is empty")
         if x.strides[1] != 1 or kind.kernel[1] > MOST or static(x.shape[1]) < AT_ONCE - 1:
-            return No("x does not lie channels-last, has few channels, or windows are wide")
+            return No("x is not channels-last, has few channels, or windows are wide")
         beyond = -static(x.shape[1]) % AT_ONCE
         rows = frozenset({2} if call.outs[0].shape[2] != 1 else ())
         return Needs(rows=rows, slack={0: beyond} if beyond else {})

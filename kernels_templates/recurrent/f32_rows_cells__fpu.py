@@ -69,9 +69,9 @@ class FpuCells(Cells):
         if any(call.ins[place].buffer.constant is None for place in constant):
             return No("the weights are not constant")
         if static(call.ins[1].shape[2]) == 0 or any(dim == 0 for dim in call.ins[0].shape):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         if "w" in kind.uses and call.ins[0].strides[3] != 1 and call.ins[0].shape[3] != 1:
-            return No("inputs do not lie side by side")
+            return No("inputs are not contiguous")
         scratch = f32.nbytes(sum(size for _, size in _Layout(call, self.parameter_names(call)).arrays))
         align = dict.fromkeys(constant, 4)
         return Needs(alias=self.states_alias(call), constant=constant, align=align, scratch=scratch, numeric="ulp")

@@ -80,10 +80,10 @@ class VectorCells(Cells):
             return No("the weights are not constant")
         rows = [call.ins[0], *call.outs, *(v for name, v in zip(kind.names, call.ins, strict=True) if name == "bias")]
         if any(view.strides[-1] != 1 and view.shape[-1] != 1 for view in rows):
-            return No("cells do not lie side by side")
+            return No("cells are not contiguous")
         hidden = static(call.ins[1].shape[2])
         if hidden == 0 or any(dim == 0 for dim in call.ins[0].shape):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         lanes = best_lanes(hidden, target)
         batch = static(call.ins[0].shape[1])
         scratch = (1 + len(_states(kind))) * min(batch, GROUP) * -(-hidden // lanes) * lanes * 4

@@ -70,12 +70,12 @@ class Along(Kernel):
         if kind.accumulator.is_float:
             return No("only for integers and truth values")
         if any(isinstance(node, Index) for expr in kind.expressions() for node in walk(expr)):
-            return No("positions are not known in vectors")
+            return No("it needs positions, which are not computed in vectors")
         loops = reduced_nests(call)[1]
         if 0 in call.ins[0].shape or not loops.loops or loops.loops[-1].extent < LEAST // 2:
             return No("rows of the operand are too short")
         if any(steps[-1] not in (0, 1) for steps in loops.strides):
-            return No("elements that are combined do not lie side by side")
+            return No("combined elements are not contiguous")
         extras = range(kind.operands, len(call.ins))
         dots = dot_lanes(target) if _adds_bytes(kind) and loops.strides[0][-1] == 1 else 0
         blocks = (dots,) if 0 < 4 * dots <= loops.loops[-1].extent else ()

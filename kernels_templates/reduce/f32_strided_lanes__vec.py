@@ -124,19 +124,19 @@ class StridedLanes(Kernel):
         if kind.accumulator not in (dtype, *narrow):
             return No("only for floats")
         if any(view.buffer.dtype not in (dtype, *narrow) for view in call.ins[: kind.operands]):
-            return No("only for operands that are such floats")
+            return No("only for operands of the types that it computes in")
         if 0 in call.ins[0].shape or not kind.axes:
-            return No("there is nothing to combine")
+            return No("it combines no elements")
         chosen = _lane_loop(call)
         if chosen is None:
-            return No("elements do not lie side by side, or too few of them")
+            return No("elements are not contiguous, or are too few")
         if chosen != ALONG:
             reason = refusals(kind.expressions()[1:], dtype, narrow)
             ends = (*call.outs, *call.ins[kind.operands :])
             if reason or any(view.buffer.dtype not in (dtype, *narrow) for view in ends):
                 return No(reason or "only for floats")
         elif kind.epilogue is not None and any(isinstance(node, Index) for node in walk(kind.epilogue)):
-            return No("positions are not known in vectors")
+            return No("it needs positions, which are not computed in vectors")
         alias = {(0, i): 0 for i in range(kind.operands, len(call.ins)) if elementwise_alias(call, i)}
         outer, inner = reduced_nests(call)
         lanes = lanes_of(target, dtype) if chosen == ALONG else best_lanes(outer.loops[chosen].extent, target, dtype)

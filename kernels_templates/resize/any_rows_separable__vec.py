@@ -84,9 +84,9 @@ class Separable(Kernel):
         if reason:
             return No(reason)
         if any(0 in view.shape for view in (*call.ins, *call.outs)):
-            return No("there is nothing to compute")
+            return No("the result is empty")
         if any(call.ins[table].strides[1] != 1 and call.ins[table].shape[1] != 1 for table in tables):
-            return No("taps do not lie side by side in the tables")
+            return No("taps are not contiguous in the tables")
         layout = ResizeRows(call, self.parameter_names(call)[1])
         reason = layout.refusal or (lanes_refusal(target, (), ()) if layout.loops_over_lanes else "")
         if reason:

@@ -60,7 +60,7 @@ class Lanes(Kernel):
         if reason:
             return No(reason)
         if _row(call) is None:
-            return No("elements do not lie side by side across the axis, or too few of them")
+            return No("elements across the axis are not contiguous, or are too few")
         return Needs(alias={(0, 0): 0} if elementwise_alias(call, 0) else {}, blocks=(LANES,))
 
     def cost(self, call: Call, target: Target) -> Cost:

@@ -37,7 +37,9 @@ class SplitStringsLoops(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        return Needs(symbols=True) if isinstance(call.outs[0].shape[1], int) else No("its room is known at run time")
+        return (
+            Needs(symbols=True) if isinstance(call.outs[0].shape[1], int) else No("its size is known at run time only")
+        )
 
     def cost(self, call: Call, target: Target) -> Cost:
         return Cost(upper(call.outs[0].type.count) * 100 * target.machine.element, code=300)

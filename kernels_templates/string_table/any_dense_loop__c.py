@@ -26,7 +26,7 @@ class StringTableLoop(Kernel):
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = static_views(call)
         if not reason and not all(view.is_dense for view in (*call.ins, *call.outs)):
-            reason = "the strings are to lie apart"
+            reason = "offsets, texts or the result are not contiguous"
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:

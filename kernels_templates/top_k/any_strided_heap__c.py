@@ -56,7 +56,7 @@ class TopKHeap(Kernel):
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = supports_types(call)
         if not reason and 0 in call.outs[0].shape:
-            reason = "nothing is asked for"
+            reason = "the result is empty"
         if reason:
             return No(reason)
         return Needs(blocks=(BLOCK if _has_blocks(call, target) else 0,))

@@ -57,7 +57,7 @@ class Lanes(Kernel):
             return No("lists would be long, or of unknown length")
         lane = _lane(call)
         if lane is None:
-            return No("elements beside the axis do not lie side by side, or are too few")
+            return No("elements beside the axis are not contiguous, or are too few")
         return Needs(blocks=(lane,))
 
     def cost(self, call: Call, target: Target) -> Cost:

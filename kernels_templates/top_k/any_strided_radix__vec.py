@@ -53,14 +53,14 @@ class Radix(Kernel):
 
     def match(self, call: Call, target: Target) -> No | Needs:
         if not has_traffic(target):
-            return No("it takes memory for all elements of a row twice")
+            return No("it needs memory for two whole rows")
         if call.ins[0].buffer.dtype not in KEYS:
-            return No("elements are wider than 32 bits, or no numbers")
+            return No("elements are wider than 32 bits, or strings")
         reason = static_views(call)
         if reason:
             return No(reason)
         if static(call.of(TopK).k) < 1:
-            return No("nothing is asked for")
+            return No("the result is empty")
         n, dtype = _length(call), call.ins[0].buffer.dtype
         return Needs(scratch=16 * n + 4 * COUNTS * _bytes(dtype), scratch_align=8)
 

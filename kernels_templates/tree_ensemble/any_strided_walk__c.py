@@ -47,7 +47,7 @@ class StridedWalk(Kernel):
         if reason:
             return No(reason)
         if not call.ins[0].buffer.dtype.is_plain or not call.outs[0].buffer.dtype.is_plain:
-            return No("narrow floats are not compared here")
+            return No("16-bit floats are not compared in vectors")
         overlaps = has_traffic(target) and "modes" not in call.of(TreeEnsemble).uses
         return Needs(blocks=(WALKERS,) if overlaps else ())
 

@@ -51,7 +51,7 @@ def lanes_refusal(target: Target, expressions: Sequence[Expr], views: Sequence[D
 def _refusal(node: Expr, long: bool) -> str:
     match node:
         case Cast() if node.argument.dtype.is_float and node.dtype in _LONG:
-            return f"floats become {node.dtype} one by one"
+            return f"conversions of floats to {node.dtype} are not computed in vectors"
         case Cast() if node.argument.dtype in _LONG and node.dtype.is_float and not long:
             return f"{node.argument.dtype} becomes floats one by one"
         case Apply() if node.arguments[-1].dtype.is_float:
@@ -60,7 +60,7 @@ def _refusal(node: Expr, long: bool) -> str:
             wide = node.dtype in (i64, i8, i16)
             return f"{function} of {node.dtype} is computed one by one" if wide else ""
         case Apply() if node.function.startswith("lane_") and node.dtype in _LONG and not long:
-            return f"quotients of {node.dtype} are computed one by one"
+            return f"quotients of {node.dtype} are not computed in vectors"
         case Apply() if node.function in _NOT_OF_INTEGERS and not _by_a_number(node):
             return f"{node.function} is computed one by one"
     return ""

@@ -71,7 +71,7 @@ def refusal(expr: Expr, dtype: DType = f32, narrow: Sequence[DType] = ()) -> str
             case Operand() if node.dtype not in floats:
                 return f"vectors of {node.dtype} are not supported"
             case Index():
-                return "positions are not known in vectors"
+                return "it needs positions, which are not computed in vectors"
             case Cast() if node.dtype in floats and node.argument.dtype in floats:
                 continue
             case Cast(argument=Operand(dtype=of)) if node.dtype in floats and of in narrow and of is not bool_:

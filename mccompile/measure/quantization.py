@@ -112,14 +112,13 @@ class Report:
                 f"integers  {found.different} of {found.elements} values ({share:.3%}) differ from the float "
                 f"simulation (max {found.most} LSB)"
             )
-        if self.made.equalised:
-            lines.append(f"equalised {self.made.equalised} pairs of layers")
-        if self.made.searched:
-            lines.append(f"ranges    of {self.made.searched} tensors are others than those of the samples")
-        if self.made.adapted:
-            lines.append(f"rounded   weights of {self.made.adapted} layers by what samples make of them")
-        if self.made.corrected:
-            lines.append(f"corrected biases of {self.made.corrected} layers, which take back what is added on average")
+        done = {
+            "equalised": (self.made.equalised, "pair", "of layers"),
+            "ranges": (self.made.searched, "tensor", "with others than the samples' minimum and maximum"),
+            "rounding": (self.made.adapted, "layer", "with weights adapted to the samples"),
+            "biases": (self.made.corrected, "layer", "corrected by the mean error"),
+        }
+        lines += [f"{what:<9} {n} {of}{'s' * (n != 1)} {how}" for what, (n, of, how) in done.items() if n]
         for name, gain in self.made.gains:
             lines.append(f"layer     {name}: {gain:+.1f} dB in float{', left there' if name in self.made.left else ''}")
         lines += list(_in_float(self.left_in_float))

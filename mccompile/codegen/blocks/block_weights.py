@@ -43,7 +43,7 @@ def vector_refusal_of(call: Call, target: Target) -> str:
     if any(view.buffer.dtype not in (f32, bool_) for view in views) or call.outs[0].buffer.dtype is not f32:
         return "only for 32-bit floats"
     if 0 in (*call.ins[1].shape, call.ins[0].shape[0]):
-        return "there is nothing to compute"
+        return "the result is empty"
     return vector_refusal(target) or weights_refusal(call)
 
 

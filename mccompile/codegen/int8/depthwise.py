@@ -56,21 +56,21 @@ class Depthwise3x3(Kernel):
             return reason
         found = rescaling_in(call, self.raises)
         if found is None or found.rest is not None or not found.fits(self.shifts, self.packs):
-            return "sums are not just rescaled to 8 bits with short numbers"
+            return "the epilogue does more than requantize to 8 bits, or its multiplier or shift is out of range"
         if x.buffer.dtype not in self.types or found.dtype not in self.types:
             return f"x or the result is not {' or '.join(dtype.name for dtype in self.types)}"
         constants = all(map(is_constant, (w, *call.ins[2 : kind.fixed])))
         if w.buffer.dtype not in self.stored or kind.w_zero or not constants:
-            return "weights are not of 8 bits, have zero points, or are computed"
+            return "weights are not 8-bit integers, have zero points, or are computed"
         channels = static(x.shape[1])
         if w.shape != (channels, 1, 3, 3) or kind.group != channels or channels < self.least:
-            return "this is not 3x3 for each channel, or there are few channels"
+            return "it is not a 3x3 depthwise convolution, or has too few channels"
         if kind.dilations != (1, 1) or (self.strides and kind.strides not in self.strides):
             return "strides are neither 1 nor 2, or there are dilations"
         if 0 in (*x.shape, *y.shape) or max(kind.pads) > self.most_pad:
-            return "there is nothing to compute, or windows lie outside of the image"
+            return "the result is empty, or windows lie outside the input"
         if any(view.strides[1] != 1 and view.shape[1] != 1 for view in (x, y)):
-            return "x and the result do not lie channels-last"
+            return "x and the result are not channels-last"
         return ""
 
     def label(self, call: Call) -> str:

@@ -39,10 +39,10 @@ def products_refusal(call: Call, target: Target) -> str:
     if reason:
         return reason
     if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in (i8, u8):
-        return "operands are not of 8 bits"
+        return "operands are not 8-bit integers"
     if 0 in (*a.shape, *b.shape):
-        return "there is nothing to multiply"
-    return "" if a.strides[-1] == 1 or a.shape[-1] == 1 else "rows of a have gaps"
+        return "it multiplies no elements"
+    return "" if a.strides[-1] == 1 or a.shape[-1] == 1 else "rows of a are not contiguous"
 
 
 def product_groups(

@@ -206,12 +206,12 @@ class DotEpilogue:
         if self.expr is None or (reason := integer_refusal(self.expr)):
             return reason if self.expr is not None else "sums are stored as they are"
         if self.y.strides[self.axis] != 1 and self.channels != 1:
-            return "channels of the result do not lie side by side"
+            return "channels of the result are not contiguous"
         for view in self.extras:
             if self.moves(view) and view.buffer.dtype not in (i8, u8, *[f32] * (self.y.buffer.dtype is f32)):
-                return f"an operand of {view.buffer.dtype} changes from point to point"
+                return f"an operand of {view.buffer.dtype} has a value for each point"
             if not self.is_table(view) and view.strides[self.axis] not in (0, 1) and self.channels != 1:
-                return "channels of an operand do not lie side by side"
+                return "channels of an operand are not contiguous"
         return ""
 
     def is_table(self, view: View) -> bool:

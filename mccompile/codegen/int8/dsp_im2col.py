@@ -110,10 +110,10 @@ class DspIm2col(PatchConv):
         kind, w, found, count = conv_of(call), call.ins[1], rescaling_of(call), self.points(call)
         lanes = self.lanes(call)
         if self.wide and (lanes == 1 or target.prefer != Prefer.TIME):
-            return No("weights of 16 bits are for four positions, two channels, and time")
+            return No("16-bit weights need four positions and two channels, and that time is preferred")
         nibbles, indexed = w.buffer.dtype is i4, self.indexed(call) is not None
         if nibbles and (lanes == 1 or self.depth(call) > MOST_NIBBLES):
-            return No("weights of 4 bits are for four positions, two channels, and sums that fit 32 bits")
+            return No("4-bit weights need four positions, two channels and sums that fit 32 bits")
         depth, outs = self.depth(call), static(w.shape[0])
         more = (lanes * outs if found.rest else 0) + (unpacked(outs, depth) if indexed else 0)
         again = count % lanes > (0 if target.prefer == Prefer.FLASH else 1)  # some positions are computed twice

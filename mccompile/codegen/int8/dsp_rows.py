@@ -63,9 +63,9 @@ class DspRows(RowsGemm):
         a, y, found = call.ins[0], call.outs[0], rescaling_of(call)
         depth, lanes = self.depth(call), _lanes(call)
         if call.ins[1].buffer.dtype is i4 and (lanes == 1 or depth > MOST_NIBBLES):
-            return No("weights of 4 bits are for two columns at a time, and sums that fit 32 bits")
+            return No("4-bit weights need two columns at a time and sums that fit 32 bits")
         if self.wide and (lanes == 1 or target.prefer != Prefer.TIME):
-            return No("weights of 16 bits are for four rows, two columns, and time")
+            return No("16-bit weights need four rows and two columns, and that time is preferred")
         results = lanes * static(y.shape[-1]) if found.rest else 0
         if self.indexed(call) is not None:
             results += unpacked(static(y.shape[-1]), depth)

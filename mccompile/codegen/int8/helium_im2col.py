@@ -52,7 +52,7 @@ class HeliumIm2col(PatchConv):
             return No("x is not signed")
         found, outs, count = rescaling_of(call), static(call.ins[1].shape[0]), self.points(call)
         if (outs if found.rest else between(call.outs[0])) + 4 > FARTHEST:
-            return No("results of two positions lie far apart")
+            return No("the stride between positions of the result is too large")
         lanes = self.at_once if count > 1 else 1
         results = lanes * (outs + -outs % 4) if found.rest else 0
         over = self.copied_over(call)

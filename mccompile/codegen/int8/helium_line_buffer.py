@@ -50,10 +50,10 @@ class HeliumLineBuffer(HeliumIm2col):
             return found
         kind, channels, columns = conv_of(call), static(call.ins[0].shape[1]), static(call.ins[1].shape[3])
         if kind.dilations[1] != 1 or call.outs[0].shape[3] == 1:
-            return No("columns are dilated, or there is but one")
+            return No("columns are dilated, or there is only one")
         step = kind.strides[1]
         if columns <= step or step * (4 + _vectors(channels)) >= 10 + _vectors(columns * channels):
-            return No("windows are copied as quickly as columns")
+            return No("copying windows is as fast as copying columns")
         return found
 
     def per_buffer(self, call: Call) -> int:

@@ -79,18 +79,18 @@ class PatchConv(Int8Sums):
         if reason:
             return reason
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype not in self.stored or kind.w_zero or kind.group != 1:
-            return "operands are not of 8 bits, weights have zero points, or there are groups"
+            return "operands are not 8-bit integers, weights have zero points, or there are groups"
         zeros = call.ins[2 : kind.fixed]
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, (w, *zeros))):
             return "it is not 2-D, the result is empty, or weights or zero points are computed"
         if rows_lie_apart(call) and not self.rows_apart:
-            return "rows of the result do not follow each other"
+            return "rows of the result are not contiguous"
         if any(view.strides[1] != 1 and view.shape[1] != 1 for view in (x, y)):
-            return "x and the result do not lie channels-last"
+            return "x and the result are not channels-last"
         taps = zip(w.type.static_shape[2:], kind.dilations, strict=True)
         spans = [(size - 1) * dilation + 1 for size, dilation in taps]
         if any(pad >= span for pad, span in zip(kind.pads, spans * 2, strict=True)):
-            return "windows lie outside of the image"
+            return "windows lie outside the input"
         return ""
 
     def joined(self, call: Call) -> bool:

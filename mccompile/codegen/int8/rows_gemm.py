@@ -59,11 +59,11 @@ class RowsGemm(Int8Sums):
         if reason:
             return reason
         if a.buffer.dtype not in (i8, u8) or b.buffer.dtype not in self.stored or kind.a_zero or kind.b_zero:
-            return "operands are not of 8 bits, or have zero points"
+            return "operands are not 8-bit integers, or have zero points"
         if not is_constant(b) or any(size != 1 for size in y.shape[:-2]) or 0 in (*a.shape, *y.shape):
             return "weights are computed, or there are several matrices"
         if any(view.strides[-1] != 1 and view.shape[-1] != 1 for view in (a, y)):
-            return "rows of a or of the result have gaps"
+            return "rows of a or of the result are not contiguous"
         return ""
 
     def depth(self, call: Call) -> int:

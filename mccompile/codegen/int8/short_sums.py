@@ -35,9 +35,9 @@ class Int8Sums(Kernel):
             return reason
         found = rescaling_in(call, self.raises)
         if (found is None and not totals) or (found is not None and not found.fits(shifts, self.packs)):
-            return "sums are not rescaled to 8 bits with short numbers"
+            return "the epilogue does not requantize to 8 bits, or its multiplier or shift is out of range"
         if found is None and (accumulator is not i32 or supports_types(call)):
-            return "sums are not made of 8-bit integers, or become what scalar C does not know"
+            return "operands are not 8-bit integers, or the epilogue has a type that scalar C lacks"
         return ""
 
     def parameter_names(self, call: Call) -> tuple[list[str], list[str]]:

@@ -94,16 +94,16 @@ class TapPlaces(Kernel):
         if reason:
             return reason
         if x.buffer.dtype not in (i8, u8) or w.buffer.dtype is not i8 or kind.w_zero or kind.accumulator is not i32:
-            return "operands are not of 8 bits, or weights have zero points"
+            return "operands are not 8-bit integers, or weights have zero points"
         if len(kind.strides) != 2 or 0 in y.shape or not all(map(is_constant, call.ins[1 : kind.fixed])):
             return "it is not 2-D, the result is empty, or weights or zero points are computed"
         if w.shape[1] != self.inputs or not _has_groups_of(call, self.inputs) or self.inputs * _taps(call) > MOST_TAPS:
             return "groups have other numbers of channels or of results, or windows are large"
         if x.strides[1] != 1:
-            return "channels of x do not lie side by side"
+            return "channels of x are not contiguous"
         found = rescaling_if_any(call)
         if found is not None and found.rest is None and self.is_small_square(call, found):
-            return "windows of 3x3 whose sums are just rescaled have kernels of their own"
+            return "3x3 windows with nothing but requantization have their own kernels"
         return ""
 
     def match(self, call: Call, target: Target) -> No | Needs:

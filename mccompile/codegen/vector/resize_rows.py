@@ -96,19 +96,19 @@ class ResizeRows:
     @property
     def refusal(self) -> str:
         if len(self.inside.loops) > 1 or any(steps[-1:] not in ((), (1,)) for steps in self.inside.strides[:2]):
-            return "what lies inside of the resized axes is no row of elements side by side in x and the result"
+            return "axes inside the resized ones are not contiguous in x and the result"
         if self.products > MOST_TAPS or self.taps > MOST_TAPS:
-            return "too many elements are added up to write them out"
+            return "the sum has too many elements to unroll"
         if not self.flat and self.run == 1:
-            return "results of a row do not lie side by side, or operands of the epilogue differ in layout"
+            return "results of a row are not contiguous, or operands of the epilogue differ in layout"
         if self.kind.accumulator is not f32 or any(view.buffer.dtype not in KNOWN for view in self.views):
             return "only for sums of floats of 32 bits"
         if any(isinstance(node, Index) for expr in self.kind.expressions() for node in walk(expr)):
-            return "the epilogue asks for positions"
+            return "the epilogue needs positions"
         if self.width == 1 and not self.adds:
             return "each result is of one element"
         if self.adds and not self.together and self.run < SHORTEST:
-            return "rows of x do not lie side by side"
+            return "rows of x are not contiguous"
         return ""
 
     @property

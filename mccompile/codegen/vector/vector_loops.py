@@ -81,7 +81,7 @@ def stored_refusal(views: Sequence[View], steps: Sequence[Dim], dtype: DType = f
         return "" if all(view.buffer.dtype is f64 for view in views) else "only for doubles"
     for view, step in zip(views, steps, strict=True):
         if view.buffer.dtype in SHORT and step not in (0, 1):
-            return f"{view.buffer.dtype} does not lie side by side"
+            return f"an operand of {view.buffer.dtype} is not contiguous"
         if view.buffer.dtype not in (f32, *NARROW, *SHORT):
             return "only for floats of at most 32 bits, and integers of at most 16"
     return ""
@@ -101,7 +101,7 @@ def vector_nest(views: Sequence[View], prefix: str = "i") -> Nest | str:
     if not loops.loops or loops.loops[-1].extent < SHORTEST:
         return "rows are too short for vectors"
     if loops.strides[0][-1] != 1 or any(steps[-1] not in (0, 1) for steps in loops.strides):
-        return "elements do not lie side by side"
+        return "elements are not contiguous"
     return loops
 
 
@@ -142,7 +142,7 @@ def channels_last_refusal(call: Call, extras: Sequence[View], result: bool = Tru
         return "operand or result does not lie channels-last"
     if any(static(v.strides[1]) not in (0, 1) and v.shape[1] != 1 for v in extras):
         return "an operand of the epilogue does not lie channels-last"
-    return "there is nothing to compute" if 0 in (*x.shape[1:], *y.shape[1:]) else ""
+    return "the result is empty" if 0 in (*x.shape[1:], *y.shape[1:]) else ""
 
 
 def chunks(counter: str, extent: int, lanes: int, units: Units | None = None) -> list[Chunk]:

@@ -76,7 +76,7 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, context: Con
     """Gives a region away; or why not."""
     region = region_of(graph, group, f"{asked.prefix}_region{len(asked.partition.taken)}")
     if all(unit.moves for unit in group):
-        return No("nothing is computed")
+        return No("the result is empty")
     built = asked.accelerator.build(region)
     if isinstance(built, No):
         return built if isinstance(built, Without) else _failing(graph, group, asked, built)
@@ -89,7 +89,7 @@ def _cut(graph: Graph, group: tuple[Unit, ...], asked: Accelerated, context: Con
     core = stand_in.cycles
     if busy + moved >= core:
         there = f"{busy:.0f} cycles there and {moved:.0f} to hand over what goes in and out"
-        return No(f"it does not pay: {there}, {core:.0f} on the core")
+        return No(f"it is slower: {there}, {core:.0f} on the core")
     rounded = graph_of(region, built)
     if asked.accelerator.round_there(rounded):
         stand_in = asked.stand_in(rounded, region.name)

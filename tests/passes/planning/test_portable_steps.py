@@ -30,7 +30,7 @@ def test_summary_and_report_name_the_step_and_why(tmp_path: Path) -> None:
     package = made(tmp_path, "x86-64-v3", "LpPool", kernel_shape=[1, 1], p=3)
     (step,) = package.plan.portable
     kernel = "pool/any_strided_windows__c"
-    why = ("powers are computed one by one", "only for the largest and the mean of floats of at most 32 bits")
+    why = ("powers are not computed in vectors", "only for the maximum and the mean of floats of at most 32 bits")
     assert (step.provenance, step.kernel, step.why) == (("step",), kernel, why)
     line = f"portable 100% of a run is expected to go to step in portable C ({kernel}): "
     assert line + "; ".join(why) in summary(package.plan, 0).splitlines()
