@@ -3,7 +3,7 @@ as what its call may touch, with unknown contents. So Eva sees every access besi
 other steps.
 
 Constants are unknown as well, but for those of which init checks facts (indices, shifts, divisors): these are as they
-lie in the blob.
+lie in the blob. Computed indices that are not clamped are not unknown: Eva sees in the run what makes them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ..base.dtypes import string
 from ..base.marked import called
 from ..base.records import dataclass
 from ..emit.kernels import signature
+from ..kinds.gather import Gather
 from ..plan.ir import BLOB, Argument, Plan, Repeat, Step, is_arena, walk
 from ..plan.row_calls import made_rows, regions
 from .memory import touched
@@ -74,12 +75,36 @@ def alone(plan: Plan) -> tuple[list[tuple[int, CheckedCall]], frozenset[str]]:
     """Calls that differ, each with the first step that makes it, and the functions that nothing else calls."""
     others = {step.function.name for step in plan.steps() if not _is_alone(step)}
     others |= {step.function.name for item in plan.items if isinstance(item, Repeat) for step in walk((item,))}
+    others |= {step.function.name for step in _with_indices([*plan.steps()])}
     found: dict[CheckedCall, int] = {}
     for step, height, rows in _calls(plan):
         if step.function.name not in others:
             found.setdefault(_alone(step, plan, height, rows), step.number)
     functions = {step.function.name for step in plan.steps()} - others
     return [(number, each) for each, number in found.items()], frozenset(functions)
+
+
+def _with_indices(steps: Sequence[Step]) -> Iterator[Step]:
+    """Those that take computed indices as they are, and all that these are computed from."""
+    asked = list[Argument]()
+    for step in reversed(steps):
+        made = [a for a in step.arguments if a.written and any(_overlap(a, other) for other in asked)]
+        reads = [a for a in step.arguments if is_arena(a.address.base) and not a.written]
+        if made:
+            asked = [a for a in asked if not any(_covers(each, a) for each in made)] + reads
+        kind = step.function.call.kind
+        indices = [a for a in reads if a.role != "x"] if isinstance(kind, Gather) and kind.in_range else []
+        asked += indices
+        if made or indices:
+            yield step
+
+
+def _overlap(one: Argument, other: Argument) -> bool:
+    return one.address.base == other.address.base and one.low < other.high and other.low < one.high
+
+
+def _covers(one: Argument, other: Argument) -> bool:
+    return _overlap(one, other) and one.low <= other.low and other.high <= one.high
 
 
 def _is_alone(step: Step) -> bool:

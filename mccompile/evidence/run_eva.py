@@ -26,7 +26,8 @@ TURNS = 10000  # more than a loop that steers has
 LEVELS = (
     "rows together",  # all rows of a stage in one call
     "row by row",
-    "pointers turn by turn",  # and loops that call functions with what they move, or fill arrays by it; macros in full
+    # and loops that call functions with what they move, or fill arrays by it or with indices; macros in full
+    "pointers turn by turn",
 )
 _CONTINUED = re.compile(r" *\\$", re.M)  # a line of a macro
 _LOOP = re.compile(r"^([ \t]*)(for|while) (?=\()", re.M)
@@ -44,6 +45,8 @@ _PICKED = re.compile(r"&\w+\[(\w+)\]")
 _ROWS = re.compile(r"\s*mcc_index \w+ = begin;")
 _PASSED_ON = re.compile(r"(?<![\w.>\]])(\w+) = \w+\([^;{}]*\b\1\b")
 _FILLED = re.compile(r"\*\w+\+\+ = ")
+_INDICES = re.compile(r"\bint(?:32|64)_t \*(?:MCC_RESTRICT )?(\w+)")  # what may be read by them later
+_STORED = re.compile(r"(?<![\w.>\]])(\w+)\[[^;{}]*\] = ")
 _POINTER = re.compile(r"\*(?:MCC_RESTRICT |const )?(\w+)(?: =|[,;)])")
 _CALL = re.compile(r"\bmcc_\w+(\([^;{}]*)")
 _CHOICE = re.compile(r"([^=,?:]*[^=,?:\s])\s*\?")
@@ -123,7 +126,7 @@ def _counted(head: str, constants: dict[str, str]) -> str:
 def annotated(text: str, level: str) -> str:
     """The same C, and annotations. In macros there are fewer before the last level: most of their loops are the
     innermost ones."""
-    found, done, pointers = [], 0, set(_POINTER.findall(text))
+    found, done, pointers, indices = [], 0, set(_POINTER.findall(text)), set(_INDICES.findall(text))
     constants = [*_CONSTANT.finditer(text)]
     for at, indent, head, body in loops(text):
         head = _counted(head, {each[1]: each[2] for each in constants if each.start() < at})
@@ -131,7 +134,7 @@ def annotated(text: str, level: str) -> str:
         by_stride = in_macro and level != LEVELS[2]
         if level == LEVELS[0] and _ROWS.match(head):
             continue
-        passes_on = level == LEVELS[2] and moves(body, pointers)
+        passes_on = level == LEVELS[2] and (moves(body, pointers) or bool(indices & set(_STORED.findall(body))))
         if passes_on or (_STRIDE.search(head.rpartition(";")[2]) if by_stride else steers(head, body)):
             note = f"/*@ loop unroll {TURNS}; */ " if in_macro else f"//@ loop unroll {TURNS};\n{indent}"
             found += [text[done:at], indent, note]

@@ -19,6 +19,7 @@ from mccompile import cli
 from mccompile.evidence import eva_steps, run_eva
 from mccompile.toolchain.tools import missing
 from tests import small_models
+from tests.fuzz.blobs.models import MODELS
 
 needs_frama_c = pytest.mark.skipif(bool(missing(["frama-c"])), reason="needs frama-c")
 
@@ -54,7 +55,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 @needs_frama_c
-@pytest.mark.parametrize("made", [small_models.conv, normalized, recurrent])
+@pytest.mark.parametrize("made", [small_models.conv, normalized, recurrent, MODELS["tables"].model])
 def test_generated_code_raises_no_alarm(made: Callable[[], ModelProto], tmp_path: Path) -> None:
     """The slower ones are in embedded/test_eva.py."""
     assert raises_no_alarm(folder_of(made(), tmp_path))
@@ -139,6 +140,13 @@ def test_rows_are_told_apart_from_the_second_level_on() -> None:
     text = "for (mcc_index r = begin; r < end; ++r) { if (r < 3) { y[r] = 0; } }"
     together, row_by_row, _ = (run_eva.annotated(text, level) for level in run_eva.LEVELS)
     assert together == text and row_by_row.startswith("//@ loop unroll")
+
+
+def test_loops_that_write_indices_are_told_apart_at_the_last_level() -> None:
+    text = "void f({} *MCC_RESTRICT y, const float *x)\nfor (mcc_index i = 0; i < 90; ++i) {{ y[i] = x[i] > 0; }}"
+    *before, last = (run_eva.annotated(text.format("int64_t"), level) for level in run_eva.LEVELS)
+    assert before == [text.format("int64_t")] * 2 and "//@ loop unroll" in last
+    assert run_eva.annotated(text.format("float"), run_eva.LEVELS[2]) == text.format("float")
 
 
 def test_a_loop_of_few_turns_is_told_apart_where_a_constant_says_so() -> None:
