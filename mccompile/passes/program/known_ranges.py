@@ -99,10 +99,11 @@ class _Ranges:
     def gather(self, call: Call, kind: Gather, given: Sequence[Known]) -> None:
         rests = set[Hashable]()
         for axis, dim in zip(kind.axes, call.ins[0].shape, strict=True):
-            found = given[-axis]
-            if axis < 0 and not (found.low >= 0 and found.high < bounds(dim)[0]):
-                return
-            rests |= found.of if axis < 0 else set()
+            if axis < 0:
+                found = given[-axis]
+                if found.low < 0 or found.high >= bounds(dim)[0]:
+                    return
+                rests |= found.of
         if self.rests_on(rests):
             call.kind = replace(kind, in_range=True)
 

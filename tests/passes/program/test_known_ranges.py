@@ -85,6 +85,16 @@ def test_a_range_comes_from_expressions(index: str, inside: bool) -> None:
     assert ("in_range=true" in show(program)) == inside
 
 
+def test_axes_that_no_index_picks_are_taken_as_they_are() -> None:
+    """They are more than there are operands."""
+    lines = """  buffer %picked: f32[1,1,1,3]
+  call ArgReduce(axis=0, largest=true) (%x) -> (%class)
+  call Gather(axes=(0,1,-1,3)) (%table, %class[1,1,1,3 by 0,0,0,0 at 0]) -> (%picked)
+  call Gather(axes=(-1,)) (%picked[3 by 1 at 0], %class) -> (%y)"""
+    program = after(lines, {"table": np.ones((1, 1, 3, 3), np.float32)})
+    assert show(program).count("in_range=true") == 2
+
+
 def test_an_index_from_the_end_that_there_never_is_is_not_asked_for() -> None:
     wrapped = "select(less(x0.i64, i64(0)), add(x0.i64, x1.i64), x0.i64)"
     lines = f"""  call Gather(axes=(-1,)) (%base, %n) -> (%b)
