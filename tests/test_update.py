@@ -176,6 +176,39 @@ def test_more_values_than_indices_tell_apart_are_refused(tmp_path: Path, capsys:
     assert changed(before, out) == {"net.mcb", "report.json"}
 
 
+def looked_up(places: list[int], folder: Path) -> Path:
+    """The class of the largest score, by two tables."""
+    text = """<ir_version: 8, opset_import: ["": 17]>
+      net (float[3] scores) => (float[1] y) {
+        class = ArgMax <axis = 0> (scores)
+        place = Gather (places, class)
+        y = Gather (table, place)
+      }"""
+    made = parser.parse_model(text)
+    tables = {"places": np.array(places), "table": np.arange(6, dtype=np.float32)}
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in tables.items())
+    return saved(made, folder, "net")
+
+
+def test_indices_inside_of_the_range_that_code_relies_on_are_accepted(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    before = written(looked_up([4, 1, 2], tmp_path), out)
+    for places in ([0, 3, 1], [4, 4, 4]):
+        assert blob(looked_up(places, tmp_path / "new"), "--for", out) == 0
+        assert changed(before, out) == {"net.mcb", "net_weights.c", "report.json"}
+
+
+@pytest.mark.parametrize("places", [[5, 1, 2], [-1, 1, 2]])
+def test_indices_beside_that_range_are_refused_by_their_name(
+    places: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    before = written(looked_up([4, 1, 2], tmp_path), out)
+    assert blob(looked_up(places, tmp_path / "new"), "--for", out) == 1
+    assert "places holds values from 0 to 4" in capsys.readouterr().err
+    assert not changed(before, out)
+
+
 def pruned(*rows: int) -> ModelProto:
     """A convolution whose weights of these channels are zero, and one that reads it."""
     made = convolutions(6, [(8, 3, 1), (4, 1, 1)])

@@ -1,9 +1,9 @@
-"""The calls of kernels, each for itself, as Frama-C/Eva looks at them: every operand is an object of its own, as large
-as what its call may touch, with unknown contents. So Eva sees every access beside one, and nothing of it depends on
+"""The calls of kernels, one at a time, as Frama-C/Eva analyzes them: every operand is an object of its own, as large
+as what its call may touch, with unknown contents. So Eva sees every access out of bounds, and no result depends on
 other steps.
 
-Constants are unknown as well, but for those of which init checks facts (indices, shifts, divisors): these are as they
-lie in the blob. Computed indices that are not clamped are not unknown: Eva sees in the run what makes them.
+Constants are unknown too, except those that init checks (indices, shifts, divisors): these have the values of the blob.
+Computed indices without clamps are not unknown: Eva follows the steps that compute them.
 """
 
 from __future__ import annotations

@@ -3,12 +3,14 @@
 An index that certainly lies inside is not clamped, a choice that always goes one way is none, and floats among which is
 no NaN are compared as numbers. Ranges come from types, positions, and constants (expr/known.py, `Kind.known`). What is
 used of a constant is a fact, and init checks it of integers, since accesses rest on them; no constant counts in
-`--updatable` code. Behind the passes that make constants anew.
+`--updatable` code. For code that exists, ranges are those that it relies on, as far as the constants lie inside. Behind
+the passes that make constants anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import re
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +29,7 @@ from ..api import Context
 
 CHECKED = [DTYPES[name] for name in ("i16", "i32", "i64", "u8", "u16", "u32")]  # those that mcc_check.h compares
 MOST = 1 << 20  # elements of a constant that are looked at
+_LARGEST = 1e30  # in magnitude of floats: sums of them are finite in f32
 
 
 def known_ranges(program: Program, context: Context) -> None:
@@ -36,6 +39,7 @@ def known_ranges(program: Program, context: Context) -> None:
             given = [ranges.of(view) for view in call.ins]
             ranges.simplify(call, given)
             ranges.made(call)
+        ranges.keep_asked()
 
 
 def _asks(call: Call) -> bool:
@@ -64,7 +68,7 @@ class _Ranges:
         buffer = view.buffer
         if buffer.role == CONSTANT and buffer.overlap is None:
             if buffer not in self.constants:
-                self.constants[buffer] = _of_constant(buffer)
+                self.constants[buffer] = _of_constant(buffer, self.context.training.facts_known)
             return self.constants[buffer]
         parts = self.parts.get(buffer, [])
         all_of_them = buffer.role == TEMPORARY and parts and len(parts) == self.writers[buffer]
@@ -120,21 +124,42 @@ class _Ranges:
                 buffer.within = int(self.constants[buffer].low), int(self.constants[buffer].high)
         return True
 
+    def keep_asked(self) -> None:
+        """Ranges that code which exists relies on hold for each constant by itself: one that does not hold hides no
+        other."""
+        for buffer, found in self.constants.items():
+            if self.context.training.facts_known and buffer in found.of:
+                self.program.assumptions.setdefault(_fact(buffer, found))
 
-def _of_constant(buffer: Buffer) -> Known:
-    """Integers that are not negative may be any up to the largest, and floats any of a size in f32."""
+
+def _of_constant(buffer: Buffer, facts_known: Collection[str] | None) -> Known:
+    """Integers that are not negative may be any up to the largest, and floats any of a size in f32; or what code
+    that exists relies on."""
     dtype, of = buffer.dtype, frozenset[Hashable]({buffer})
     is_small = buffer.constant is not None and 0 < buffer.constant.array.size <= MOST
     if buffer.constant is None or not is_small or dtype not in (*CHECKED, f32, f64):
         return unknown(dtype)
     array = np.asarray(buffer.constant.array)
-    if dtype.is_integer:
-        return Known(min(int(array.min()), 0), int(array.max()), False, of)
-    largest = float(np.abs(array).max())  # NaN where there is one
-    return Known(-1e30, 1e30, False, of) if largest <= 1e30 else unknown(dtype)
+    if dtype.is_float:
+        found = Known(-_LARGEST, _LARGEST, False, of)
+        is_inside = bool(float(np.abs(array).max()) <= _LARGEST)  # not where there is a NaN
+    else:
+        low, high = int(array.min()), int(array.max())
+        asked = _asked(buffer, facts_known or ())
+        found = Known(*(asked or (min(low, 0), high)), False, of)
+        is_inside = found.low <= low and high <= found.high
+    is_asked = facts_known is None or _fact(buffer, found) in facts_known
+    return found if is_inside and is_asked else unknown(dtype)
+
+
+def _asked(buffer: Buffer, facts: Iterable[str]) -> tuple[int, int] | None:
+    """The range of a constant's integers that code which exists relies on."""
+    asked = re.compile(re.escape(buffer.name) + r" holds values from (-?\d+) to (-?\d+)")
+    found = next(filter(None, map(asked.fullmatch, facts)), None)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def _fact(buffer: Buffer, found: Known) -> str:
     if buffer.dtype.is_float:
-        return f"{buffer.name} has numbers from {found.low:g} to {found.high:g}"
-    return f"{buffer.name} lies from {int(found.low)} to {int(found.high)}"
+        return f"{buffer.name} holds finite values, at most {_LARGEST:g} in magnitude"
+    return f"{buffer.name} holds values from {int(found.low)} to {int(found.high)}"

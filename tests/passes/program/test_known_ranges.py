@@ -56,19 +56,36 @@ def table(size: int) -> dict[str, np.ndarray]:
 def test_indices_that_are_inside_are_taken_as_they_are() -> None:
     program = after(CHOSEN, table(6))
     assert show(program).count("in_range=true") == 2
-    assert list(program.assumptions) == ["base lies from 0 to 4"]
+    assert list(program.assumptions) == ["base holds values from 0 to 4"]
     assert "within 0 to 4" in show(program)
 
 
 @pytest.mark.parametrize(
     ("size", "training"),
-    [(5, Training()), (6, Training(updatable=True)), (6, Training(facts_known=frozenset({"base lies from 0 to 3"})))],
+    [
+        (5, Training()),
+        (6, Training(updatable=True)),
+        (6, Training(facts_known=frozenset({"base holds values from 0 to 3"}))),
+    ],
     ids=["too small", "updatable", "other code"],
 )
 def test_others_are_clamped(size: int, training: Training) -> None:
     program = after(CHOSEN, table(size), training)
     assert show(program).count("in_range=true") == 1  # ArgMax rests on no number
     assert not program.assumptions and "within" not in show(program)
+
+
+def test_code_that_exists_keeps_its_ranges() -> None:
+    """Constants that lie inside are as good, whatever their own range is, and each is judged by itself."""
+    asked = frozenset({"base holds values from 0 to 5", "other holds values from 0 to 1"})
+    lines = f"""  buffer %most: i64[1]
+  call Gather(axes=(-1,)) (%other, %n) -> (%most)
+{CHOSEN.replace("add(x0.i64, i64(1))) (%b)", "min(x0.i64, x1.i64)) (%b, %most)")}"""
+    inside = after(lines, {**table(6), "other": np.array([1, 0])}, Training(facts_known=asked))
+    assert show(inside).count("in_range=true") == 2 and set(inside.assumptions) == asked
+    outside = after(lines, {**table(6), "other": np.array([2, -1])}, Training(facts_known=asked))
+    assert show(outside).count("in_range=true") == 1
+    assert list(outside.assumptions) == ["base holds values from 0 to 5"]
 
 
 @pytest.mark.parametrize(
