@@ -77,6 +77,7 @@ def test_all_inputs_but_tokens_are_states(name: str, tmp_path: Path) -> None:
     ("name", "change", "words", "error"),
     [
         ("mamba", {"hidden_act": "gelu"}, "hidden_act is 'gelu'", UnsupportedModel),
+        ("mamba", {"rescale_prenorm_residual": True}, "to false in config.json", UnsupportedModel),
         ("mamba2", {"time_step_limit": [0.0, 0.5]}, "time_step_limit", UnsupportedModel),
         ("mamba2", {"num_heads": 3}, "32 channels are not 3 heads", BadFile),
         ("rwkv", {"num_hidden_layers": 3}, "weights that its family does not have", UnsupportedModel),

@@ -69,6 +69,9 @@ def _rows(config: Config) -> int:
 def _made(config: Config, states: dict[str, tuple[int, ...]], layer: Any, tied: bool) -> Recurrent:
     if config.text("hidden_act", "silu") not in ("silu", "swish"):
         raise unsupported(f"hidden_act is {config.text('hidden_act')[:40]!r}, not 'silu'")
+    if config.flag("rescale_prenorm_residual"):
+        why = "rescale_prenorm_residual is true: transformers 4 takes weights as stored, 5 scales them as it loads them"
+        raise unsupported(why, 'set "rescale_prenorm_residual" to false in config.json: both take them as stored then')
     return Recurrent(
         vocabulary=config.count("vocab_size"),
         width=config.count("hidden_size"),
