@@ -70,8 +70,8 @@ class TransposedTiles(Kernel):
         side = layout.side
         tiles = prod(layout.nest.loops[number].extent for number in layout.around)
         tiles *= -(-layout.i.extent // side) * -(-layout.j.extent // side)
-        each = 2 * AROUND / machine.issue + side / machine.loads + side / machine.stores
-        each += side * (side.bit_length() - 1)
+        woven = side * (side.bit_length() - 1)  # one in a cycle
+        each = max((2 * AROUND + 2 * side + woven) / machine.issue, side / machine.stores + woven)
         return Cost(max(tiles * each, traffic((*call.outs, *call.ins), target, innermost(call), side)), code=600)
 
     def headers(self, call: Call) -> frozenset[str]:

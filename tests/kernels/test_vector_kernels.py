@@ -148,6 +148,17 @@ def test_the_best_of_many_are_sorted_without_branches(k: int, kernel: str, tmp_p
     assert step.function.kernel.id == f"top_k/{kernel}"
 
 
+@pytest.mark.parametrize("shape", [(64, 64), (130, 100), (33, 24)])
+def test_elements_of_eight_bytes_are_turned_in_tiles(shape: tuple[int, int], tmp_path: Path) -> None:
+    """Also where the first-level cache holds them all."""
+    made = model("turned", [node("Transpose", "x", "y", perm=[1, 0])], [("x", shape)], [("y", shape[::-1])])
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.INT64
+    (step,) = compile(save(made, tmp_path), Options(target="x86-64-v3", prefer="time")).plan.steps()
+    assert step.function.kernel.id == "map/any_transposed_tiles__vec"
+
+
+
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "aarch64", "riscv64v", "wasm32"])
 @pytest.mark.parametrize("op", ["Exp", "Sqrt", "Sigmoid", "Softmax", "ReduceProd", "LogSoftmax"])
 def test_doubles_are_computed_in_vectors(op: str, target: str, tmp_path: Path) -> None:
