@@ -26,6 +26,8 @@ from .measurements import Measured
 from .slices import longest_slice
 from .soft_floats import soft_floats
 
+PORTABLE = "c"  # what kernels in C for every target are called by
+
 
 class Candidate(NamedTuple):
     kernel: Kernel

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from ...base.dtypes import SHORT
 from ...base.portable import PortableStep
+from ...kernels.registry import PORTABLE
 from ...kinds.external import External
 from ...program.ir import Call, Program
 from ...targets.api import Target
 from ..api import Context, Explanation
 from .estimate import runs_of, taken
 
-PORTABLE = "c"
 LEAST = 0.05  # of a run
 MOST = 5  # steps that are named, the longest first
 REASONS = 2  # of one step

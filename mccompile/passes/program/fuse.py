@@ -24,7 +24,7 @@ from dataclasses import replace
 from ...base.dims import upper
 from ...base.provenance import merge
 from ...expr.ir import Apply, Expr, Index, Operand, cast, operand, operands_used, rebuild, substitute, walk
-from ...kernels.registry import Candidate
+from ...kernels.registry import PORTABLE, Candidate
 from ...kinds.api import WithEpilogue
 from ...kinds.conv import Conv
 from ...kinds.conv_transpose import ConvTranspose
@@ -42,7 +42,6 @@ from ...targets.api import Prefer
 from ..api import Context
 from .split_phases import as_convolutions
 
-PORTABLE = "c"
 MAX_NODES = 64  # of a fused expression: enough for every activation, little enough to stay readable
 MAX_OPERANDS = 16  # of a fused call
 CHEAP_NODES = 8  # of an expression that may be computed several times; reading a quantized element takes as many

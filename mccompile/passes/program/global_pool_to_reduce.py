@@ -16,13 +16,12 @@ from ...codegen.loops import nest
 from ...codegen.traffic import has_traffic
 from ...expr.ir import Index, apply, cast, literal, operand, rebuild, walk
 from ...kernels.api import static_views
-from ...kernels.registry import effort
+from ...kernels.registry import PORTABLE, effort
 from ...kinds.pool import Pool
 from ...kinds.reduce import Reduce
 from ...program.ir import Call, Item, Program, View, bodies
 from ...targets.api import Prefer
 from ..api import Context
-from .fuse import PORTABLE
 
 
 def global_pool_to_reduce(program: Program, context: Context) -> None:

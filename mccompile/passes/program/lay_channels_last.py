@@ -20,9 +20,10 @@ from dataclasses import replace
 from itertools import combinations
 
 from ...base.dims import static
+from ...base.names import Names
 from ...base.records import dataclass
 from ...expr.ir import operand
-from ...kernels.registry import Candidate
+from ...kernels.registry import PORTABLE, Candidate
 from ...kinds.conv import Conv
 from ...kinds.grid_sample import GridSample
 from ...kinds.map import Map
@@ -35,7 +36,6 @@ from ...targets.api import Prefer
 from ..api import Context
 from ..graph.assign_layout import first_order, last_order
 from .choose_kernels.scored import is_better
-from .fuse import PORTABLE
 from .split_groups import effort_of_groups, split_wherever_faster
 
 SAVED = 0.02  # of the effort of the calls, at least: costs are estimates
@@ -84,13 +84,13 @@ class Layouts:
                 self.call(item, body, copies)
 
     def call(self, call: Call, body: list[Item], copies: dict[View, View]) -> None:
-        pictures = [view for view in (call.ins[0], call.outs[0]) if _is_planar(view)]
+        pictures = [view for view in (call.ins[0], call.outs[0]) if is_planar(view)]
         before = self.best(call) if pictures else None
         if before is None or not (before.kernel.isa == PORTABLE or _has_groups(call)):
             return
         least, best = self.effort(call) * (1 - SAVED), None
         for views in (some for count in (1, 2) for some in combinations(pictures, count)):
-            turned = {view: copies.get(view) or self.turned(view) for view in views}
+            turned = {view: copies.get(view) or channels_last(view, self.names) for view in views}
             total = self.effort(_with(call, turned))
             if total >= least:
                 continue
@@ -158,13 +158,6 @@ class Layouts:
         before, after = self.best(old), self.best(new)
         return before is None or after is None or not before.needs.alias.keys() <= after.needs.alias.keys()
 
-    def turned(self, view: View) -> View:
-        """The same elements in a buffer of their own, channels-last."""
-        old, rank = view.buffer, len(view.shape)
-        shape = tuple(view.shape[axis] for axis in last_order(rank))
-        made = Buffer(self.names.take(f"{old.name}_last"), old.dtype, shape, provenance=old.provenance)
-        return made.whole().permuted(first_order(rank))
-
     def best(self, call: Call) -> Candidate | None:
         return next(iter(self.registry.choose(call, self.target).candidates), None)
 
@@ -172,7 +165,15 @@ class Layouts:
         return effort_of_groups(call, self.context)
 
 
-def _is_planar(view: View) -> bool:
+def channels_last(view: View, names: Names) -> View:
+    """The same elements in a buffer of their own, channels-last."""
+    old, rank = view.buffer, len(view.shape)
+    shape = tuple(view.shape[axis] for axis in last_order(rank))
+    made = Buffer(names.take(f"{old.name}_last"), old.dtype, shape, provenance=old.provenance)
+    return made.whole().permuted(first_order(rank))
+
+
+def is_planar(view: View) -> bool:
     """Do channels lie apart, and would they not in another order?"""
     if not view.is_static or not isinstance(view.offset, int) or 0 in view.shape:
         return False

@@ -16,6 +16,7 @@ from ...base.constant import Constant
 from ...base.dtypes import i4, i8, i32
 from ...base.names import Names
 from ...codegen.int8.dot import PALETTE
+from ...kernels.registry import PORTABLE
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...program.ir import CONSTANT, Buffer, Call, Program, reads, walk
@@ -24,7 +25,6 @@ from ...targets.api import Prefer
 from ..api import Context
 
 WEIGHTS = 1  # the operand
-PORTABLE = "c"
 FEWEST = 4 * PALETTE  # weights that save more bytes than their values take
 
 

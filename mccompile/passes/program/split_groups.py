@@ -20,7 +20,7 @@ from ...base.constant import Constant
 from ...base.dims import static
 from ...base.names import Names
 from ...kernels.api import viewed
-from ...kernels.registry import effort
+from ...kernels.registry import PORTABLE, effort
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...program.clone import clone
@@ -30,7 +30,6 @@ from ...targets.api import Prefer
 from ..api import Context
 from ..channel_parts import cut, like
 from .choose_kernels.scored import is_better
-from .fuse import PORTABLE
 
 CALLS = 1.05  # several calls take that much longer than one that does the same
 MOST = 16  # calls in place of one

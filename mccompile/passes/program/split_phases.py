@@ -7,6 +7,8 @@ bufferize has them written in place. So all that is known about convolutions (SI
 dot products, 16-bit floats, threads) serves transposed ones as well, and nothing is multiplied with the zeros
 between inputs. Results that no tap reaches, with a stride beyond the window, are what the epilogue makes of nothing.
 
+Planar pictures are copied to lie channels-last around them where kernels for these gain more than the copies take.
+
 Along the last axis, all phases may be one convolution with more channels where results lie channels-last: few channels
 do not fill vectors. Windows become as wide as all phases together need then.
 
@@ -31,7 +33,6 @@ from ...base.names import Names
 from ...base.records import dataclass
 from ...expr.ir import Expr, Operand, literal, operand, rebuild
 from ...kernels.api import viewed
-from ...kernels.registry import effort
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.conv_transpose import ConvTranspose
@@ -40,7 +41,10 @@ from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
+from .lay_channels_last import channels_last, is_planar
+from .split_groups import effort_of_groups
 
+SAVED = 0.02  # of the effort, at least, where pictures are copied: costs are estimates
 CALLS = 1.05  # several calls take that much longer than one that does the same
 JOINED = 1.25  # so much has to be gained where a result cannot be written between others' channels any more
 
@@ -110,8 +114,39 @@ def as_convolutions(call: Call) -> list[Call]:
 
 
 def _quickest(call: Call, kind: ConvTranspose, context: Context, names: Names) -> list[Call]:
-    """The call, or those that it becomes. Where memory comes first, results are written in place whatever kernel that
-    takes; elsewhere the better kernel and a copy may be quicker."""
+    """The call, or those that it becomes, between copies of planar pictures that lie channels-last where that is
+    quicker."""
+    least, joined = _best(call, kind, context)
+    if context.target.prefer != Prefer.RAM:
+        *around, turned = _over_copies(call, Names())
+        effort, way = _best(turned, kind, context)
+        if around and effort + _effort(around, context) < least * (1 - SAVED):
+            before, behind, turned = _over_copies(call, names)
+            return [before, *_made(turned, kind, way, names), behind]
+    return _made(call, kind, joined, names)
+
+
+def _made(call: Call, kind: ConvTranspose, joined: bool | None, names: Names) -> list[Call]:
+    return [call] if joined is None else split(call, kind, names, joined)
+
+
+def _over_copies(call: Call, names: Names) -> list[Call]:
+    """Copies of planar pictures, if both are, and the call over these."""
+    x, y = call.ins[0], call.outs[0]
+    if not is_planar(x) or not is_planar(y):
+        return [call]
+    last, made = channels_last(x, names), channels_last(y, names)
+
+    def copy(source: View, to: View) -> Call:
+        return Call(Map(operand(0, source.buffer.dtype)), (source,), (to,), call.provenance)
+
+    return [copy(x, last), copy(made, y), replace(call, ins=(last, *call.ins[1:]), outs=(made,))]
+
+
+def _best(call: Call, kind: ConvTranspose, context: Context) -> tuple[float, bool | None]:
+    """What the best way takes: None is the call as it is, else whether phases along the last axis are joined. Where
+    memory comes first, results are written in place whatever kernel that takes; elsewhere the better kernel and a copy
+    may be quicker."""
     efforts: dict[bool | None, float] = {None: _effort([call], context) / CALLS}
     for joined in (False, True):
         ways = [split(call, kind, Names(), joined, in_place=True)]
@@ -119,15 +154,12 @@ def _quickest(call: Call, kind: ConvTranspose, context: Context, names: Names) -
             ways.append(split(call, kind, Names(), joined))
         efforts[joined] = min(_effort(way, context) for way in ways) * (JOINED if joined else 1)
     best = min(efforts, key=lambda joined: efforts[joined])
-    return [call] if best is None else split(call, kind, names, best)
+    return efforts[best], best
 
 
 def _effort(calls: Sequence[Call], context: Context) -> float:
     """Of the best kernels for all of them."""
-    found = [context.registry.choose(call, context.target) for call in calls]
-    if not found or not all(choice.candidates for choice in found):
-        return math.inf
-    return sum(effort(choice.candidates[0].cost, context.target) for choice in found)
+    return sum(effort_of_groups(call, context) for call in calls) if calls else math.inf
 
 
 def split(call: Call, kind: ConvTranspose, names: Names, joined: bool, in_place: bool = False) -> list[Call]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 
 from mccompile.base.budgets import limited
 from mccompile.base.constant import Constant
@@ -173,6 +173,23 @@ def test_phases_of_bytes_take_kernels_of_small_cores_in_place(target: str, group
     plan = compile_graph(load_proto(decoder(group), Path()), Options(target=target, prefer="balanced"), "d").plan
     kinds = {type(step.function.call.kind) for step in plan.steps()}
     assert kinds.isdisjoint({ConvTranspose, Concat})
+
+
+@VECTORS
+@pytest.mark.parametrize("group", [4, 16])
+def test_groups_of_bytes_in_the_order_of_onnx_go_over_copies(group: int, tmp_path: Path) -> None:
+    whole = decoder(group)
+    kept = [each for each in whole.graph.node if each.output[0] in ("p_", "b_", "qf", "q")]
+    weights = [each for each in whole.graph.initializer if each.name in "stznb"]
+    source, made = (
+        helper.make_tensor_value_info(*each)
+        for each in (("p", TensorProto.INT8, (1, 16, 8, 8)), ("q", TensorProto.INT8, (1, 16, 18, 18)))
+    )
+    graph = helper.make_graph(kept, "up", [source], [made], weights)
+    path = save(helper.make_model(graph, opset_imports=whole.opset_import, ir_version=whole.ir_version), tmp_path)
+    verdict = check(path, Options(target="native", prefer="time"), runs=1)
+    assert verdict.ok
+    assert {step.function.kernel.isa for step in verdict.package.plan.steps()} <= {"dot", "vec"}
 
 
 def test_where_bytes_of_code_count_one_function_stays(tmp_path: Path) -> None:
