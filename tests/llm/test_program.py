@@ -253,6 +253,18 @@ def test_stops_are_those_of_the_folder_and_chance_has_a_seed(tmp_path: Path) -> 
     chance = ["-t", "1", "-k", "50", "-p", "0.9", "-m", "0.01", "-r", "1.1", "-s"]
     assert said(code, *chance, "3", _PROMPT) == said(code, *chance, "3", _PROMPT) != said(code, *chance, "4", _PROMPT)
     assert "no UTF-8" in said(code, b"\xff", status=1)
+    assert said(code, "--help").startswith("usage: tiny [-n tokens]")
+    assert said(code, "-n", "0", "--", "-x") == "-x"
+    for wrong, why in (
+        (["-n"], "-n needs a number from 0 to 2147483647"),
+        (["-p", "1.5", "a"], "-p needs a number from 0 to 1"),
+        (["-t", "0.8x"], "-t needs a number"),
+        (["--most", "3"], "--most: there is no such option"),
+        (["-n3"], "-n3: there is no such option"),
+        (["once", "upon"], "upon: a second prompt"),
+        (["-w"], "a text is missing"),
+    ):
+        assert why in said(code, *wrong, status=2)
     shutil.copy(tmp_path / "out" / "tiny.c", tmp_path / "no.mcb")
     assert said(code, "-w", str(tmp_path / "no.mcb"), status=1)
 
