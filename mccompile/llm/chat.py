@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from ..base.errors import Problem, UnsupportedModel
 from ..base.records import dataclass
 from ..importers.decoders import gguf_file
 from .jinja import Message, Refused, Render, renderer
+from .pieces import DATE_FORMAT, Chat, Trims, has_marks, parts
 
 _KEY = "tokenizer.ggml."
 _TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 _SAID = [
+    "",
     "yes",
     "Why so?",
     "two\nlines",
@@ -31,6 +34,7 @@ _SAID = [
     "a  b\t c",
 ]
 _ROUNDS = 60
+_DAY = datetime(2024, 7, 4, 15, 6, 9)
 _LONGEST = 4000  # bytes of a piece: what every C compiler takes as a string
 
 
@@ -38,43 +42,6 @@ _LONGEST = 4000  # bytes of a piece: what every C compiler takes as a string
 class Template:
     text: str
     tokens: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Trims:
-    """Which spaces a text loses: 1 those in front, 2 those behind."""
-
-    first: int = 0  # the first question
-    told: int = 0  # the same behind words of the system
-    later: int = 0
-    system: int = 0
-
-
-@dataclass(frozen=True)
-class Chat:
-    begin: str  # in front of the first question
-    asked: str  # behind a question: an answer begins
-    again: str  # behind an answer, in front of the next question
-    system: tuple[str, str] | None  # around the system's words, in front of the first question
-    answer: str = ""  # spaces that the template has in front of an answer, and a model writes itself
-    trims: Trims = field(default_factory=Trims)
-
-    def text(self, system: str | None, said: Sequence[str]) -> str:
-        """Of questions and answers in turn, a question last."""
-        made, how = self.begin, self.trims.first
-        if system is not None and self.system:
-            made, how = self.system[0] + _trimmed(system, self.trims.system) + self.system[1], self.trims.told
-        for number, each in enumerate(said):
-            if number % 2:
-                made, how = made + self.answer + each + self.again, self.trims.later
-            else:
-                made += _trimmed(each, how) + self.asked
-        return made
-
-
-def _trimmed(text: str, how: int) -> str:
-    text = text.lstrip() if how & 1 else text
-    return text.rstrip() if how & 2 else text
 
 
 def found(path: Path) -> Template | None:
@@ -114,17 +81,19 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 
 def compiled(template: Template) -> Chat:
-    """Raises UnsupportedModel."""
+    """Without a place for words of the system where what they change is more than a text in one place. Raises
+    UnsupportedModel."""
     try:
-        render = renderer(template.text, template.tokens)
-        chat = _pieces(render)
-        _compare(render, chat)
+        render, words = renderer(template.text, template.tokens)
+        try:
+            return _tried(render, words, has_system=True)
+        except Refused:
+            return _tried(render, words, has_system=False)
     except Refused as error:
         fix = "use --chat none, and write prompts as the template has them"
         raise UnsupportedModel(
             Problem("a chat template that cannot be compiled", "", str(error) or "it says no", fix)
         ) from None
-    return chat
 
 
 def conversation(system: str | None, said: Sequence[str]) -> list[Message]:
@@ -133,23 +102,54 @@ def conversation(system: str | None, said: Sequence[str]) -> list[Message]:
     return made
 
 
-def _pieces(render: Render) -> Chat:
+def _tried(render: Render, words: Sequence[str], has_system: bool) -> Chat:
+    chat = _pieces(render, has_system)
+    chat = replace(chat, trims=_trims(render, chat))
+    if has_system:
+        chat = replace(chat, skips=_differs(render, chat, "", ["yes"]))
+        commands = [word for word in words if _is_command(render, chat, word)]
+        inner = [word for word in commands if not any(other != word and other in word for other in commands)]
+        chat = replace(chat, words=tuple(inner))
+    asked: list[tuple[str | None, list[str]]] = [(None, [""]), (None, ["yes", "so", ""])]
+    asked += [("yes", [""])] if has_system else []
+    chat = replace(chat, needs=any(_differs(render, chat, *each) for each in asked))
+    for word in words:
+        if any(_differs(render, chat, None, [said]) for said in _holding(word)):
+            raise Refused(f"what it makes of a question depends on {word[:60]!r} in it")
+    _compare(render, chat)
+    return chat
+
+
+def _differs(render: Render, chat: Chat, system: str | None, said: Sequence[str]) -> bool:
+    return render(conversation(system, said)) != chat.text(system, said)
+
+
+def _holding(word: str) -> tuple[str, ...]:
+    return word, f"yes {word} no"
+
+
+def _is_command(render: Render, chat: Chat, word: str) -> bool:
+    """Do words of the system change more than their place where they hold that one?"""
+    return any(_differs(render, chat, system, ["yes"]) for system in _holding(word))
+
+
+def _pieces(render: Render, has_system: bool) -> Chat:
     names = [f"zq{number}Xw{number}v" for number in range(6)]
     begin, shown, again, asked = _cut(render, None, names[:3])
-    if not shown.startswith(asked) or shown[len(asked) :].strip():
+    if asked.startswith(shown):
+        answer, opened = "", asked[len(shown) :]
+    elif shown.startswith(asked) and not shown[len(asked) :].strip():
+        answer, opened = shown[len(asked) :], ""
+    else:
         raise Refused(f"an answer begins behind {asked[-60:]!r}, and stands behind {shown[-60:]!r} later")
-    answer = shown[len(asked) :]
-    try:
-        front, between, _ = _cut(render, names[3], names[:1])
-        system = front, between
-    except Refused as error:
-        if not error.by_itself:
-            raise
-        system = None
-    chat = Chat(begin, asked, again, system, answer)
-    if max(len(each.encode()) for each in (begin, asked, again, *(system or ()))) > _LONGEST:
+    front, between, _ = _cut(render, names[3], names[:1]) if has_system else ("", "", "")
+    chat = Chat(begin, asked, again, (front, between) if has_system else None, answer, opened=opened)
+    for part, is_date in (each for piece in chat.pieces for each in parts(piece)):
+        if not DATE_FORMAT.fullmatch(part) if is_date else has_marks(part):
+            raise Refused(f"it changes the text of a date, or has it in a form that is not known: {part[:60]!r}")
+    if max(len(each.encode()) for each in chat.pieces) > _LONGEST:
         raise Refused(f"it has a text of more than {_LONGEST} bytes around a message")
-    return replace(chat, trims=_trims(render, chat))
+    return chat
 
 
 def _trims(render: Render, chat: Chat) -> Trims:
@@ -189,7 +189,9 @@ def _compare(render: Render, chat: Chat) -> None:
         said = [chance.choice(_SAID) for _ in range(1 + 2 * (number % 6))]
         said[::2] = [_padded(each, chance) for each in said[::2]]
         system = _padded(chance.choice(_SAID), chance) if chat.system and chance.random() < 0.5 else None
-        wanted, made = render(conversation(system, said)), chat.text(system, said)
+        if any(word in (system or "") for word in chat.words) or (chat.needs and not all(s.strip() for s in said[::2])):
+            continue
+        wanted, made = render(conversation(system, said), _DAY.strftime), chat.text(system, said, _DAY.strftime)
         if wanted != made:
             at = next((n for n, (a, b) in enumerate(zip(wanted, made, strict=False)) if a != b), len(made))
             why = "what it puts around a message depends on more than role and place"

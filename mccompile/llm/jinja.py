@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import jinja2
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from .pieces import marked
+
 _MOST_CALLS, _MOST_RANGE, _MOST_TEXT, _MOST_DEPTH = 20_000, 200, 200_000, 3
+_MOST_WORDS, _LONGEST_WORD = 300, 100
 Message = Mapping[str, str]
-Render = Callable[[Sequence[Message]], str]
+
+
+class Render(Protocol):
+    def __call__(self, messages: Sequence[Message], date: Callable[[str], str] = ...) -> str: ...
 
 
 class Refused(Exception):
-    """Why a template, or what it was asked for, cannot be rendered; `by_itself` where the template says so."""
-
-    def __init__(self, why: str, by_itself: bool = False) -> None:
-        super().__init__(why)
-        self.by_itself = by_itself
+    """Why a template, or what it was asked for, cannot be rendered."""
 
 
 class _RaisedByTemplate(jinja2.TemplateError):
@@ -74,34 +76,43 @@ def _json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **h
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **how)
 
 
-def renderer(template: str, tokens: Mapping[str, str]) -> Render:
-    """Text of messages, with the begin of an answer behind them. Raises Refused, and so does what it gives."""
+def renderer(template: str, tokens: Mapping[str, str]) -> tuple[Render, list[str]]:
+    """What makes text of messages, with the begin of an answer behind them, and the words that the template itself has.
+    Raises Refused, and so does what it gives."""
     environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
     environment.filters["tojson"] = _json
     environment.globals |= {"raise_exception": _raise, "range": _range}
     if len(template) > _MOST_TEXT:
         raise Refused(f"it has {len(template)} characters")
     try:
-        if _depth(environment.parse(template)) > _MOST_DEPTH:
+        parsed = environment.parse(template)
+        if _depth(parsed) > _MOST_DEPTH:
             raise Refused(f"more than {_MOST_DEPTH} loops inside of each other")
         made = environment.from_string(template)
     except (jinja2.TemplateError, RecursionError, ValueError) as error:
         raise Refused(f"it is no Jinja: {error}"[:300]) from None
 
-    def render(messages: Sequence[Message]) -> str:
+    def render(messages: Sequence[Message], date: Callable[[str], str] = marked) -> str:
         environment.calls = 0
+        environment.globals["strftime_now"] = date
         told: dict[str, Any] = {"tools": None, "documents": None, "add_generation_prompt": True, **tokens}
         try:
             text = made.render(messages=[dict(message) for message in messages], **told)
         except _RaisedByTemplate as error:
-            raise Refused(str(error), by_itself=True) from None
+            raise Refused(str(error)) from None
         except Exception as error:  # whatever a stranger's program raises
             raise Refused(f"{type(error).__name__}: {error}"[:300]) from None
         if len(text) > _MOST_TEXT:
             raise Refused(f"it makes {len(text)} characters")
         return text
 
-    return render
+    return render, _words(parsed)
+
+
+def _words(parsed: jinja2.nodes.Template) -> list[str]:
+    """Texts that a template may look for in what is said."""
+    found = dict.fromkeys(node.value for node in parsed.find_all(jinja2.nodes.Const) if isinstance(node.value, str))
+    return [word for word in found if word.strip() and len(word) <= _LONGEST_WORD][:_MOST_WORDS]
 
 
 def _depth(node: jinja2.nodes.Node) -> int:

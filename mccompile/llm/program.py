@@ -31,6 +31,7 @@ from ..tokenizer.description import Tokenizer, unsupported
 from ..tokenizer.library import printed
 from ..tokenizer.regex import NotUnderstood
 from . import chat
+from .pieces import Chat, parts
 
 _HERE = Path(__file__).parent
 _LINE = 48  # characters of a string on a line
@@ -90,7 +91,7 @@ def with_tokenizer(path: Path) -> bool:
     return is_gguf
 
 
-def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: chat.Chat | None) -> Program:
+def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: Chat | None) -> Program:
     plan, report = package.plan, json.loads(package.files[MARK])
     prefix, vocabulary = plan.prefix, int(report["outputs"][0]["shape"][-1])
     if max(words.texts) >= vocabulary:
@@ -116,8 +117,9 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
     }
     told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
     told |= {"advances": plan.advances, "grows": grows}
-    told |= {"program": build_name(prefix), "chat": chatting, "in_c": _piece, "size": lambda text: len(text.encode())}
-    told |= {"trims": bool(chatting and any(astuple(chatting.trims)))}
+    told |= {"program": build_name(prefix), "chat": chatting, "piece": _piece}
+    told |= {"commands": [_in_c(word) for word in chatting.words] if chatting else []}
+    told |= {"trims": bool(chatting and (chatting.needs or any(astuple(chatting.trims))))}
     told |= {"ready": identity_c(package.identity)["ready"]}
     own = {f"{prefix}_text.h": "text.h.j2", f"{prefix}_text.c": "text.c.j2", "main.c": "main.c.j2"}
     sources: dict[str, Source] = {name: source for name, source in tokens.items() if name != "main.c"}
@@ -138,13 +140,24 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         "cache_bytes": state_bytes(plan),
         "stops": list(stops),
         "chats": chatting is not None,
+        "systems": bool(chatting and chatting.system),
+        "dates": bool(chatting and chatting.dates),
     }
     files = kept | {name: text.encode() for name, text in texts.items()}
     return Program(prefix, report, with_report(files, report))
 
 
-def _piece(text: str) -> str:
-    """A piece of a chat template in C, which may go over several lines."""
+def _piece(piece: str) -> str:
+    """Statements in C for a piece of a chat template."""
+    lines = [
+        f"put_date(s, &size, {_in_c(part)});" if is_date else f"put(s, &size, {_in_c(part)}, {len(part.encode())}u);"
+        for part, is_date in parts(piece)
+    ]
+    return "\n        ".join(lines) or 'put(s, &size, "", 0u);'
+
+
+def _in_c(text: str) -> str:
+    """A text in C, which may go over several lines."""
     plain = set(map(chr, range(32, 127))) - set('"\\?')
     letters = [c if c in plain else "".join(f"\\{byte:03o}" for byte in c.encode()) for c in text]
     lines = ["".join(letters[at : at + _LINE]) for at in range(0, len(letters), _LINE)]

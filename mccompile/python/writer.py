@@ -40,7 +40,12 @@ _WRONG = {
     -1: ("there is nothing to go on with", "the prompt is empty, or has characters that are no UTF-8", "give a text"),
     -2: ("the prompt is too long", "there is room for no more tokens", "pass dims={'past': (0, N)} or keep=4"),
     -3: ("the model gives no numbers", "no logit is a number", "check its weights"),
-    -5: ("there is no place for words of the system", "a chat has begun, or its template has none", "leave them out"),
+    -5: (
+        "there is no place for these words of the system",
+        "a chat has begun, or its template has no place for them, or takes one of them for more than text",
+        "leave them out",
+    ),
+    -6: ("the date is not known", "the chat template has it", "set the clock of this machine"),
 }
 OnText = Callable[[str], object]
 
@@ -167,7 +172,7 @@ def _built(path: Path, options: Options, cc: str | None, chats: bool) -> Path:
         out = made.write(folder / "out")
         lines = [f'#include "{made.prefix}_text.h"', f"#define TEXT_NAME(name) {made.prefix}_##name"]
         lines += [f"#define TEXT_SIZE(name) {made.prefix.upper()}_##name"]
-        lines += ["#define TEXT_CHATS"] if made.report["language"]["chats"] else []
+        lines += [f"#define TEXT_{name.upper()}" for name in ("chats", "dates") if made.report["language"][name]]
         (folder / "mcc_text_model.h").write_text("\n".join(lines) + "\n")
         sources = [each for each in sorted(out.glob("*.c")) if each.name != "main.c"]
         compile_shared(compiler, [*sources, TEXT_HOST], [folder, out, out / "runtime"], folder / _SHARED, target.cflags)

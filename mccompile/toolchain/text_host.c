@@ -46,6 +46,12 @@ int text_generate(void *session, const char *prompt, size_t bytes, int32_t most,
 #ifdef TEXT_CHATS
 int text_ask(void *session, const char *system, const char *question, int32_t most, mcc_told told)
 {
-    return TEXT_NAME(ask)((TEXT_NAME(session) *)session, system, question, most, told, NULL);
+    TEXT_NAME(session) *const s = (TEXT_NAME(session) *)session;
+#ifdef TEXT_DATES
+    const time_t now = time(NULL);
+    const struct tm *const today = localtime(&now);
+    if (today != NULL) s->today = *today;
+#endif
+    return TEXT_NAME(ask)(s, system, question, most, told, NULL);
 }
 #endif

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from mccompile.base.errors import UnsupportedModel
 from mccompile.driver import Options
-from mccompile.llm.chat import Chat, Template, Trims, compiled, found
+from mccompile.llm.chat import Template, compiled, conversation, found
+from mccompile.llm.jinja import renderer
+from mccompile.llm.pieces import Chat, Trims, marked
 from mccompile.llm.program import program
 
 pytest.importorskip("tokenizers")
@@ -62,7 +65,7 @@ def test_a_default_system_stands_where_none_is_told() -> None:
 
 def test_a_system_may_stand_inside_of_the_first_question() -> None:
     around = ("<s>[INST] <<SYS>>\n", "\n<</SYS>>\n\n")
-    wanted = Chat("<s>[INST] ", " [/INST]", " </s><s>[INST] ", around, " ", Trims(3, 2, 3, 0))
+    wanted = Chat("<s>[INST] ", " [/INST]", " </s><s>[INST] ", around, " ", Trims(3, 2, 3, 0), needs=True)
     assert compiled(Template(_LLAMA2, _TOKENS)) == wanted
 
 
@@ -81,6 +84,60 @@ def test_a_template_may_have_no_place_for_a_system() -> None:
     assert compiled(Template(_GEMMA, _TOKENS)) == wanted
 
 
+def test_words_of_the_system_have_no_place_where_they_move_or_are_left_out() -> None:
+    said = "{{ '[INST] ' + (words + '\n\n' if last and words else '') + message['content'] + ' [/INST]' }}"
+    other = "{{ message['content'] + eos_token }}"
+    turns = f"{{% if message['role'] == 'user' %}}{said}{{% else %}}{other}{{% endif %}}"
+    template = (
+        "{% set words = messages[0]['content'] if messages[0]['role'] == 'system' %}"
+        "{% for message in messages %}{% if message['role'] != 'system' %}{% set last = LAST %}"
+        f"{turns}{{% endif %}}{{% endfor %}}"
+    )
+    wanted = Chat("[INST] ", " [/INST]", "</s>[INST] ", None)
+    assert compiled(Template(template.replace("LAST", "loop.last"), _TOKENS)) == wanted
+    assert compiled(Template(template.replace("LAST", "false"), _TOKENS)) == wanted
+
+
+def test_what_opens_an_answer_may_be_left_out_later() -> None:
+    chat = compiled(Template(_CHATML.replace("assistant\\n'", "assistant\\n<think>\\n'"), _TOKENS))
+    assert chat.asked == "<|im_end|>\n<|im_start|>assistant\n<think>\n" and chat.opened == "<think>\n"
+    assert chat.text("a", ["b", "c", "d"]).count("<think>") == 1
+
+
+_SMOL = (
+    "{{ 'On ' + strftime_now('%d %B %Y') + ': ' }}{% set mode = 'slow' %}{% set words = '' %}"
+    "{% if messages[0].role == 'system' %}{% set words = messages[0].content.rstrip() %}{% endif %}"
+    "{% if '/fast' in words %}{% set mode = 'fast' %}{% endif %}{{ words or 'You help.' }}{{ ' ' + mode }}"
+    "{% for m in messages %}{% if m.role != 'system' %}<s>{{ m.role + ': ' + m.content + eos_token }}{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<s>assistant: {% endif %}"
+)
+
+
+def test_dates_and_commands_of_a_template_are_known() -> None:
+    chat = compiled(Template(_SMOL, _TOKENS))
+    assert chat.words == ("/fast",) and chat.skips and chat.dates and chat.trims == Trims(system=2)
+    assert chat.begin == f"On {marked('%d %B %Y')}: You help. slow<s>user: "
+    render, _ = renderer(_SMOL, _TOKENS)
+    for system in (None, "", " \n", " Be\u3000brief. "):
+        assert render(conversation(system, ["a"]), str.upper) == chat.text(system, ["a"], str.upper)
+
+
+def test_a_program_knows_the_date_and_takes_no_commands(tmp_path: Path) -> None:
+    made, weights = models.llama(tmp_path / "tiny", "llama3", max_position_embeddings=256)
+    (tmp_path / "tiny" / "tokenizer_config.json").write_text(json.dumps(_TOKENS))
+    (tmp_path / "tiny" / "chat_template.jinja").write_text(_SMOL)
+    code = built(tmp_path / "tiny", tmp_path / "out", {"past": (0, 150), "tokens": (1, 8)})
+    for system in ("", "Be brief.\n"):
+        days = [datetime.now(), datetime.now() + timedelta(seconds=100)]  # it may be midnight
+        prompts = [compiled(Template(_SMOL, _TOKENS)).text(system, ["why"], day.strftime) for day in days]
+        tokens = [made.encode(prompt, add_special_tokens=False).ids for prompt in prompts]
+        wanted = [f"> why\n{shown(made, models.continued(each, weights, 4))}" for each in tokens]
+        assert said(code, "-n", "4", "-q", "why", "-y", system) in wanted
+    assert "for more than text" in said(code, "-q", "why", "-y", "a /fast", status=1)
+    assert "questions (-q) go with no prompt" in said(code, "-q", "why", "once", status=2)
+    assert "it goes with questions" in said(code, "-y", "Be brief.", status=2)
+
+
 @pytest.mark.parametrize(
     ("template", "why"),
     [
@@ -89,14 +146,17 @@ def test_a_template_may_have_no_place_for_a_system() -> None:
         ("{% macro f(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(1) }}", "RecursionError|does not end"),
         ("{% for a in messages %}" * 4 + "x" + "{% endfor %}" * 4, "loops inside"),
         ("{{ messages.__class__.__mro__ }}", "unsafe"),
-        ("{{ strftime_now('%Y') }}", "'strftime_now' is undefined"),
+        ("{{ strftime_now('%Y')[1:] }}{% for m in messages %}{{ m.content }}{% endfor %}", "text of a date"),
+        ("{{ strftime_now('%U') }}{% for m in messages %}{{ m.content }}{% endfor %}", "in a form that is not known"),
+        ("{% for m in messages %}{{ m.content }}{{ '!' if '/loud' in m.content }}{% endfor %}", "'/loud' in it"),
         ("{% if", "it is no Jinja"),
         ("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", "stands 2 times"),
         ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "stands 0 times"),
         (
             "{% for m in messages %}{{ 'Q' if '?' in m.content }}{{ m.content }}{% endfor %}",
-            "depends on more than role",
+            r"depends on '\?' in it",
         ),
+        ("{% for m in messages %}{{ m.content }}{{ '!' if m.content | length == 3 }}{% endfor %}", "depends on more than role"),
         ("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}A", "an answer begins behind 'A'"),
         ("{{ raise_exception('not today') }}", "not today"),
         ("x" * 5000 + "{% for m in messages %}{{ m.content }}{% endfor %}", "more than 4000 bytes"),
