@@ -116,6 +116,7 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         "title": plan.name.replace("*/", ""),
     }
     told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
+    told |= {"answer_end": _answer_end(words, chatting) if chatting else -1}
     told |= {"advances": plan.advances, "grows": grows}
     told |= {"program": build_name(prefix), "chat": chatting, "piece": _piece}
     told |= {"commands": [_in_c(word) for word in chatting.words] if chatting else []}
@@ -145,6 +146,13 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
     }
     files = kept | {name: text.encode() for name, text in texts.items()}
     return Program(prefix, report, with_report(files, report))
+
+
+def _answer_end(words: Tokenizer, chatting: Chat) -> int:
+    """The special token that the template has behind an answer; -1 without one."""
+    behind = chatting.again.lstrip()
+    found = [each for each in words.added if each.special and behind.startswith(each.text)]
+    return max(found, key=lambda each: len(each.text)).token if found else -1
 
 
 def _piece(piece: str) -> str:

@@ -11,7 +11,8 @@ from ..importers.decoders import gguf_file
 from . import reading, steps
 from .description import Added, Spacing, Tokenizer, damaged, unsupported
 
-_CONTROL, _OWN, _BYTE = 3, 4, 6  # of tokenizer.ggml.token_type
+_UNKNOWN, _CONTROL, _OWN, _BYTE = 2, 3, 4, 6  # of tokenizer.ggml.token_type
+_ENDS = ("eos_token_id", "eot_token_id", "eom_token_id")
 _LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     r"|\s+(?!\S)|\s+"
@@ -32,7 +33,7 @@ def read(path: Path) -> tuple[Tokenizer, list[int]]:
     """The tokenizer, and the tokens that end a text."""
     try:
         said = {k.removeprefix(_KEY): v for k, v in gguf_file.read(path.read_bytes())[0].items() if k.startswith(_KEY)}
-        return _tokenizer(said), [said[n] for n in ("eos_token_id", "eot_token_id") if type(said.get(n)) is int]
+        return _tokenizer(said), [said[n] for n in _ENDS if type(said.get(n)) is int]
     except OSError as error:
         raise BadFile(Problem("the file cannot be read", str(path), str(error.strerror), "name another")) from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -51,9 +52,9 @@ def _tokenizer(said: Mapping[str, Any]) -> Tokenizer:
     if len(types) != len(texts):
         raise damaged(f"{len(types)} types for {len(texts)} tokens")
     added = [
-        Added(n, text, types[n] == _CONTROL, False)
+        Added(n, text, types[n] != _OWN, False)
         for n, text in enumerate(texts)
-        if types[n] in (_CONTROL, _OWN) and text
+        if types[n] in (_UNKNOWN, _CONTROL, _OWN) and text
     ]
     before, behind = _around(said, kind == "llama" or said.get("pre") in _LLAMA3_NAMES, len(texts))
     numbers = {text: n for n, text in enumerate(texts)}
@@ -96,7 +97,7 @@ def _by_scores(
     scores = said["scores"]
     if len(scores) != len(texts):
         raise damaged(f"{len(scores)} scores for {len(texts)} tokens")
-    plain = {text: n for n, text in enumerate(texts) if types[n] not in (_CONTROL, _OWN, _BYTE)}
+    plain = {text: n for n, text in enumerate(texts) if types[n] not in (_UNKNOWN, _CONTROL, _OWN, _BYTE)}
     of_byte = {text: n for n, text in enumerate(texts) if types[n] == _BYTE}
     names = [f"<0x{byte:02X}>" for byte in range(256)]
     if any(name not in of_byte for name in names):

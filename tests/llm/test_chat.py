@@ -6,16 +6,21 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mccompile.base.errors import UnsupportedModel
 from mccompile.driver import Options
+from mccompile.importers.decoders.family import LLAMA_NAMES
 from mccompile.llm.chat import Template, compiled, conversation, found
 from mccompile.llm.jinja import renderer
 from mccompile.llm.pieces import Chat, Trims, marked
 from mccompile.llm.program import program
 
 pytest.importorskip("tokenizers")
+
+from tests.importers.decoders.files import folder, named
+from tests.importers.decoders.reference import logits
 
 from . import models
 from .test_program import built, said, shown
@@ -156,7 +161,10 @@ def test_a_program_knows_the_date_and_takes_no_commands(tmp_path: Path) -> None:
             "{% for m in messages %}{{ 'Q' if '?' in m.content }}{{ m.content }}{% endfor %}",
             r"depends on '\?' in it",
         ),
-        ("{% for m in messages %}{{ m.content }}{{ '!' if m.content | length == 3 }}{% endfor %}", "depends on more than role"),
+        (
+            "{% for m in messages %}{{ m.content }}{{ '!' if m.content | length == 3 }}{% endfor %}",
+            "depends on more than role",
+        ),
         ("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}A", "an answer begins behind 'A'"),
         ("{{ raise_exception('not today') }}", "not today"),
         ("x" * 5000 + "{% for m in messages %}{{ m.content }}{% endfor %}", "more than 4000 bytes"),
@@ -183,6 +191,26 @@ def test_a_program_asks_as_the_template_has_it(tmp_path: Path) -> None:
     wanted = f">  once upon\n\u3000\n{shown(made, answers[0])}\n> \x1c the time\u3000\n{shown(made, answers[1])}"
     assert said(code, *asked) == wanted
     assert "the prompt is too long" in said(code, "-q", "x" * 1300, status=1)
+
+
+def test_an_answer_ends_where_its_template_ends_it(tmp_path: Path) -> None:
+    made, weights = models.llama(tmp_path / "tiny", "llama3", max_position_embeddings=256)
+    template = _CHATML.replace("<|im_start|>", "<s>").replace("<|im_end|>", "<|end|>")
+    (tmp_path / "tiny" / "chat_template.jinja").write_text(template)
+    prompt = compiled(Template(template, {})).text(None, ["why"])
+    tokens = made.encode(prompt, add_special_tokens=False).ids
+    behind = np.array(tokens + models.continued(tokens, weights, 3))
+    state = logits(behind, {**weights, "head": np.eye(weights["embed"].shape[1])}, 2, 4, 2)[-1]
+    end = made.token_to_id("<|end|>")
+    weights = {**weights, "head": weights["embed"].copy()}  # of which the end is the likeliest there
+    weights["head"][end] = state * 60 / (state @ state)
+    config = json.loads((tmp_path / "tiny" / "config.json").read_text())
+    folder(tmp_path / "tiny", {**config, "tie_word_embeddings": False}, named(weights, LLAMA_NAMES))
+    wanted = models.continued(tokens, weights, 9)
+    assert 0 < wanted.index(end) <= 3 and {*wanted[wanted.index(end) :]} != {end}
+    code = built(tmp_path / "tiny", tmp_path / "out", {"past": (0, 150), "tokens": (1, 8)}, strict=False)
+    assert said(code, "-n", "9", "-q", "why") == f"> why\n{shown(made, wanted[: wanted.index(end)])}"
+    assert said(code, "-n", "9", prompt.removeprefix("<s>")).endswith(shown(made, wanted))
 
 
 def test_templates_are_found_where_libraries_write_them(tmp_path: Path) -> None:

@@ -290,6 +290,9 @@ def test_damaged_tokenizers_of_gguf_files_are_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     from mccompile.tokenizer.gguf import read
 
+    models.gguf(path, {**words, "tokenizer.ggml.eos_token_id": 2, "tokenizer.ggml.eom_token_id": 260})
+    made, stops = read(path)
+    assert stops == [2, 260] and made.added[0].special and made.added[0].text == "<unk>"
     for change, why in (
         ({"model": "bert"}, "'bert'"),
         ({"scores": [0.5]}, "1 scores"),
