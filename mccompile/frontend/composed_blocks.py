@@ -113,7 +113,7 @@ def _digits(body: Body, packed: str, bits: int) -> str:
 def _in_order(body: Body, blocks: int) -> tuple[np.ndarray, np.ndarray, int]:
     """For sums whose elements say which scale is theirs: their order with equal ones side by side, the scale of each
     block then, and the elements of a block. Where some scales are those of more elements, they come several times."""
-    value = body.operands[4]
+    value = body.value(4)
     if value is None or value.constant is None:
         raise Unsupported("the order of blocks is computed at run time", "make it a constant of the model")
     numbers = value.constant.array.reshape(-1).astype(np.int64)
@@ -134,7 +134,7 @@ def _block_sums(body: Body, x: str, blocks: int, block: int, depth: int) -> str:
 
 
 def contents(body: Body, index: int, what: str) -> np.ndarray:
-    value = body.operands[index]
+    value = body.value(index)
     if value is None or value.constant is None:
         raise Unsupported(f"{what} are computed at run time", "make them a constant of the model")
     return value.constant.array.astype(np.uint8)
@@ -212,7 +212,7 @@ def gather_block_quantized(body: Body) -> None:
 
 def _numbers(body: Body, index: int, more: int) -> np.ndarray:
     """Numbers of 4 bits as bytes that are not negative."""
-    value = body.operands[index]
+    value = body.value(index)
     if value is None or value.constant is None:
         raise Unsupported(f"{value and value.type} that is computed at run time", "make it a constant of the model")
     return (value.constant.array.astype(np.int16) + more).astype(np.uint8)

@@ -50,6 +50,7 @@ class Body:
         wide = any(v.type.dtype is f64 for v in operands if v is not None)
         self._real = np.float64 if wide else np.float32  # of numbers that stand beside the operands
         self._wide: dict[int, str] = {}  # operands that were narrow
+        self._known: set[str] = set()  # names of operands that the decomposition knows of, and others
 
     @property
     def opset(self) -> int:
@@ -63,12 +64,21 @@ class Body:
             raise Unsupported(why, "pip install --upgrade onnx")
         self._opset = opset
 
+    def value(self, index: int) -> Value | None:
+        """An operand; None where it is absent."""
+        self._known.add(f"in{index}")
+        return self.operands[index] if index < len(self.operands) else None
+
     def has(self, index: int) -> bool:
-        return index < len(self.operands) and self.operands[index] is not None
+        return self.value(index) is not None
+
+    def ignore(self, *indices: int) -> None:
+        """Operands that say nothing here; others that the decomposition does not know of are refused."""
+        self._known.update(f"in{index}" for index in indices)
 
     def operand(self, index: int) -> str:
         """The name of an operand; empty where it is absent."""
-        value = self.operands[index] if self.has(index) else None
+        value = self.value(index)
         if value is None:
             return ""
         if value.type.dtype.is_narrow_float and index not in self._wide:
@@ -76,7 +86,7 @@ class Body:
         return self._wide.get(index, f"in{index}")
 
     def type(self, index: int) -> TensorType:
-        value = self.operands[index] if index < len(self.operands) else None
+        value = self.value(index)
         if value is None:
             raise Invalid(f"operand {index} is missing")
         return replace(value.type, dtype=f32) if value.type.dtype.is_narrow_float else value.type
@@ -97,6 +107,7 @@ class Body:
         """Adds a node; the name of its first result."""
         made = f"{self.prefix}t{len(self.nodes)}"
         results = [made, *(f"{made}_{number}" for number in range(1, outs))]
+        self._known.update(inputs)
         while inputs and not inputs[-1]:
             inputs = inputs[:-1]
         self.nodes.append(helper.make_node(name, inputs, results, f"{self.node.op_type}_{made}", **attributes))
@@ -151,6 +162,7 @@ class Body:
         return many if first == 0 else self.op("Add", many, self.sizes(first))
 
     def give(self, index: int, name: str, is_float: bool = True) -> None:
+        self._known.add(name)
         if self.narrow is not None and is_float:
             self.nodes.append(helper.make_node("Cast", [name], [f"out{index}"], to=self.narrow.onnx))
         else:
@@ -158,7 +170,7 @@ class Body:
 
     def continued(self, index: int, new: str, axis: int) -> tuple[str, str]:
         """An operand with what is new behind it: stored as the operand is, and as it is computed with."""
-        wide, value = self.operand(index), self.operands[index]
+        wide, value = self.operand(index), self.value(index)
         if value is None or not value.type.dtype.is_narrow_float:
             whole = self.op("Concat", wide, new, axis=axis)
             return whole, whole
@@ -167,7 +179,9 @@ class Body:
 
     def inner(self) -> Body:
         """What is to be the body of a loop: it sees the names that are made before it."""
-        return Body(self.node, self.attributes, self.operands, f"{self.prefix}t{len(self.nodes)}/")
+        body = Body(self.node, self.attributes, self.operands, f"{self.prefix}t{len(self.nodes)}/")
+        body._known = self._known
+        return body
 
     def graph(self, inputs: Sequence[str], outputs: Sequence[str]) -> GraphProto:
         takes, gives = ([ValueInfoProto(name=name) for name in names] for names in (inputs, outputs))
@@ -180,6 +194,9 @@ class Body:
         missing = [name for name, wanted in zip(outputs, self.node.output, strict=True) if wanted and name not in made]
         if missing:
             raise Unsupported(f"result {missing[0].removeprefix('out')} of {self.node.op_type} is not supported")
+        for index, operand in enumerate(self.operands):
+            if operand is not None and f"in{index}" not in self._known:
+                raise Unsupported(f"operand {index} of {self.node.op_type} is not known")
         own = sorted({node.domain for node in self.nodes} - {"", CONTRIB})
         opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(name, 1) for name in (CONTRIB, *own))]
         return helper.make_function(CONTRIB, self.node.op_type, inputs, outputs, self.nodes, opsets)
@@ -190,7 +207,7 @@ class Body:
         return self.op("DequantizeLinear", self.operand(x), self.operand(scale), self.operand(zero), **axis)
 
     def are_constant(self, *indices: int) -> bool:
-        return all((value := self.operands[i]) is not None and value.constant is not None for i in indices)
+        return all((value := self.value(i)) is not None and value.constant is not None for i in indices)
 
     def quantize(self, x: str, scale: int, zero: int) -> None:
         """Quantizes into result 0, which is of the type of the operands where it has no zero point."""

@@ -94,7 +94,7 @@ def _filled_shape(body: Body) -> tuple[int, ...]:
     """By attribute, by the contents of an operand, or like an operand."""
     if not body.has(0):
         return tuple(map(int, body.attribute("shape", ())))
-    operand = body.operands[0]
+    operand = body.value(0)
     assert operand is not None
     more = tuple(map(int, body.attribute("extra_shape", ())))
     if not body.attribute("input_as_shape", 0):

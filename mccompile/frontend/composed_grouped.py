@@ -33,20 +33,15 @@ def group_query_attention(body: Body) -> None:
         raise Unsupported("scales of a quantized cache", "export the model without them")
     if not body.attribute("causal", 1) or body.attribute("sliding_window_cache", 0):
         raise Unsupported("attention to what comes later, or a cache that rows are driven out of")
+    if not body.has(LENGTHS):
+        raise Invalid("seqlens_k (operand 5) is missing")
     body.opset = 24
     heads, groups = int(body.attribute("num_heads", 0)), int(body.attribute("kv_num_heads", 0))
     if heads < 1 or groups < 1 or heads % groups:
         raise Invalid(f"{heads} heads of queries do not share {groups} of keys and values")
     width = _width(body, heads, groups)
     query, key, value = _sides(body, (heads, groups), width)
-    if any(body.has(number) for number in _NORMS):
-        if not all(body.has(number) for number in _NORMS):
-            raise Invalid("queries are normalized and keys are not, or the other way round")
-        epsilon = body.attribute("qk_norm_epsilon", 1e-6)
-        query, key = (
-            body.op("RMSNormalization", side, body.operand(number), axis=-1, epsilon=epsilon)
-            for side, number in zip((query, key), _NORMS, strict=True)
-        )
+    query, key = _normalized(body, query, key)
     batch, length = body.size(QUERY, 0), body.size(QUERY, 1)
     past: Size = body.size(PAST_KEY, 2) if body.has(PAST_KEY) else 0
     room = _room(body, past, length)
@@ -58,6 +53,8 @@ def group_query_attention(body: Body) -> None:
         last = body.op("Cast", body.op("Reshape", body.operand(LENGTHS), body.ints(-1)), to=TensorProto.INT64)
         start = body.op("Sub", body.index(1), body.sizes(length)) if isinstance(length, str) else body.index(1 - length)
         before = body.op("Add", last, start)
+        if length != 1:  # a sample of a prompt may have fewer tokens than the longest
+            before = body.op("Max", before, body.index(0))
     if body.attribute("do_rotary", 0):
         if not (body.has(COSINES) and body.has(SINES)):
             raise Invalid("do_rotary is 1, and cos_cache or sin_cache (operands 7 and 8) is missing")
@@ -166,11 +163,22 @@ def _sides(body: Body, heads: tuple[int, int], width: int) -> tuple[str, str, st
     return query, key, value
 
 
+def _normalized(body: Body, query: str, key: str) -> tuple[str, str]:
+    """By heads, where there are weights for it."""
+    if not any(body.has(number) for number in _NORMS):
+        return query, key
+    if not all(body.has(number) for number in _NORMS):
+        raise Invalid("queries are normalized and keys are not, or the other way round")
+    form = {"axis": -1, "epsilon": body.attribute("qk_norm_epsilon", 1e-6)}
+    weights = [body.operand(number) for number in _NORMS]
+    return body.op("RMSNormalization", query, weights[0], **form), body.op("RMSNormalization", key, weights[1], **form)
+
+
 def _total(body: Body) -> Dim | None:
     """The most tokens that a sample has with those of this run; None where that is known only at run time."""
     if not body.has(TOTAL) or body.type(TOTAL).count != 1:
         raise Invalid("total_sequence_length is not one number")
-    total = body.operands[TOTAL]
+    total = body.value(TOTAL)
     value = None if total is None else total.fact.value
     first = None if value is None else value.reshape(-1)[0]
     return int(first) if isinstance(first, np.integer) else first
@@ -178,25 +186,39 @@ def _total(body: Body) -> Dim | None:
 
 def _is_all(body: Body) -> bool:
     """Is it known that each sample takes the whole of a cache that grows, and all that is new?"""
-    lengths = body.operands[LENGTHS] if body.has(LENGTHS) else None
+    lengths = body.value(LENGTHS)
     known = None if lengths is None else lengths.fact.value
     past, new = (body.type(number).shape[axis] for number, axis in ((PAST_KEY, 2), (QUERY, 1)))
     return known is not None and all(last + 1 == past + new for last in known.reshape(-1))
 
 
 def _rotated(body: Body, side: str, before: str, length: Size, width: int) -> str:
-    places = body.op("Unsqueeze", body.places(length), body.ints(0))
-    positions = body.op("Add", body.op("Unsqueeze", before, body.ints(1)), places)
-    if body.has(POSITIONS):
-        if body.type(POSITIONS).dtype is not i64:
-            raise Invalid(f"positions are {body.type(POSITIONS)}, not {i64}")
-        positions = body.op("Reshape", body.operand(POSITIONS), body.sizes(-1, length))
     form = {"interleaved": body.attribute("rotary_interleaved", 0)}
     turned = body.type(COSINES).shape[1]
     if isinstance(turned, int) and 2 * turned < width:  # of each head only so many channels are turned
         form["rotary_embedding_dim"] = 2 * turned
     caches = (body.operand(COSINES), body.operand(SINES))
-    return body.op("RotaryEmbedding", side, *caches, positions, **form)
+    return body.op("RotaryEmbedding", side, *caches, _positions(body, before, length), **form)
+
+
+def _positions(body: Body, before: str, length: Size) -> str:
+    """By which each token is turned. Of a prompt only the first of those that are given counts, and the others follow
+    it, in all samples."""
+    places = body.op("Unsqueeze", body.places(length), body.ints(0))
+    if not body.has(POSITIONS):
+        return body.op("Add", body.op("Unsqueeze", before, body.ints(1)), places)
+    if body.type(POSITIONS).dtype is not i64:
+        raise Invalid(f"positions are {body.type(POSITIONS)}, not {i64}")
+    batch, total = body.size(POSITIONS, 0), _total(body)
+    given = body.op("Reshape", body.operand(POSITIONS), body.sizes(batch, length))
+    if batch == length == 1 or (total != length and isinstance(total, int) and isinstance(length, int)):
+        return given
+    first = body.op("Add", body.op("Gather", body.op("Reshape", given, body.ints(-1)), body.index(0)), places)
+    if total == length or not body.has(PAST_KEY):
+        return body.op("Expand", first, body.sizes(batch, length))
+    whole = body.op("Cast", body.operand(TOTAL), to=TensorProto.INT64)
+    is_prompt = body.op("Equal", body.op("Reshape", whole, body.ints(1)), body.sizes(length))
+    return body.op("Where", is_prompt, first, given)
 
 
 def _cache(body: Body, number: int, rest: str, room: Size) -> str:

@@ -101,7 +101,7 @@ class _Lengths:
     def of(body: Body) -> _Lengths | None:
         if not body.has(LENGTHS):
             return None
-        time, given = body.type(X).shape[0], body.operands[LENGTHS]
+        time, given = body.type(X).shape[0], body.value(LENGTHS)
         if given is not None and given.constant is not None:
             known = given.constant.array
             if isinstance(time, int) and np.any((known < 0) | (known > time)):

@@ -51,7 +51,7 @@ def _word(body: Body) -> str:
 
 
 def _number(body: Body, index: int) -> float:
-    value = body.operands[index] if body.has(index) else None
+    value = body.value(index)
     if value is None or value.constant is None or value.type.count != 1:
         what = f"{_WHAT[index - 2]} (operand {index}) is not one constant"
         raise Unsupported(what, "make it a constant of the model")

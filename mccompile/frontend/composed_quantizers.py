@@ -103,7 +103,7 @@ def _holds(name: str, low: int, high: int) -> bool:
 
 
 def _number(body: Body, index: int, what: str) -> int:
-    value = body.operands[index] if body.has(index) else None
+    value = body.value(index)
     if value is None or value.constant is None or value.type.count != 1:
         raise Unsupported(f"{what} is not one constant", "make it a constant of the model")
     number = float(value.constant.array.reshape(-1)[0])

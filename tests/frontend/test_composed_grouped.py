@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper, parser
 
 from mccompile import backend
-from mccompile.base.errors import BadFile, CheckFailed
+from mccompile.base.errors import BadFile, CheckFailed, UnsupportedModel
 
 from .test_composed import CONTRIB, agrees, f, i32
 
@@ -42,6 +42,20 @@ def test_as_long_as_the_cache_is(length: int, past: int, total: int) -> None:
 @pytest.mark.parametrize("length, past, total, interleaved", [(5, 0, 5, 1), (1, 6, 7, 0)])
 def test_rotated(length: int, past: int, total: int, interleaved: int) -> None:
     grouped(length, past, total, f(9, 8), f(9, 8), do_rotary=1, rotary_interleaved=interleaved)
+
+
+@pytest.mark.parametrize("batch, length, past, total", [(1, 5, 0, 5), (2, 3, 6, 3), (2, 1, 6, 7), (1, 3, 4, 7)])
+def test_positions_that_are_given(batch: int, length: int, past: int, total: int) -> None:
+    """Of a prompt only the first counts."""
+    caches = [f(batch, 2, past, 16), f(batch, 2, past, 16)] if past else [None, None]
+    positions = np.arange(batch * length).reshape(batch, length) * 2 % 5 + 3
+    ins = [f(batch, length, 128), None, None, *caches, i32(*[total - 1] * batch), np.array(total, np.int32)]
+    agrees("GroupQueryAttention", *ins, f(9, 8), f(9, 8), positions, outs="y,k,v", do_rotary=1, **HEADS)
+
+
+def test_operands_that_are_not_known() -> None:
+    with pytest.raises(UnsupportedModel, match="operand 16 of GroupQueryAttention is not known"):
+        grouped(3, 6, 6, *[None] * 9, i32(3))
 
 
 def test_the_first_channels_of_heads_rotated() -> None:
@@ -132,16 +146,31 @@ def test_lengths_that_differ_between_samples() -> None:
     agrees("GroupQueryAttention", *ins, outs="y,k,v", **HEADS)
 
 
-def with_total(length: int, past: int, present: int | None = None, more: Sequence[str] = ()) -> ModelProto:
+def test_samples_shorter_than_the_longest_prompt() -> None:
+    """What lies behind their ends says nothing."""
+    model = with_total(3, 8, 8, batch=2)
+    given = {"q": f(2, 3, 128), "lengths": i32(1, 2), "n": np.array(3, np.int32)}
+    given |= {"pk": f(2, 2, 8, 16), "pv": f(2, 2, 8, 16)}
+    got = backend.prepare(model).run(given)
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, given)
+    for n, end in ((0, 2), (1, 3)):
+        np.testing.assert_allclose(got[0][n, :end], want[0][n, :end], atol=1e-5)
+        for mine, theirs in zip(got[1:], want[1:], strict=True):
+            np.testing.assert_allclose(mine[n, :, :end], theirs[n, :, :end], atol=1e-6)
+
+
+def with_total(
+    length: int, past: int, present: int | None = None, more: Sequence[str] = (), batch: int = 1
+) -> ModelProto:
     """The total length is an input, or computed from one where nodes say how."""
-    infos = [("q", (1, length, 128)), *((name, (1, 2, past, 16)) for name in ("pk", "pv") if past)]
+    infos = [("q", (batch, length, 128)), *((name, (batch, 2, past, 16)) for name in ("pk", "pv") if past)]
     ins = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in infos]
-    ins += [helper.make_tensor_value_info(name, TensorProto.INT32, [n] * n) for name, n in (("lengths", 1), ("n", 0))]
+    ins += [helper.make_tensor_value_info(name, TensorProto.INT32, n) for name, n in (("lengths", [batch]), ("n", []))]
     names = ["q", "", "", *(("pk", "pv") if past else ("", "")), "lengths", "total" if more else "n"]
     node = helper.make_node("GroupQueryAttention", names, ["y", "k", "v"], domain=CONTRIB, **HEADS)
     outs = [ValueInfoProto(name="y"), *(ValueInfoProto(name=name) for name in "kv")]
     if present is not None:
-        outs[1:] = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 2, present, 16)) for name in "kv"]
+        outs[1:] = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (batch, 2, present, 16)) for name in "kv"]
     graph = helper.make_graph([*map(parser.parse_node, more), node], "g", ins, outs)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)

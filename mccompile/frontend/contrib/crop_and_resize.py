@@ -21,7 +21,8 @@ _TAIL = "<int32[2] i = {1, 0}, int32[2] s = {3, 4}>"
 )
 def crop_and_resize(body: Body) -> None:
     body.only("extrapolation_value", "mode")
-    mode, size = str(body.attribute("mode", "bilinear")), body.operands[3].fact.value  # type: ignore[union-attr]
+    mode, given = str(body.attribute("mode", "bilinear")), body.value(3)
+    size = None if given is None else given.fact.value
     if mode not in ("bilinear", "nearest"):
         raise Invalid(f"mode {mode!r} is not bilinear or nearest")
     if size is None or not all(isinstance(number, int | np.integer) for number in size.reshape(-1)):

@@ -182,7 +182,8 @@ def group_query_attention(at: NodeSite) -> Any:
     befores = np.zeros(batch, np.int64) if first else ends - length
     if at.attr("do_rotary", 0):
         places = befores[:, None] + np.arange(length)
-        places = at[9].astype(np.int64) if at.has(9) else places
+        if at.has(9):  # "When processing the first prompt the kernel uses only the first element"
+            places = places + at[9].item(0) if first else at[9].astype(np.int64)
         turn = bool(at.attr("rotary_interleaved", 0))
         places = np.clip(places, 0, len(at[7]) - 1)
         q, k = (rotated(each, at[7][places], at[8][places], turn) for each in (q, k))

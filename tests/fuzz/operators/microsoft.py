@@ -205,7 +205,9 @@ def grouped(g: Builder, op: str) -> Value | None:
     total = g.input("int32", (), "integer", whole, whole) if open_ else g.constant(whole, "int32")
     more: list[Value | None] = [g.constant([whole - 1], "int32"), total]
     if rotary:
-        more += [g.drawn("float32", (whole + g.integer(0, 2), width // 2)) for _ in range(2)]
+        spare = g.integer(0, 2)
+        more += [g.drawn("float32", (whole + spare, width // 2)) for _ in range(2)]
+        more += [g.constant([[g.integer(0, spare) for _ in range(length)]], "int64")] if g.maybe(0.3) else []
         form |= {"do_rotary": 1, "rotary_interleaved": g.integer(0, 1)}
     form |= {"softcap": g.pick([0.5, 4.0])} if g.maybe(0.2) else {}
     form |= {"smooth_softmax": 1} if g.maybe(0.2) else {}
