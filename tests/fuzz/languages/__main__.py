@@ -1,6 +1,7 @@
 """Language models at random: `python -m tests.fuzz.languages --seconds 600 --only decoders,texts,files,tokenizers`
 
-decoders: sizes, types of weights and options at random, compiled, beside their definition in doubles
+decoders: files, folders and exports to ONNX with sizes, types of weights and options at random, compiled, beside their
+    definition in doubles
 texts: what programs write where the context is full, beside the same tokens in doubles
 files: GGUF files, safetensors, config.json, tokenizer.json with something wrong are read or refused
 tokenizers: compiled ones beside the package tokenizers, on random Unicode and lines of text

@@ -15,11 +15,12 @@ from mccompile.base.errors import MccError
 from mccompile.importers.decoders.family import GGUF_NAMES
 from mccompile.importers.decoders.ggml import FORMS, stored
 from mccompile.importers.decoders.weights import Blocks
+from tests.importers.decoders import exported
 from tests.importers.decoders.files import folder, named
-from tests.importers.decoders.reference import logits, random_weights
+from tests.importers.decoders.reference import logits, random_weights, with_experts
 from tests.importers.decoders.test_gguf import ELEMENTS, NUMBERS, SAID, blocks, gguf
 
-from .families import DRAWN
+from .families import CONTEXT, DRAWN
 
 # Of the largest logit, by how the cache is stored: rounded as it is here, but where errors of floats turn a level.
 TOLERANCES = {"": 1e-3, "f16": 4e-3, "int8": 0.06}
@@ -39,7 +40,20 @@ def drawn(chance: Generator, place: Path) -> Decoder:
     groups = int(chance.integers(1, 4))
     sizes = {"groups": groups, "heads": groups * int(chance.integers(1, 4)), "head": 2 * int(chance.integers(1, 9))}
     sizes |= {"layers": int(chance.integers(1, 4)), "vocabulary": int(chance.integers(5, 90))}
-    return _gguf(chance, place, sizes) if chance.random() < 0.6 else _folder(chance, place, sizes)
+    share = chance.random()
+    return (_gguf if share < 0.5 else _folder if share < 0.85 else _export)(chance, place, sizes)
+
+
+def _export(chance: Generator, place: Path, sizes: dict[str, int]) -> Decoder:
+    """An ONNX file, as optimum or onnxruntime-genai write it; of the latter also with a mixture of experts."""
+    sizes |= {"width": int(chance.integers(3, 50)), "hidden": int(chance.integers(3, 90))}
+    way, weights = str(chance.choice(list(exported.WAYS))), random_weights(sizes, chance)
+    count = int(chance.integers(exported.CHOSEN, 6))
+    if way == "genai" and chance.random() < 0.5:
+        weights = with_experts(weights, sizes["layers"], count, chance)
+    path = exported.written(place / "decoder", way, weights, sizes, CONTEXT)
+    how = {"experts": {"chosen": exported.CHOSEN, "among_best": True}}
+    return Decoder(path, weights, sizes, how, f"{way} {sizes} {count if '0.router' in weights else 0} experts")
 
 
 def _folder(chance: Generator, place: Path, sizes: dict[str, int]) -> Decoder:

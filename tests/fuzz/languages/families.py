@@ -12,7 +12,7 @@ from mccompile.importers.decoders.families.gemma import NAMES as GEMMA
 from mccompile.importers.decoders.families.gpt import GPT2_NAMES
 from mccompile.importers.decoders.family import LLAMA_NAMES
 from tests.importers.decoders.files import LLAMA, named
-from tests.importers.decoders.reference import random_weights
+from tests.importers.decoders.reference import random_weights, with_experts
 
 Weights = dict[str, np.ndarray]
 Form = tuple[
@@ -87,4 +87,34 @@ def _gpt2(chance: Generator, sizes: dict[str, int]) -> Form:
     return config | {"n_positions": CONTEXT}, named(stored, GPT2_NAMES), weights, {"turns": False}
 
 
-DRAWN: tuple[Callable[[Generator, dict[str, int]], Form], ...] = (_llama, _qwen3, _gemma2, _phi3, _gpt2)
+def _mixture(chance: Generator, sizes: dict[str, int]) -> Form:
+    count = int(chance.integers(2, 6))
+    chosen, among_best = int(chance.integers(1, count + 1)), bool(chance.random() < 0.5)
+    weights = with_experts(_weights(chance, sizes), sizes["layers"], count, chance)
+    names = {**LLAMA_NAMES, "router": "model.layers.{}.mlp.gate", "expert": "model.layers.{}.mlp.experts"}
+    is_mixtral = chance.random() < 0.5
+    if is_mixtral:
+        config = _config("mixtral", sizes, weights) | {"num_local_experts": count, "rope_theta": 10000.0}
+        among_best = True
+    else:
+        config = _config("qwen3_moe", sizes, weights) | {"num_experts": count, "norm_topk_prob": among_best}
+        config |= {"moe_intermediate_size": sizes["hidden"]}
+        for number in range(sizes["layers"]):
+            for role in ("q_norm", "k_norm"):
+                weights[f"{number}.{role}"] = chance.uniform(0.5, 1.5, sizes["head"]).astype(np.float32)
+    tensors = {}
+    for name, array in named(weights, names).items():
+        full = f"{name}_proj.weight" if ".experts." in name else name
+        for old, new in _MIXTRAL.items() if is_mixtral else ():
+            full = full.replace(old, new)
+        tensors[full] = array
+    return (
+        config | {"num_experts_per_tok": chosen},
+        tensors,
+        weights,
+        {"experts": {"chosen": chosen, "among_best": among_best}},
+    )
+
+
+_MIXTRAL = {".mlp.": ".block_sparse_moe.", ".gate_proj": ".w1", ".down_proj": ".w2", ".up_proj": ".w3"}
+DRAWN: tuple[Callable[[Generator, dict[str, int]], Form], ...] = (_llama, _qwen3, _gemma2, _phi3, _gpt2, _mixture)

@@ -29,6 +29,18 @@ def test_random_decoders_are_right(seed: int, tmp_path: Path) -> None:
     assert not decoders.differs(decoder, chosen, chance)
 
 
+@pytest.mark.parametrize("way", ["optimum", "genai", "experts"])
+def test_exports_to_onnx_are_right(way: str, tmp_path: Path) -> None:
+    for seed in range(30):
+        chance = np.random.default_rng(seed)
+        sizes = {"groups": 2, "heads": 4, "head": 6, "layers": 2, "vocabulary": 30}
+        decoder = decoders._export(chance, tmp_path, sizes)
+        if way == ("experts" if "0.router" in decoder.weights else decoder.text.partition(" ")[0]):
+            break
+    chosen = {"dims": {"past": (0, 20), "tokens": (1, 4)}, "target": "generic", "cc": COMPILER}
+    assert not decoders.differs(decoder, chosen, chance)
+
+
 @pytest.mark.parametrize("form", families.DRAWN)
 def test_each_form_is_what_the_reference_is_told(form: Callable[..., families.Form], tmp_path: Path) -> None:
     chance = np.random.default_rng(4)

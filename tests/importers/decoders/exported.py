@@ -18,6 +18,7 @@ from .files import SIZES
 from .reference import random_weights
 
 MICROSOFT = "com.microsoft"
+CHOSEN = 2  # of experts
 Weights = Mapping[str, np.ndarray]
 
 
@@ -51,9 +52,23 @@ class Llama:
         return self.op("MatMul", x, self.table(f"{role}.weight", self.weights[role].T))
 
     def mlp(self, x: str, layer: int) -> str:
+        if f"{layer}.router" in self.weights:
+            return self.experts(x, layer)
         gate = self.linear(x, f"{layer}.gate")
         gate = self.op("Mul", gate, self.op("Sigmoid", gate))
         return self.linear(self.op("Mul", gate, self.linear(x, f"{layer}.up")), f"{layer}.down")
+
+    def experts(self, x: str, layer: int) -> str:
+        count = len(self.weights[f"{layer}.router"])
+        scores = self.op("Reshape", self.linear(x, f"{layer}.router"), self.ints(-1, count))
+        gate, up, down = (
+            np.stack([self.weights[f"{layer}.expert.{n}.{side}"] for n in range(count)])
+            for side in ("gate", "up", "down")
+        )
+        both = np.stack([gate, up], 2).reshape(count, -1, gate.shape[2])  # in turns
+        names = self.table(f"{layer}.gate_up", both), "", self.table(f"{layer}.down", down)
+        how = {"k": CHOSEN, "activation_type": "swiglu", "swiglu_fusion": 1, "normalize_routing_weights": 1}
+        return self.op("MoE", x, scores, *names, domain=MICROSOFT, **how)
 
     def finished(self, logits: str, presents: list[str], more: list[str], total: str) -> ModelProto:
         graph, vocabulary = self.graph, self.weights["embed"].shape[0]
@@ -180,10 +195,14 @@ WAYS = {"optimum": optimum, "genai": genai}
 
 def folder(path: Path, way: str, context: int = 300, **sizes: int) -> Path:
     """What the exporter leaves, with the weights in a file of their own."""
-    path.mkdir(parents=True, exist_ok=True)
     sizes = {**SIZES, "head": 16, **sizes}  # the least that onnxruntime takes
+    return written(path, way, random_weights(sizes, np.random.default_rng(1)), sizes, context)
+
+
+def written(path: Path, way: str, w: Weights, sizes: Mapping[str, int], context: int) -> Path:
+    """The same of these weights."""
+    path.mkdir(parents=True, exist_ok=True)
     layers, groups = sizes["layers"], sizes["groups"]
-    w = random_weights(sizes, np.random.default_rng(1))
     model = WAYS[way](w, groups, sizes["heads"], layers, context)
     onnx.save(model, path / "model.onnx", save_as_external_data=True, location="model.onnx.data", size_threshold=256)
     if way == "genai":

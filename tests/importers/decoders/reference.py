@@ -19,7 +19,8 @@ def logits(tokens: np.ndarray, w: Weights, layers: int, heads: int, groups: int,
         mine = {name.partition(".")[2]: a for name, a in w.items() if name.startswith(f"{number}.")}
         mixed = _attention(_norm(x, mine, "attn_norm"), mine, heads, groups, number, how)
         x = x + _norm(mixed, mine, "attn_post_norm")
-        made = _mlp(_norm(x, mine, "mlp_norm"), mine)
+        normed = _norm(x, mine, "mlp_norm")
+        made = _mixed(normed, mine, **how["experts"]) if "router" in mine else _mlp(normed, mine)
         x = x + _norm(made, mine, "mlp_post_norm")
     made = _norm(x, w, "final_norm") @ w.get("head", w["embed"]).T.astype(np.float64)
     return np.asarray(_capped(made, how.get("logit_cap", 0)))
@@ -78,6 +79,22 @@ def _stored(x: np.ndarray, kind: str) -> np.ndarray:
     return x
 
 
+def _mixed(x: np.ndarray, w: Weights, chosen: int, among_best: bool) -> np.ndarray:
+    """Each token through the experts `expert.3.gate` ... that its row of scores prefers."""
+    scores = _linear(x, w, "router")
+    shares = np.exp(scores - scores.max(-1, keepdims=True))
+    shares /= shares.sum(-1, keepdims=True)
+    best = np.argsort(-shares, -1)[:, :chosen]
+    kept = np.zeros_like(shares)
+    np.put_along_axis(kept, best, np.take_along_axis(shares, best, -1), -1)
+    kept /= kept.sum(-1, keepdims=True) if among_best else 1
+    made = np.zeros_like(x)
+    for number in range(shares.shape[1]):
+        own = {side: w[f"expert.{number}.{side}"] for side in ("gate", "up", "down")}
+        made += kept[:, [number]] * _mlp(x, own)
+    return made
+
+
 def _mlp(x: np.ndarray, w: Weights) -> np.ndarray:
     if "gate" in w:
         gate = _linear(x, w, "gate")
@@ -108,6 +125,17 @@ def random_weights(sizes: Mapping[str, int], chance: np.random.Generator, gpt: b
     if gpt:
         shapes |= {f"{name}.bias": shape[:1] for name, shape in shapes.items() if name != "embed"}
     return {name: _random(name, shape, chance) for name, shape in shapes.items()}
+
+
+def with_experts(weights: Weights, layers: int, count: int, chance: np.random.Generator) -> dict[str, np.ndarray]:
+    """The same with a mixture of experts in each layer."""
+    found = dict(weights)
+    for n in range(layers):
+        plain = {side: found.pop(f"{n}.{side}") for side in ("gate", "up", "down")}
+        found[f"{n}.router"] = _random("router", (count, plain["gate"].shape[1]), chance)
+        for e in range(count):
+            found |= {f"{n}.expert.{e}.{side}": _random(side, w.shape, chance) for side, w in plain.items()}
+    return found
 
 
 def _random(name: str, shape: tuple[int, ...], chance: np.random.Generator) -> np.ndarray:
