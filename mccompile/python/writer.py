@@ -6,7 +6,7 @@ Invariant: tokens, chances and texts are those of the C program; nothing is comp
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..toolchain.build import compile_shared, find_compiler, load
 from ..toolchain.host_library import TEXT_HOST
 from ..toolchain.session import aligned_bytes
 from . import cache
+from .sampling import numbers
 
 _CDEF = """
 size_t text_session_bytes(void);
@@ -98,7 +99,8 @@ class Writer:
             raise self._refused()
 
     def generate(self, prompt: str, most: int, told: OnText | None, **how: Any) -> Text:
-        data = prompt.encode(errors="surrogatepass")
+        how = numbers({"most": most, **how})
+        data = _encoded(prompt)
         return self._told(lambda tell: (self._code.text_generate, data, len(data), most, tell), told, how)
 
     def ask(self, question: str, system: str | None, most: int, told: OnText | None, **how: Any) -> Text:
@@ -107,7 +109,8 @@ class Writer:
         if not self.chats:
             fix = "use generate, with the prompt as the model wants it"
             raise WrongUse(Problem("there is no chat template", "", "the model brings none", fix))
-        texts = [text if text is None else text.encode(errors="surrogatepass") for text in (system, question)]
+        how = numbers({"most": most, **how})
+        texts = [None if system is None else _encoded(system), _encoded(question)]
         if any(b"\0" in text for text in texts if text):
             raise WrongUse(Problem("a text has a character of number 0", "", "it ends texts in C", "leave it out"))
         words = self._ffi.NULL if texts[0] is None else texts[0]
@@ -125,7 +128,7 @@ class Writer:
                 raised.append(error)
                 return 1
 
-        self._sample(**how)
+        self._sample(how)
         function, *arguments = call(self._ffi.callback("int(const char *, size_t, void *)", tell))
         ended = function(self._at(self._session), *arguments)
         if raised:
@@ -134,18 +137,18 @@ class Writer:
             raise self._refused() if ended == -4 else WrongUse(_problem(ended))
         return Text("".join(pieces), _ENDS[ended], self._code.text_made(self._at(self._session)))
 
-    def _sample(
-        self,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 0.0,
-        min_p: float = 0.0,
-        repetition_penalty: float = 0.0,
-        seed: int = 0,
-        keep: int | None = None,
-    ) -> None:
-        numbers = self._ffi.new("float[]", [temperature, top_p, min_p, repetition_penalty])
-        self._code.text_sampling(self._at(self._session), numbers, top_k, seed, -1 if keep is None else keep)
+    def _sample(self, how: Mapping[str, Any]) -> None:
+        shares = [how[name] for name in ("temperature", "top_p", "min_p", "repetition_penalty")]
+        keep = -1 if how["keep"] is None else how["keep"]
+        self._code.text_sampling(
+            self._at(self._session), self._ffi.new("float[]", shares), how["top_k"], how["seed"], keep
+        )
+
+
+def _encoded(text: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r:.60} is no text")
+    return text.encode(errors="surrogatepass")
 
 
 def _problem(ended: int) -> Problem:

@@ -59,9 +59,22 @@ def test_what_a_caller_raises_ends_the_text(tmp_path: Path) -> None:
         net.generate("the time", told=told)
     with pytest.raises(WrongUse, match="the prompt is too long"):
         net.generate("x" * 9000)
+    for wrong, why in (
+        ({"temperature": -1}, "temperature cannot be -1"),
+        ({"temperature": float("nan")}, "temperature cannot be nan"),
+        ({"top_p": 1.5}, "it is a number from 0 to 1"),
+        ({"top_k": 2.5}, "it is a whole number"),
+        ({"seed": -1}, "seed cannot be -1"),
+        ({"keep": -1}, "such as keep=4"),
+        ({"most": 1 << 40}, "most cannot be"),
+        ({"temprature": 1}, "did you mean temperature"),
+        ({"prompt": b"once"}, "it is text"),
+    ):
+        with pytest.raises(WrongUse, match=why):
+            net.generate(**{"prompt": "once", **wrong})
     with pytest.raises(WrongUse, match="no UTF-8"):
         net.generate("\ud800")
-    with pytest.raises(TypeError, match="heat"):
+    with pytest.raises(WrongUse, match="no argument heat"):
         net.generate("a", heat=2)
 
 

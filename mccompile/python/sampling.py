@@ -1,0 +1,41 @@
+"""How `generate` and `ask` choose tokens: the numbers that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+from ..base.errors import Problem, WrongUse
+from ..base.near import meant
+
+_LARGEST = (1 << 31) - 1
+_KNOWN: Mapping[str, tuple[Any, float, str]] = {  # the number without one, the largest, and an example
+    "most": (64, _LARGEST, "64"),
+    "temperature": (0.0, 1e30, "0.8"),
+    "top_k": (0, _LARGEST, "40"),
+    "top_p": (0.0, 1, "0.9"),
+    "min_p": (0.0, 1, "0.05"),
+    "repetition_penalty": (0.0, 1e30, "1.1"),
+    "seed": (0, (1 << 64) - 1, "1"),
+    "keep": (None, _LARGEST, "4"),
+}
+
+
+def numbers(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All numbers, of those that are given."""
+    for name, value in given.items():
+        if name not in _KNOWN:
+            why = f"it takes {', '.join(_KNOWN)}"
+            raise WrongUse(
+                Problem(f"there is no argument {name}", f"{name}=...", why, meant(name, _KNOWN) or f"leave out {name}")
+            )
+        default, largest, example = _KNOWN[name]
+        if value is None and default is None:
+            continue
+        is_whole = not isinstance(default, float)
+        fits = hasattr(value, "__index__") if is_whole else isinstance(value, Real)
+        if not fits or not 0 <= value <= largest:
+            why = f"it is a {'whole ' if is_whole else ''}number from 0 to {largest}"
+            raise WrongUse(Problem(f"{name} cannot be {value!r:.60}", f"{name}=...", why, f"such as {name}={example}"))
+    return {name: given.get(name, default) for name, (default, _, _) in _KNOWN.items()}
