@@ -23,6 +23,20 @@ from .targets.api import LEAST, POOL_NAME, Pool, fastest_first
 V = TypeVar("V")
 
 
+def _named(texts: Iterable[str]) -> list[str]:
+    """What stands in them as NAME=..., with commas between; a name may have commas of its own."""
+    found: list[str] = []
+    for text in texts:
+        waiting: list[str] = []
+        for part in text.split(","):
+            waiting.append(part)
+            if "=" in part or not part:
+                found.append(",".join(waiting))
+                waiting = []
+        found += waiting
+    return found
+
+
 def _dim(text: str, whole: str) -> tuple[str, tuple[int, int]]:
     """`whole` is what `text` stands in, with commas between."""
     name, equals, size = text.rpartition("=")
@@ -69,7 +83,7 @@ def _once(read: Callable[[str], tuple[str, V]], texts: Iterable[str], flag: str)
 
 def dims(texts: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """Each may hold several, with commas between."""
-    whole = [(part, text) for text in texts for part in text.split(",")]
+    whole = [(part, text) for text in texts for part in _named([text])]
     return _once(lambda part: _dim(part, next(text for one, text in whole if one == part)), dict(whole), "--dim")
 
 
@@ -84,7 +98,7 @@ def _bound(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def bounds(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    return _once(_bound, (part for text in texts for part in text.split(",")), "--bound")
+    return _once(_bound, _named(texts), "--bound")
 
 
 def states(texts: tuple[str, ...]) -> dict[str, str]:
@@ -101,7 +115,7 @@ def stream(texts: tuple[str, ...]) -> Stream:
     """Axes of time, and how many frames a push brings; each text may hold several, with commas between."""
     inputs: dict[str, int] = {}
     hop, edge = 1, ""
-    for part in (part for text in texts for part in text.split(",")):
+    for part in _named(texts):
         name, _, value = part.rpartition("=")
         number = value.removeprefix("-").isdecimal()
         if name == "edge":

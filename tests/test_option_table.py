@@ -72,3 +72,13 @@ def test_help_needs_no_compiler() -> None:
     said = "import sys, mccompile.cli; print('numpy' in sys.modules or 'mccompile.driver' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_names_with_commas() -> None:
+    """As errors write them: sizes, bounds and axes of time stand behind the last `=`, and only then comes a comma."""
+    assert option_texts.dims(("a,b=1..4,c=2", "d=e=3")) == {"a,b": (1, 4), "c": (2, 2), "d=e": (3, 3)}
+    assert option_texts.bounds(("y,z=9x9,n=5",)) == {"y,z": (9, 9), "n": (5,)}
+    assert option_texts.stream(("left,right=2,hop=4",)).inputs == {"left,right": 2}
+    for text, part in (("a=1,b", "b"), ("a=1,", ""), ("a,,b=1", "a,")):
+        with pytest.raises(ValueError, match=f"^{part!r} is not NAME=SIZE"):
+            option_texts.dims((text,))
