@@ -40,7 +40,8 @@ from mccompile.kernels.api import (
 from mccompile.kernels.work import Units
 from mccompile.kinds.normalize import MEASURES, Normalize
 
-TURNED = 32  # elements of a group that are held at most: longer ones fill vectors of their own
+TURNED = 32  # elements of a group that lies together that are held at most: longer ones fill vectors of their own
+HELD = 512  # vectors that are held at most
 
 
 class GroupLanes(Kernel):
@@ -84,6 +85,8 @@ class GroupLanes(Kernel):
             replace(_case("pictures", replace(standard, axes=(2, 3)), (2, 19, 5, 7)), permute={0: (0, 2, 3, 1)}),
             _case("outer_axes", replace(standard, axes=(0, 1)), (3, 4, 9)),
             _case("long", standard, (1, 900, 6)),
+            _case("apart", first, (5, 40, 3)),
+            _case("apart_and_long", replace(standard, epsilon=1e-3), (9, 300, 2)),
             _case("only_group_of_lanes", first, (1, 3, 64)),
             *(_case(f"quantized_{n}", logs, (2, 5, n)) for n in (7, 33)),
             *(_case(f"{m}_of_rows", replace(standard, axes=(2,), measure=m), (2, 21, 7)) for m in MEASURES),
@@ -116,6 +119,8 @@ class GroupLanes(Kernel):
         alias = {(0, i): 0 for i in range(len(call.ins)) if elementwise_alias(call, i)}
         lanes = best_lanes(_nests(call)[0].loops[chosen].extent, target, dtype)
         at_once = vectors_at_once(lanes, target, dtype)
+        if _nests(call)[0].strides[1][chosen] != 1:
+            at_once = max(1, min(at_once, HELD // prod(loop.extent for loop in _nests(call)[1].loops)))
         return Needs(alias=alias, numeric="ulp", blocks=(lanes, chosen, at_once))
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -223,7 +228,8 @@ def _lane_loop(call: Call) -> int | None:
     outer, inner = _nests(call)
     long = [number for number, loop in enumerate(outer.loops) if loop.extent >= SHORTEST]
     beside = [number for number in long if outer.strides[1][number] == 1]
-    if beside or prod(loop.extent for loop in inner.loops) > TURNED:
+    most = HELD if inner.loops and inner.strides[1][-1] != 1 else TURNED
+    if beside or prod(loop.extent for loop in inner.loops) > most:
         return next(iter(beside), None)
     return max(long, key=lambda number: outer.loops[number].extent, default=None)
 
