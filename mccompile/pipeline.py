@@ -61,6 +61,7 @@ from .passes.program.recompute_activations import recompute_activations
 from .passes.program.select_kernels import select_kernels
 from .passes.program.share_tables import share_tables
 from .passes.program.share_work import share_work
+from .passes.program.split_dilations import split_dilations
 from .passes.program.split_groups import split_groups
 from .passes.program.split_phases import split_phases
 from .passes.program.split_weights import split_weights
@@ -122,6 +123,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("global_pool_to_reduce", global_pool_to_reduce),
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("lay_over_operands", lay_over_operands),
+    ProgramPass("split_dilations", split_dilations),
     ProgramPass("split_groups", split_groups),
     ProgramPass("split_weights", split_weights),
     ProgramPass("known_ranges", known_ranges),
