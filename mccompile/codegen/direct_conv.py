@@ -245,6 +245,9 @@ class DirectConv:
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
 
 
+ALONE = 1.2  # products that finding a tap takes, where one result of a group is computed with it
+
+
 class DirectConvKernel(Kernel):
     kind = Conv
     branches = ""
@@ -257,8 +260,9 @@ class DirectConvKernel(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(Conv).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        machine = target.machine
-        time = upper(call.macs) * machine.mac + upper(call.outs[0].type.count) * machine.result
+        machine, (outs, inputs) = target.machine, map(upper, call.ins[1].shape[:2])
+        products = upper(call.macs) * (1 + (ALONE / inputs if outs == call.of(Conv).group else 0))
+        time = products * machine.mac + upper(call.outs[0].type.count) * machine.result
         return Cost(time, code=600)
 
     def units(self, call: Call) -> Sequence[int]:

@@ -24,7 +24,8 @@ class Machine:
     copied_run: float = 3.0  # a run of bytes that is copied, besides its words
     row: float = 60.0  # a call for a row besides its work, with what finds the rows that it reads
     handover: float = 9000.0  # work that is worth to be shared by threads
-    soft_float: float = 55.0  # an operation on floats by the library, where there is no FPU
+    soft_float: float = 70.0  # an operation on floats by the library, where there is no FPU
+    soft_divide: float = 130.0  # and a division of them
     issue: float = 4.0  # instructions that begin in a cycle
     loads: float = 2.0  # vectors loaded in a cycle
     stores: float = 1.0  # vectors stored in a cycle

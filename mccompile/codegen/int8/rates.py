@@ -43,3 +43,19 @@ class Rates:
             + self.loose * work.loose
         )
         return instructions * INSTRUCTION * target.machine.short_mac
+
+
+@dataclass(frozen=True)
+class ScalarRates:
+    """On cores without SIMD: what a result takes, apart from its products, is what plain C takes for one as well."""
+
+    window: float
+    product: float = 1.8  # over what it takes where an instruction makes two: bytes of a window become words first
+    copied: float = 1.2  # of what a product takes in plain C
+    rest: float = 0.35  # of what a result takes
+
+    def cycles(self, work: Work, target: Target) -> float:
+        machine = target.machine
+        results = (work.results + self.rest * work.rest) * machine.result
+        rest = self.copied * work.copied * machine.mac + self.window * work.windows
+        return self.product * work.products * machine.short_mac + results + rest
