@@ -245,9 +245,6 @@ class DirectConv:
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
 
 
-ALONE = 1.2  # products that finding a tap takes, where one result of a group is computed with it
-
-
 class DirectConvKernel(Kernel):
     kind = Conv
     branches = ""
@@ -261,8 +258,8 @@ class DirectConvKernel(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         machine, (outs, inputs) = target.machine, map(upper, call.ins[1].shape[:2])
-        products = upper(call.macs) * (1 + (ALONE / inputs if outs == call.of(Conv).group else 0))
-        time = products * machine.mac + upper(call.outs[0].type.count) * machine.result
+        tap = machine.tap / inputs if outs == call.of(Conv).group else 0
+        time = upper(call.macs) * (machine.mac + tap) + upper(call.outs[0].type.count) * machine.result
         return Cost(time, code=600)
 
     def units(self, call: Call) -> Sequence[int]:
