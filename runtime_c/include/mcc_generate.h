@@ -20,7 +20,7 @@ typedef int (*mcc_told)(const char *text, size_t bytes, void *user);
 #define MCC_END_LONG (-2)   /* the prompt is longer than there is room for; nothing of it was taken */
 #define MCC_END_LOGITS (-3) /* no logit is a number */
 #define MCC_END_RUN (-4)    /* the network ended with the status of the session */
-#define MCC_END_SYSTEM (-5) /* words of the system stand in front of a chat only, and not every model has them, or all */
+#define MCC_END_SYSTEM (-5) /* the chat has begun, or the model does not take this system message */
 #define MCC_END_DATE (-6)   /* the chat template has the date, and the session lacks it */
 
 #endif
