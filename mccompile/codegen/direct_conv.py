@@ -258,7 +258,7 @@ class DirectConvKernel(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         machine, (outs, inputs) = target.machine, map(upper, call.ins[1].shape[:2])
-        tap = machine.tap / inputs if outs == call.of(Conv).group else 0
+        tap = machine.tap * call.of(Conv).group / max(outs * inputs, 1)
         time = upper(call.macs) * (machine.mac + tap) + upper(call.outs[0].type.count) * machine.result
         return Cost(time, code=600)
 

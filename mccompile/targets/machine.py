@@ -17,7 +17,7 @@ from ..base.records import dataclass
 class Machine:
     mac: float = 1.2  # a product in plain C: two elements loaded, multiplied and added
     result: float = 0.0  # what a sum of them takes besides in plain C: where it lies, its bounds, what becomes of it
-    tap: float = 0.0  # where a tap of a window lies, in plain C, where one result of a group is computed at once
+    tap: float = 0.0  # the place of a tap in plain C, which the results of a group share
     element: float = 3.0  # an element in plain C: loaded, computed with, stored
     short_mac: float = 0.3  # a product of 8-bit integers, where one instruction makes two
     vector_element: float = 0.3  # an element among others in a vector: loaded, computed with, stored
