@@ -50,7 +50,7 @@ def llm(
     told = made.report["language"]
     runs = f"{told['batch']} in a run" if told["batch"] > 1 else "one by one, as tokens are no free size"
     chats = ", with its chat template" if told["chats"] else ""
-    chats += " (no place for words of the system)" if told["chats"] and not told["systems"] else ""
+    chats += " (no system message)" if told["chats"] and not told["systems"] else ""
     click.echo(f"{output}: {told['tokens']} tokens, room for {told['context']}, a prompt {runs}{chats}")
     kept = f"{told['cache_bytes']} of them the cache"
     click.echo(

@@ -81,7 +81,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 
 def compiled(template: Template) -> Chat:
-    """Without a place for words of the system where what they change is more than a text in one place. Raises
+    """Without system messages where one changes more than a text in one place. Raises
     UnsupportedModel."""
     try:
         render, words = renderer(template.text, template.tokens)
@@ -129,7 +129,7 @@ def _holding(word: str) -> tuple[str, ...]:
 
 
 def _is_command(render: Render, chat: Chat, word: str) -> bool:
-    """Do words of the system change more than their place where they hold that one?"""
+    """Does a system message that contains this word change more than its own place?"""
     return any(_differs(render, chat, system, ["yes"]) for system in _holding(word))
 
 

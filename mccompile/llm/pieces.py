@@ -35,7 +35,7 @@ class Trims:
     """Which spaces a text loses: 1 those in front, 2 those behind."""
 
     first: int = 0  # the first question
-    told: int = 0  # the same behind words of the system
+    told: int = 0  # the same behind a system message
     later: int = 0
     system: int = 0
 
@@ -45,13 +45,13 @@ class Chat:
     begin: str  # in front of the first question
     asked: str  # behind a question: an answer begins
     again: str  # behind an answer, in front of the next question
-    system: tuple[str, str] | None  # around the system's words, in front of the first question
+    system: tuple[str, str] | None  # around the system message, in front of the first question
     answer: str = ""  # spaces that the template has in front of an answer, and a model writes itself
     trims: Trims = field(default_factory=Trims)
     opened: str = ""  # the end of `asked` where the template leaves it out later, as `<think>`
-    skips: bool = False  # words of the system that are empty stand for none
+    skips: bool = False  # an empty system message is none
     needs: bool = False  # a question has more than spaces: around others the template has another text
-    words: tuple[str, ...] = ()  # by which the template takes words of the system for more than text
+    words: tuple[str, ...] = ()  # that the template takes for commands in a system message
 
     @property
     def pieces(self) -> tuple[str, ...]:

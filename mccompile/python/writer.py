@@ -42,9 +42,9 @@ _WRONG = {
     -2: ("the prompt is too long", "there is room for no more tokens", "pass dims={'past': (0, N)} or keep=4"),
     -3: ("the model gives no numbers", "no logit is a number", "check its weights"),
     -5: (
-        "there is no place for these words of the system",
-        "a chat has begun, or its template has no place for them, or takes one of them for more than text",
-        "leave them out",
+        "this system message cannot be given",
+        "a chat has begun, or its template takes no system message, or takes a word of it for a command",
+        "leave it out",
     ),
     -6: ("the date is not known", "the chat template has it", "set the clock of this machine"),
 }

@@ -138,7 +138,7 @@ def test_a_program_knows_the_date_and_takes_no_commands(tmp_path: Path) -> None:
         tokens = [made.encode(prompt, add_special_tokens=False).ids for prompt in prompts]
         wanted = [f"> why\n{shown(made, models.continued(each, weights, 4))}" for each in tokens]
         assert said(code, "-n", "4", "-q", "why", "-y", system) in wanted
-    assert "for more than text" in said(code, "-q", "why", "-y", "a /fast", status=1)
+    assert "a command in it" in said(code, "-q", "why", "-y", "a /fast", status=1)
     assert "questions (-q) go with no prompt" in said(code, "-q", "why", "once", status=2)
     assert "it goes with questions" in said(code, "-y", "Be brief.", status=2)
 
