@@ -12,6 +12,7 @@
 #define MCC_DSP_TAPS_H
 
 #include "mcc_dsp.h"
+#include "mcc_taps.h"
 
 /* Sums of four channels, with the numbers that they begin with in front of the weights. */
 #if MCC_DSP_ASM && defined(__OPTIMIZE__) /* without it a register is missing */

@@ -10,6 +10,7 @@
 #define MCC_SCALAR_TAPS_H
 
 #include "mcc_scalar.h"
+#include "mcc_taps.h"
 
 #if MCC_SCALAR_ASM
 /* r0 weights less c, r1 taps, r2 elements of a tap, r3 an element, r4 a weight and its product, r5-r7 c, c + 1 and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from mccompile import cli
 from mccompile.base.errors import BadFile, CheckFailed, WrongUse
 from mccompile.driver import Options, compile
 from mccompile.measure import board
-from mccompile.measure.board import compare_dump, first_element
+from mccompile.measure.board import compare_dump, first_element, runnable
 from mccompile.passes.io.io_forms import InputForm
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import random_inputs, save
+from tests.small_quantized import convolutions
 
 DUMPING = Options(dump_values=True, name="net")
 
@@ -155,3 +157,17 @@ def test_an_input_that_came_in_rows_is_in_the_dump(rows: str, tmp_path: Path) ->
     out = folder_of(made, tmp_path / "rows", options)
     found = compare_dump(out, dump_of(out, made, tmp_path / "dump.bin"))
     assert found.ok and "y" in [line.name for line in found.lines]
+
+
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4"])
+def test_pointers_in_scratch_are_longer_on_this_machine(target: str, tmp_path: Path) -> None:
+    """Depthwise kernels keep them: the same code has no room for more than a board's."""
+    made = convolutions(12, [(8, 3, 1), (0, 5, 1), (0, 7, 2)])
+    inputs = {"x": np.random.default_rng(0).integers(-128, 128, (1, 1, 12, 12), np.int8)}
+    wanted = Model.build(folder_of(made, tmp_path / "host", Options(name="net"))).run(inputs)
+    out = folder_of(made, tmp_path / "board", Options(name="net", target=target))
+    content = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert any("depthwise_indirect" in step["kernel"] for step in content["steps"])
+    here, why = runnable(out, content)
+    assert here is not None, why
+    np.testing.assert_array_equal(here.run(inputs)["y"], wanted["y"])

@@ -117,7 +117,7 @@ class TapPlaces(Kernel):
             constant=self.constants(call),
             align=self.aligned(call),
             slack={0: beyond} if beyond else {},
-            scratch=self.places(call) * target.pointer_bytes + count + beyond,
+            scratch=self.places(call) * target.pointer_bytes + (count + beyond) * self.is_padded(call),
             scratch_align=target.pointer_bytes,
             blocks=(int(not beyond and target.prefer != Prefer.FLASH),),
         )
@@ -218,6 +218,7 @@ class TapPlaces(Kernel):
             "results": results,
             "zero": "x_zero[0]" if conv_of(call).x_zero else "0",
             "padded": self.is_padded(call),
+            "most": self.places(call),
             "filled": self.places(call) - _taps(call),
             "moves": call.outs[0].shape[3] != 1,
             "rest": channels(call) % AT_ONCE != 0,
