@@ -11,14 +11,15 @@ PLACED = 6.0  # for the place of a tap, over what a product takes where an instr
 
 
 class Taps(TapPlaces):
-    product = 1.6
+    product = 2.2
     saturated = "mcc_saturate_{type}(mcc_shr_i32({value}, {shift}))"
     raised_square = False
 
     def cost(self, call: Call, target: Target) -> Cost:
         count = channels(call)
         each = (self.product * (count + -count % AT_ONCE) + PLACED) / count
-        return Cost(static(call.macs) * each * target.machine.short_mac, code=self.code)
+        results = static(call.outs[0].type.count) * target.machine.result
+        return Cost(static(call.macs) * each * target.machine.short_mac + results, code=self.code)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar_taps.h"})

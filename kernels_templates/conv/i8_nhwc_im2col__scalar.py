@@ -18,11 +18,10 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.patch_conv import PatchConv, conv_of, is_flat, totals_case
+from mccompile.codegen.int8.rates import scalar_cycles
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 from mccompile.kinds.conv import Conv
-
-PRODUCT = 1.8  # over what it takes where an instruction makes two: bytes of a window become words first
 
 
 class Im2col(PatchConv):
@@ -54,7 +53,7 @@ class Im2col(PatchConv):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(PRODUCT * static(call.macs) * target.machine.short_mac, code=self.code)
+        return Cost(scalar_cycles(self.work(call), target), code=self.code)
 
     def taken(self, call: Call) -> int:
         """Elements of a window."""

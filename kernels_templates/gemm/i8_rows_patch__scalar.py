@@ -12,10 +12,10 @@ from mccompile.base.constant import Constant
 from mccompile.base.dims import static
 from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
+from mccompile.codegen.int8.rates import scalar_cycles
 from mccompile.codegen.int8.rows_gemm import RowsGemm, totals_case
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target
 
-PRODUCT = 1.8  # over what it takes where an instruction makes two: bytes of a row become words first
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
 
 
@@ -44,7 +44,7 @@ class Rows(RowsGemm):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(PRODUCT * static(call.macs) * target.machine.short_mac, code=self.code)
+        return Cost(scalar_cycles(self.work(call), target), code=self.code)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_in(call), static(call.outs[0].shape[-1])

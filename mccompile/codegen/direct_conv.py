@@ -257,8 +257,9 @@ class DirectConvKernel(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(Conv).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        machine = target.machine
-        time = upper(call.macs) * machine.mac + upper(call.outs[0].type.count) * machine.result
+        machine, (outs, inputs) = target.machine, map(upper, call.ins[1].shape[:2])
+        tap = machine.tap * call.of(Conv).group / max(outs * inputs, 1)
+        time = upper(call.macs) * (machine.mac + tap) + upper(call.outs[0].type.count) * machine.result
         return Cost(time, code=600)
 
     def units(self, call: Call) -> Sequence[int]:

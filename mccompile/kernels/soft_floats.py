@@ -8,24 +8,49 @@ from __future__ import annotations
 from math import prod
 
 from ..base.dims import upper
-from ..expr.ir import Apply, Cast, walk
+from ..expr.ir import Apply, Cast, Expr, Operand, walk
 from ..kinds.pool import Pool
 from ..program.ir import Call
 from ..targets.api import Target
 from .varying import has_fpu
+
+BITS = frozenset({"abs", "max", "min", "neg", "select"})  # and rounding: done on the bits of a float
+OF_BITS = 0.1  # of an operation
+TO_INTEGER = 0.3
 
 
 def soft_floats(call: Call, target: Target) -> float:
     """Cycles of the library."""
     if has_fpu(target):
         return 0.0
-    operations = 0
+    machine = target.machine
+    each = 0.0
     for expr in call.kind.expressions():
-        nodes = {node for node in walk(expr) if isinstance(node, Apply | Cast)}
-        operations += sum(any(n.dtype.is_float for n in (node, *node.args)) for node in nodes)
-    total = operations * upper(call.outs[0].type.count)
+        for node in {node for node in walk(expr) if isinstance(node, Apply | Cast)}:
+            is_divided = isinstance(node, Apply) and node.function == "div" and node.dtype.is_float
+            each += machine.soft_divide if is_divided else _operations(node, call) * machine.soft_float
+    total = 0
     if call.macs and call.ins[0].buffer.dtype.is_float:
         total += 2 * upper(call.macs)
     if isinstance(call.kind, Pool) and call.kind.accumulator.is_float:
         total += upper(call.outs[0].type.count) * prod(call.kind.kernel)
-    return total * target.machine.soft_float
+    return each * upper(call.outs[0].type.count) + total * machine.soft_float
+
+
+def _operations(node: Expr, call: Call) -> float:
+    """For each element: what is the same for all of them is computed once."""
+    if not any(each.dtype.is_float for each in (node, *node.args)):
+        return 0.0
+    if isinstance(node, Cast):
+        is_one = isinstance(node.argument, Operand) and not any(call.ins[node.argument.index].strides)
+        return 0.0 if is_one else 1.0 if node.dtype.is_float else TO_INTEGER
+    return OF_BITS if isinstance(node, Apply) and (node.function in BITS or _rounds(node) or _adds_whole(node)) else 1.0
+
+
+def _rounds(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.function.startswith("round")
+
+
+def _adds_whole(node: Apply) -> bool:
+    """To what was rounded, which is computed in integers."""
+    return node.function == "add" and any(map(_rounds, node.args))

@@ -17,6 +17,7 @@ from ..base.records import dataclass
 class Machine:
     mac: float = 1.2  # a product in plain C: two elements loaded, multiplied and added
     result: float = 0.0  # what a sum of them takes besides in plain C: where it lies, its bounds, what becomes of it
+    tap: float = 0.0  # the place of a tap in plain C, which the results of a group share
     element: float = 3.0  # an element in plain C: loaded, computed with, stored
     short_mac: float = 0.3  # a product of 8-bit integers, where one instruction makes two
     vector_element: float = 0.3  # an element among others in a vector: loaded, computed with, stored
@@ -24,7 +25,8 @@ class Machine:
     copied_run: float = 3.0  # a run of bytes that is copied, besides its words
     row: float = 60.0  # a call for a row besides its work, with what finds the rows that it reads
     handover: float = 9000.0  # work that is worth to be shared by threads
-    soft_float: float = 55.0  # an operation on floats by the library, where there is no FPU
+    soft_float: float = 70.0  # an operation on floats by the library, where there is no FPU
+    soft_divide: float = 130.0  # and a division of them
     issue: float = 4.0  # instructions that begin in a cycle
     loads: float = 2.0  # vectors loaded in a cycle
     stores: float = 1.0  # vectors stored in a cycle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mccompile.base.dtypes import DType, f32, i32
+from mccompile.base.dtypes import DType, f32, i8, i32
 from mccompile.expr.ir import Expr, apply, cast, operand
 from mccompile.kernels.soft_floats import soft_floats
 from mccompile.kinds.gemm import Gemm
@@ -26,14 +26,27 @@ def mapped(expr: Expr, dtype: DType) -> Call:
     ("expr", "dtype", "operations"),
     [
         (doubled(f32), f32, 10),
-        (cast(doubled(f32), i32), f32, 20),
+        (cast(doubled(f32), i32), f32, 13),  # a conversion takes three tenths
+        (apply("max", doubled(f32), operand(0, f32)), f32, 11),
         (doubled(i32), i32, 0),
         (operand(0, f32), f32, 0),
     ],
 )
 def test_each_operation_on_floats_is_a_call(expr: Expr, dtype: DType, operations: int) -> None:
     target = targets.load("cortex-m0")
-    assert soft_floats(mapped(expr, dtype), target) == operations * target.machine.soft_float
+    assert soft_floats(mapped(expr, dtype), target) == pytest.approx(operations * target.machine.soft_float)
+
+
+def test_quantizing_takes_a_division_and_little_else() -> None:
+    target = targets.load("cortex-m0")
+    quotient = apply("div", operand(0, f32), operand(1, f32))
+    zero = cast(operand(2, i8), f32)
+    x, y = Buffer("x", f32, (10,)).whole(), Buffer("y", i8, (10,)).whole()
+    scale, point = (Buffer(name, dtype, (1,)).whole() for name, dtype in (("scale", f32), ("point", i8)))
+    expr = cast(apply("add", apply("round_even", quotient), zero), i8)
+    call = Call(Map(expr), (x, scale.broadcast_to((10,)), point.broadcast_to((10,))), (y,))
+    machine = target.machine
+    assert 10 * machine.soft_divide < soft_floats(call, target) < 10 * (machine.soft_divide + machine.soft_float)
 
 
 def test_products_of_floats_are_two_calls() -> None:

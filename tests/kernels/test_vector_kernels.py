@@ -158,7 +158,6 @@ def test_elements_of_eight_bytes_are_turned_in_tiles(shape: tuple[int, int], tmp
     assert step.function.kernel.id == "map/any_transposed_tiles__vec"
 
 
-
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "aarch64", "riscv64v", "wasm32"])
 @pytest.mark.parametrize("op", ["Exp", "Sqrt", "Sigmoid", "Softmax", "ReduceProd", "LogSoftmax"])
 def test_doubles_are_computed_in_vectors(op: str, target: str, tmp_path: Path) -> None:

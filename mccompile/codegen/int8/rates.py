@@ -6,6 +6,9 @@ from __future__ import annotations
 from ...base.records import dataclass
 from ...targets.api import Target
 
+SCALAR_PRODUCT = 1.8  # over what it takes where an instruction makes two: bytes of a window become words first
+SCALAR_COPIED = 1.2  # of what a product takes in plain C
+SCALAR_RESULT, SCALAR_WINDOW = 8.0, 100.0  # instructions
 INSTRUCTION = 1 / 1.2  # of what a product takes by itself where an instruction makes two
 
 
@@ -43,3 +46,11 @@ class Rates:
             + self.loose * work.loose
         )
         return instructions * INSTRUCTION * target.machine.short_mac
+
+
+def scalar_cycles(work: Work, target: Target) -> float:
+    """On cores without SIMD, where a result takes a little more than in plain C."""
+    machine = target.machine
+    products = SCALAR_PRODUCT * work.products * machine.short_mac
+    copied = SCALAR_COPIED * work.copied * machine.mac
+    return products + copied + work.results * (machine.result + SCALAR_RESULT) + SCALAR_WINDOW * work.windows
