@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from . import dims
 from .dims import Dim
 from .dtypes import DTYPES, DType
-from .records import dataclass
+from .records import cached_property, dataclass
 
 Shape = tuple[Dim, ...]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 
 from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS, OPERATOR, WORD, plain
-from ..base.records import dataclass
+from ..base.records import dataclass, replace
 from .tokens import with_lists
 
 WIDTH = 120

@@ -9,12 +9,11 @@ that is no array, or reads a name whose declaration is not known.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import lru_cache
 
 from ..base.marked import Part, called, named, part_of, parted, sized
 from ..base.names import Names, c_identifier
-from ..base.records import dataclass
+from ..base.records import dataclass, replace
 from ..plan.ir import Function
 from .alike import Sized, common
 from .deep_loops import changed, declared

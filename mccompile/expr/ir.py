@@ -9,12 +9,11 @@ come from operator definitions and attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 from ..base.dims import Dim
 from ..base.dtypes import DType, bool_, i64
 from ..base.errors import InternalError
-from ..base.records import dataclass
+from ..base.records import cached_property, dataclass
 from ..base.text import write
 from .functions import FUNCTIONS
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from typing import NamedTuple
 from ..base.dims import NotStatic
 from ..base.discovery import data_folder, import_file
 from ..base.errors import Problem, WrongUse
-from ..base.records import dataclass
+from ..base.records import dataclass, replace
 from ..kinds.api import Kind
 from ..program.ir import Call
 from ..targets.api import Prefer, Target

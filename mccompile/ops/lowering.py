@@ -6,7 +6,6 @@ Invariant: every result of the node is bound with `set` exactly once; buffers an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from ..base.dims import Dim, bounds, maximum, upper
 from ..base.dtypes import DType, i64, string
 from ..base.names import Names
 from ..base.provenance import Provenance
+from ..base.records import replace
 from ..base.tensor import Shape, TensorType, broadcast, dense_strides
 from ..expr.ir import Expr, apply, cast, literal, operand, operands_used, size, substitute
 from ..graph.ir import Fact, Invalid, Node, Site, Value

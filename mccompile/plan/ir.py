@@ -7,15 +7,14 @@ variables and loop counters. Invariant: nothing here can change, so what was ver
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
-from functools import cached_property
+from dataclasses import field
 from itertools import accumulate
 
 from ..base.column_tiles import ColumnTiles
 from ..base.dims import Dim, Symbol, Symbolic
 from ..base.portable import PortableStep
 from ..base.provenance import Provenance
-from ..base.records import dataclass
+from ..base.records import cached_property, dataclass, replace
 from ..base.streaming import Streamed
 from ..base.tensor import Shape, TensorType
 from ..kernels.api import Kernel

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
+from ..base.records import replace
 from .ir import CONSTANT, Await, Buffer, Call, Carry, Copy, If, Item, Loop, Measure, Program, Rows, Stop, View
 
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from functools import cached_property
+from dataclasses import field
+from typing import ClassVar
 
 from ..base.constant import Constant
 from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, has_dependent_terms, product, static, symbols, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
-from ..base.records import dataclass
+from ..base.records import cached_property, dataclass, replace
 from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import AnyKind, Kind
 from .phases import Phase
@@ -56,10 +56,15 @@ class Buffer:
     packed_of: Buffer | None = None  # what it was packed of before pack_constants, which keeps it once
     within: tuple[int, int] | None = None  # of a constant: init checks that its elements lie so; set by known_ranges
     far: bool = False  # lies in a memory that only transfers reach; set by bring_tensors
+    _type: ClassVar[TensorType | None] = None  # as it was asked for last
 
     @property
     def type(self) -> TensorType:
-        return TensorType(self.dtype, self.shape)
+        found = self._type
+        if found is None or found.dtype is not self.dtype or found.shape is not self.shape:
+            found = TensorType(self.dtype, self.shape)
+            vars(self)["_type"] = found
+        return found
 
     @property
     def max_bytes(self) -> int:

@@ -9,10 +9,9 @@ the answer is None.
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 from ..base.dims import Dim, static
-from ..base.records import dataclass
+from ..base.records import dataclass, replace
 from .ir import View
 
 

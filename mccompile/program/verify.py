@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from ..base.dims import static, symbols, upper
 from ..base.errors import InternalError
+from ..base.records import replace
 from ..kinds.fetch import Fetch
 from ..kinds.transfer import Transfer
 from . import ir

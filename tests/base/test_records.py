@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import pytest
 
 import mccompile
-from mccompile.base.records import dataclass
+from mccompile.base import records
+from mccompile.base.records import cached_property, dataclass
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,60 @@ def test_classes_of_users_derive_from_them() -> None:
     assert replace(user, x=4).area == 8 and user != replace(user, more=4)
     with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
         dataclasses.dataclass(type("Loose", (Named,), {"__annotations__": {}}))
+
+
+@pytest.mark.parametrize(
+    ("one", "changes"),
+    [
+        (Point(1, 3), {}),
+        (Point(1, 3), {"y": 4}),
+        (Named(1, name="n", seen=[1]), {"x": 4}),  # sets more than it is given
+        (Users(1, 2), {"more": 4}),
+        (Counter(3), {"count": 4}),
+        (Unlike(3), {"value": 4}),
+    ],
+)
+def test_with_other_values_they_are_what_the_standard_makes(one: Any, changes: dict[str, Any]) -> None:
+    for _ in range(2):  # methods are made when they are first called
+        made, standard = records.replace(one, **changes), replace(one, **changes)
+        assert type(made) is type(standard) and vars(made) == vars(standard) and made is not one
+
+
+@pytest.mark.parametrize("one", [Point(1), Counter(3), Unlike(3)])
+def test_there_are_no_other_values_than_fields(one: Any) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):
+        records.replace(one, other=1)
+
+
+def test_with_other_values_a_wrapped_method_is_called() -> None:
+    @dataclass(frozen=True)
+    class Wrapped:
+        value: int
+
+    before = records.replace(Wrapped(3), value=4)
+    made, calls = Wrapped.__init__, []
+
+    def counted(self: Wrapped, value: int) -> None:
+        calls.append(value)
+        made(self, value)
+
+    Wrapped.__init__ = counted  # type: ignore[method-assign, assignment]
+    assert records.replace(before, value=5).value == 5 and calls == [5]
+
+
+def test_what_is_kept_is_no_value_and_stays_behind() -> None:
+    @dataclass(frozen=True)
+    class Square:
+        side: int
+
+        @cached_property
+        def area(self) -> list[int]:
+            """Of all sides."""
+            return [self.side**2]
+
+    one = Square(3)
+    assert one.area is one.area and one.area == [9]
+    assert records.replace(one, side=4).area == [16] and Square.area.__doc__ == "Of all sides."
 
 
 def test_they_are_copied_and_pickled() -> None:

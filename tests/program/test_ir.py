@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mccompile.base.dims import symbol
 from mccompile.base.dtypes import DTYPES, f32
+from mccompile.base.records import replace
 from mccompile.program.ir import Buffer, Overlap, View, root
 
 
@@ -107,3 +108,14 @@ def test_views_of_sizes_that_are_not_known_are_reshaped_where_strides_can_say_it
     assert heads == View(buffer, (time, batch, 2, 3), (6, 6 * time, 3, 1))
     assert buffer.whole().permuted((1, 0, 2)).reshaped((time * batch, 6)) is None
     assert buffer.whole().permuted((0, 2, 1)).reshaped((batch, 6 * time)) is None
+
+
+def test_a_buffer_has_the_type_of_its_elements_and_shape_as_they_are_now() -> None:
+    buffer = Buffer("x", f32, (2, 3))
+    assert buffer.type is buffer.type and buffer.max_bytes == 24
+    buffer.shape = (4,)
+    assert str(buffer.type) == "f32[4]" and buffer.max_bytes == 16
+    buffer.dtype = DTYPES["i8"]
+    assert str(buffer.type) == "i8[4]" and buffer.max_bytes == 4
+    copied = replace(buffer, shape=(5,))
+    assert copied.type.shape == (5,) and buffer.type.shape == (4,)

@@ -7,8 +7,8 @@ overlaps it) are kept together, so a decision sees earlier ones.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 
+from ...base.records import replace
 from ...kernels.api import Needs, elementwise_alias
 from ...kernels.registry import Registry
 from ...program.ir import (

@@ -13,11 +13,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import replace
 
 from ...base.dims import static
 from ...base.errors import InternalError
-from ...base.records import dataclass
+from ...base.records import dataclass, replace
 from ...base.tensor import dense_strides
 from ...expr.ir import literal, operand
 from ...kernels.api import Needs

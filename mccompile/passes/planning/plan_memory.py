@@ -9,12 +9,12 @@ decision of bufferize are one block with a part for each, so the planner slides 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from ...base.dims import Dim, Symbol, static, upper
 from ...base.dims import symbols as dim_symbols
 from ...base.errors import InternalError
 from ...base.names import Names, c_identifier
+from ...base.records import replace
 from ...kernels.registry import Registry
 from ...kernels.work import phases
 from ...kinds.fetch import Fetch

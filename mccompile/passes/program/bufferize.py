@@ -19,10 +19,9 @@ the machine. After this pass a buffer may have several writers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import islice
 
-from ...base.records import dataclass
+from ...base.records import dataclass, replace
 from ...kernels.remembered import remembered
 from ...memory.interval import Block, highest_end, lower_bound, peak
 from ...memory.push_down import push_down

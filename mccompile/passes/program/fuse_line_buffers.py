@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import replace
 
 from ...base.dims import static
 from ...base.dtypes import u8
 from ...base.errors import InternalError
-from ...base.records import dataclass
+from ...base.records import dataclass, replace
 from ...base.tensor import dense_strides
 from ...kernels.api import Needs
 from ...kernels.remembered import remembered

@@ -7,13 +7,13 @@ Calls that no kernel takes are collected and reported together, each with the re
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from ...base.dims import Dim, Symbol, symbol, upper
 from ...base.dtypes import u8
 from ...base.errors import Problem, UnsupportedModel, raise_all
 from ...base.names import Names
 from ...base.provenance import show
+from ...base.records import replace
 from ...expr.ir import operand
 from ...kernels.api import Needs, static_views
 from ...kinds.api import Box

@@ -4,11 +4,10 @@ that copy them, by rows where all calls run row by row."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...base.dims import static
 from ...base.provenance import Provenance
-from ...base.records import dataclass
+from ...base.records import dataclass, replace
 from ...base.tensor import Shape
 from ...kernels.api import Needs
 from ...kinds.transfer import Transfer
