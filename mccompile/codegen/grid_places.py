@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from ..base.dims import Dim, static
 from ..base.dtypes import f32, f64
+from ..expr.code import Code
 from ..expr.scalar_c import literal_c, load_c
 from ..kinds.grid_sample import TAPS, GridSample
 from ..program.ir import Call, View
@@ -35,7 +36,7 @@ class GridPlaces:
         at_y = _of(y, shape, (y.strides[0], *y.strides[2:]))
         at_x = _of(x, shape, (x.strides[0], *(0 for _ in shape[1:])))
         self.loops: Nest = nest(shape, [at_y, at_x, _of(grid, shape, grid.strides[:-1])])
-        self.counters = [loop.counter for loop in self.loops.loops]
+        self.counters: list[str | Code] = [loop.counter for loop in self.loops.loops]
 
     def channel(self, which: int, view: View, counter: str = "c") -> str:
         return index_c((*self.loops.strides[which], view.strides[1]), [*self.counters, counter])

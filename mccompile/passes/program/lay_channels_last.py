@@ -86,7 +86,7 @@ class Layouts:
     def call(self, call: Call, body: list[Item], copies: dict[View, View]) -> None:
         pictures = [view for view in (call.ins[0], call.outs[0]) if is_planar(view)]
         before = self.best(call) if pictures else None
-        if before is None or not (before.kernel.isa == PORTABLE or _has_groups(call)):
+        if before is None or not (before.kernel.isa == PORTABLE or _may_gain(call)):
             return
         least, best = self.effort(call) * (1 - SAVED), None
         for views in (some for count in (1, 2) for some in combinations(pictures, count)):
@@ -180,8 +180,9 @@ def is_planar(view: View) -> bool:
     return view.shape[1] != 1 and any(size != 1 for size in view.shape[2:]) and static(view.strides[1]) != 1
 
 
-def _has_groups(call: Call) -> bool:
-    return isinstance(call.kind, Conv) and call.kind.group > 1
+def _may_gain(call: Call) -> bool:
+    """Though there are vectors of another kind."""
+    return isinstance(call.kind, GridSample) or (isinstance(call.kind, Conv) and call.kind.group > 1)
 
 
 def _with(call: Call, turned: dict[View, View]) -> Call:

@@ -147,3 +147,10 @@ def test_a_sampled_picture_is_copied_where_vectors_take_its_channels(mode: str) 
     nodes = [node("GridSample", "x g", "y", mode=mode, padding_mode="reflection")]
     proto = model("sampled", nodes, [("x", (1, 32, 16, 16)), ("g", (1, 16, 16, 2))], [("y", (1, 32, 16, 16))], {})
     assert "grid_sample/any_channels_lanes__vec" in kernels(plan(proto, "x86-64-v3", Prefer.TIME))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_a_sampled_picture_of_few_channels_stays_planar_and_vectors_take_its_places(mode: str) -> None:
+    nodes = [node("GridSample", "x g", "y", mode=mode, padding_mode="reflection")]
+    proto = model("sampled", nodes, [("x", (1, 3, 16, 16)), ("g", (1, 16, 16, 2))], [("y", (1, 3, 16, 16))], {})
+    assert kernels(plan(proto, "x86-64-v3", Prefer.TIME)) == ["grid_sample/any_strided_places__vec"]
