@@ -92,8 +92,9 @@ class PoolLanes:
     @property
     def parts(self) -> bool:
         """Are rows combined before elements that lie `stride` apart come together? That takes time per element, and in
-        a short row the elements would wait for what has just been stored."""
-        return self.under > 1 and self.lane.stride > 1 and self.used > SHORT
+        a short row the elements would wait for what has just been stored, unless there are too few of them apart."""
+        stride, many = self.lane.stride, self.used
+        return self.under > 1 and stride > 1 and (many > SHORT or many // stride < SHORTEST <= many)
 
     @cached_property
     def ahead(self) -> int:

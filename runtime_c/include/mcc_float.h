@@ -56,12 +56,22 @@
 #else
 #define MCC_FLOAT_NUMBER(x) 1
 #endif
+#if defined(__x86_64__) || defined(_M_X64)
+/* One instruction chooses; what is left to ask seldom holds, or becomes no branch. */
+#define MCC_FLOAT_CHOICE(NAME, type, BEFORE, NOT_BEFORE)                                                               \
+    MCC_INLINE type NAME(type a, type b)                                                                               \
+    {                                                                                                                  \
+        const type chosen = a BEFORE b ? a : b;                                                                        \
+        return a != a ? a : chosen;                                                                                    \
+    }
+#else
 #define MCC_FLOAT_CHOICE(NAME, type, BEFORE, NOT_BEFORE)                                                               \
     MCC_INLINE type NAME(type a, type b)                                                                               \
     {                                                                                                                  \
         if (MCC_FLOAT_KNOWN(b)) return a NOT_BEFORE b ? b : a;                                                         \
         return a BEFORE b || a != a ? a : b;                                                                           \
     }
+#endif
 
 #define MCC_FLOAT_CHOSEN(T, type)                                                                                      \
     MCC_FLOAT_CHOICE(mcc_min_##T, type, <, >=)                                                                         \

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+import platform
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from mccompile.base.discovery import data_folder
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 INTEGERS = [f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
@@ -49,6 +55,16 @@ def test_minimum_and_maximum_propagate_nan(runtime: Any, function: str, name: st
     a, b = _pairs(name)
     expected = {"min": np.minimum, "max": np.maximum}[function](a, b)
     np.testing.assert_array_equal(runtime(f"{function}_{name}", a, b), expected)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or platform.machine() != "x86_64", reason="asks gcc for x86-64")
+@pytest.mark.parametrize("function", ["min", "max"])
+def test_an_instruction_chooses_one_of_two_numbers(tmp_path: Path, function: str) -> None:
+    """Branches on random numbers are mispredicted half of the time."""
+    text = f"float f(float a, float b);\nfloat f(float a, float b) {{ return mcc_{function}_f32(a, b); }}\n"
+    (tmp_path / "f.c").write_text(f'#include "mcc_float.h"\n{text}')
+    command = ["gcc", "-O2", "-S", "-o", "-", f"-I{data_folder('runtime_c') / 'include'}", str(tmp_path / "f.c")]
+    assert f"{function}ss" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("name", TYPES)

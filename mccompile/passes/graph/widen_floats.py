@@ -20,6 +20,7 @@ from ...ops.concat import Concat, Split
 from ...ops.expand import Expand, Tile
 from ...ops.gather import Compress, Gather, GatherElements, GatherND, ReverseSequence
 from ...ops.growing import PutBehind
+from ...ops.identity import Identity
 from ...ops.pad import Pad
 from ...ops.positions import Trilu
 from ...ops.reshape import SameElements
@@ -37,6 +38,7 @@ _MOVES = (
     Concat,
     DepthToSpace,
     Expand,
+    Identity,
     Pad,
     ReverseSequence,
     SameElements,

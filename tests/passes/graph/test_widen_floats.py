@@ -73,6 +73,7 @@ def test_what_the_model_rounds_itself_stays_rounded(fast: Context) -> None:
     [
         ('%y: f16[3,2] = Gather(%x, %i) {axis=0} from "y"', "f16"),
         ('%t: f16[2,2] = Transpose(%x) from "t"\n%y: f16[3,2] = Gather(%t, %i) {axis=0} from "y"', "f16"),
+        ('%t: f16[3,2] = Gather(%x, %i) {axis=0} from "t"\n%y: f16[3,2] = Identity(%t) from "y"', "f16"),
         ('%g: f16[3,2] = Gather(%x, %i) {axis=0} from "g"\n%y: f16[3,2] = Neg(%g) from "y"', "f16"),
         ('%g: f16[2,2] = Neg(%x) from "g"\n%y: f16[3,2] = Gather(%g, %i) {axis=0} from "y"', "f32"),
         ('%g: f16[2,2] = Neg(%x) from "g"\n%t: f16[2,2] = Transpose(%g) from "t"\n'
