@@ -24,6 +24,8 @@ from mccompile.kinds.top_k import TopK
 
 BLOCK = 32  # elements that are compared at once
 SIFTED = 8  # elements of work of one step of a sift, whose branches are mispredicted half of the time
+SKIPPED = 0.6  # cycles of an element that is passed over
+BETTER = 15  # of one that is put into a list, whose branches are mispredicted
 FEW = 16  # where shifting a list is quicker than a heap
 
 
@@ -63,7 +65,11 @@ class TopKHeap(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         k, count = upper(call.of(TopK).k), upper(call.ins[0].type.count)
-        rows = count // max(upper(call.ins[0].shape[call.of(TopK).axis]), 1)
+        n = max(upper(call.ins[0].shape[call.of(TopK).axis]), 1)
+        rows = count // n
+        if any(call.blocks) and 0 < k <= FEW:  # of random numbers so many are better than those before them
+            better = k * (1 + math.log(max(n / k, 1)))
+            return Cost(rows * (n * SKIPPED + better * (BETTER + k)), code=400)
         sifts = rows * k * SIFTED * math.log2(k) if k > FEW else 0
         return Cost((count * 5 + sifts) * target.machine.element, code=400)
 

@@ -1,5 +1,5 @@
-"""top_k of a few along an axis whose neighbours lie side by side, in loops over lanes: each has a sorted list, into
-which elements go without branches.
+"""top_k of a few along an axis in loops over lanes, which lie along another axis, side by side or apart: each has a
+sorted list, into which elements go without branches.
 
 From the place on that an element belongs to, each place of a list gives what it has to the next one. Elements that are
 better in no lane are passed over, behind those that are so often that branches would be mispredicted.
@@ -24,6 +24,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase
 from mccompile.kinds.top_k import TopK
 
 FEW = 64  # places of a list
+APART = 2.5  # cycles of an element whose neighbours lie elsewhere
 GROUP = 16  # of these are in sight of one loop
 
 
@@ -41,6 +42,8 @@ class Lanes(Kernel):
             _case("all", f32, (7, 33), 0, 7, True),
             _case("many", f32, (90, 33), 0, 37, True),
             _case("inner", f32, (2, 19, 3, 16), 1, 4, False),
+            _case("apart", f32, (3, 17, 13), 2, 3, True),
+            _case("apart_bytes", i8, (35, 5, 9), 2, 9, False),
             _case("with_nan", f32, lost.shape, 0, 4, True, values={0: lost}),
             _case("with_nan_smallest", f32, lost.shape, 0, 19, False, values={0: lost}),
         ]
@@ -57,14 +60,18 @@ class Lanes(Kernel):
             return No("lists would be long, or of unknown length")
         lane = _lane(call)
         if lane is None:
-            return No("elements beside the axis are not contiguous, or are too few")
+            return No("there are too few elements beside the axis")
         return Needs(blocks=(lane,))
 
     def cost(self, call: Call, target: Target) -> Cost:
         k, count = call.of(TopK).k, static(call.ins[0].type.count)
         assert isinstance(k, int)
-        wide = (max(call.ins[0].buffer.dtype.bits, 32) + 32) / 8 / max(target.vector_bytes, 1)
-        return Cost(count * (1 + 4 * k * wide / target.machine.fmas), code=200 + 100 * min(k, GROUP))
+        x, (lane,) = call.ins[0], call.blocks
+        wide = (max(x.buffer.dtype.bits, 32) + 32) / 8 / max(target.vector_bytes, 1)
+        n, row = static(x.shape[call.of(TopK).axis]), static(x.shape[lane])
+        put = 4 * k * wide / target.machine.fmas * min(1, LEAST * k / n)
+        lanes = count / row * -(-row // LEAST) * LEAST
+        return Cost(lanes * (1 + put + APART * (x.strides[lane] != 1)), code=200 + 100 * min(k, GROUP))
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_lanes.h"})
@@ -84,7 +91,7 @@ class Lanes(Kernel):
             loops[0] = replace(loops[0], begin="begin", end="end")
 
         def at(which: int, position: str) -> str:
-            steps = (*strides[which], views[which].strides[kind.axis], 1)
+            steps = (*strides[which], views[which].strides[kind.axis], views[which].strides[lane])
             return index_c(steps, [*(loop.counter for loop in loops), position, "(from + lane)"])
 
         return {
@@ -114,10 +121,10 @@ class Lanes(Kernel):
 
 
 def _lane(call: Call) -> int | None:
-    """The axis along which neighbours lie side by side."""
+    """The axis that lanes lie along: the one of the nearest neighbours."""
     x, axis = call.ins[0], call.of(TopK).axis
-    lanes = (a for a in range(len(x.shape)) if all(view.strides[a] == 1 for view in (*call.outs, x)))
-    return next((a for a in lanes if a != axis and static(x.shape[a]) >= LEAST), None)
+    lanes = (a for a in range(len(x.shape)) if a != axis and static(x.shape[a]) >= LEAST)
+    return min(lanes, key=lambda a: sum(abs(static(view.strides[a])) for view in (*call.outs, x)), default=None)
 
 
 def _loops(call: Call) -> tuple[list[Range], Sequence[Sequence[Any]]]:

@@ -168,3 +168,15 @@ def test_doubles_are_computed_in_vectors(op: str, target: str, tmp_path: Path) -
         value.type.tensor_type.elem_type = TensorProto.DOUBLE
     (step,) = compile(save(made, tmp_path), Options(target=target, prefer="time")).plan.steps()
     assert step.function.kernel.isa == "vec"
+
+
+@pytest.mark.parametrize(("shape", "axis", "k"), [((1400, 23), 1, 3), ((33, 24, 11), 1, 5), ((64, 100), 1, 20)])
+def test_the_largest_of_short_rows_are_found_in_many_rows_at_once(
+    shape: tuple[int, ...], axis: int, k: int, tmp_path: Path
+) -> None:
+    found = (*shape[:axis], k, *shape[axis + 1 :])
+    nodes = [node("TopK", "x k", "y places", axis=axis)]
+    made = model("top", nodes, [("x", shape)], [("y", found), ("places", found)], {"k": np.array([k], np.int64)})
+    made.graph.output[1].type.tensor_type.elem_type = TensorProto.INT64
+    (step,) = compile(save(made, tmp_path), Options(target="x86-64-v3", prefer="time")).plan.steps()
+    assert step.function.kernel.id == "top_k/any_strided_lanes__vec"
