@@ -35,9 +35,25 @@
 #define MCC_VEC_UP_16(N, h) (__builtin_convertvector(h, mcc_i32x##N) << 16)
 #endif
 
+/* A vector that is read right after its parts were stored waits for them: a masked load does not. */
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#define MCC_VEC_PART_16_4(h, p, n) (void)memcpy(&(h), p, (size_t)(n)*2)
+#define MCC_VEC_PART_16_8(h, p, n) (h) = (mcc_u16x8)_mm_maskz_loadu_epi16((__mmask8)((1u << (n)) - 1u), p)
+#define MCC_VEC_PART_16_16(h, p, n) (h) = (mcc_u16x16)_mm256_maskz_loadu_epi16((__mmask16)((1u << (n)) - 1u), p)
+#define MCC_VEC_PART_16(N, h, p, n) MCC_VEC_PART_16_##N(h, p, n)
+#else
+#define MCC_VEC_PART_16(N, h, p, n) (void)memcpy(&(h), p, (size_t)(n)*2)
+#endif
+
 #define MCC_VEC_NARROW_TYPES(N)                                                                                        \
     typedef uint16_t mcc_u16x##N __attribute__((vector_size(N * 2)));                                                  \
     typedef uint16_t mcc_u16x##N##_anywhere __attribute__((vector_size(N * 2), aligned(2), may_alias));                \
+    MCC_VEC_INLINE mcc_u16x##N mcc_part_u16x##N(const uint16_t *p, int n)                                              \
+    {                                                                                                                  \
+        mcc_u16x##N h = {0};                                                                                           \
+        MCC_VEC_PART_16(N, h, p, n);                                                                                   \
+        return h;                                                                                                      \
+    }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_of_bf16_f32x##N(mcc_u16x##N h)                                                      \
     {                                                                                                                  \
         return (mcc_f32x##N)MCC_VEC_UP_16(N, h);                                                                       \
@@ -114,9 +130,7 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
     }                                                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_load_part_##dtype##_f32x##N(const uint16_t *p, int n)                               \
     {                                                                                                                  \
-        mcc_u16x##N h = {0};                                                                                           \
-        (void)memcpy(&h, p, (size_t)n * 2);                                                                            \
-        return mcc_of_##dtype##_f32x##N(h);                                                                            \
+        return mcc_of_##dtype##_f32x##N(mcc_part_u16x##N(p, n));                                                       \
     }                                                                                                                  \
     MCC_VEC_INLINE void mcc_store_part_##dtype##_f32x##N(uint16_t *p, int n, mcc_f32x##N v)                            \
     {                                                                                                                  \

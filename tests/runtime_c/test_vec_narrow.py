@@ -4,9 +4,15 @@ this machine has: every code read, every neighbourhood of a tie rounded, NaN, in
 
 from __future__ import annotations
 
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from mccompile.base.discovery import data_folder
 from tests.runtime_c.test_narrow import TYPES, codes_of, floats_around, same_codes
 from tests.runtime_c.test_vec import Vectors, vectors
 
@@ -48,3 +54,15 @@ def test_parts_touch_nothing_beyond(vectors: Vectors, dtype: str) -> None:
     got = vectors.apply(f"part_{dtype}", x, z=z).view(np.uint16)
     np.testing.assert_array_equal(got[: lanes - 1].view(TYPES[dtype]), np.arange(1, lanes).astype(TYPES[dtype]))
     np.testing.assert_array_equal(got[lanes - 1 :], 9)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or platform.machine() != "x86_64", reason="asks gcc for x86-64")
+@pytest.mark.parametrize(("lanes", "count"), [(8, 7), (16, 10)])
+def test_a_part_is_read_by_one_load(tmp_path: Path, lanes: int, count: int) -> None:
+    """A vector that is read right after its parts were stored waits for them."""
+    type, text = f"mcc_f32x{lanes}", tmp_path / "f.c"
+    head = f'#include "mcc_vec_narrow.h"\n{type} f(const uint16_t *p);\n{type} f(const uint16_t *p) {{'
+    text.write_text(f"{head} return mcc_load_part_f16_f32x{lanes}(p, {count}); }}\n")
+    command = ["gcc", "-O2", "-march=x86-64-v4", "-S", "-o", "-", f"-I{data_folder('runtime_c') / 'include'}"]
+    made = subprocess.run([*command, str(text)], capture_output=True, text=True, check=True).stdout
+    assert "{z}" in made and "rsp" not in made
