@@ -102,13 +102,19 @@ def bounds(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 
 
 def states(texts: tuple[str, ...]) -> dict[str, str]:
-    """Outputs and the inputs that they become."""
-    pairs = [part.partition("=") for text in texts for part in text.split(",")]
-    for output, _, before in pairs:
-        if not output or not before:
-            given = f"{output}={before}" if before else output
-            raise ValueError(f"{given!r} is not OUTPUT=INPUT; write --state OUTPUT=INPUT")
-    return {output: before for output, _, before in pairs}
+    """Outputs and the inputs that they become. An input whose name has commas is the last one of its text."""
+    found: list[str] = []
+    for text in texts:
+        *others, last = _named([text])
+        found += [*others[:-1], f"{others[-1]},{last}"] if others and last and "=" not in last else [*others, last]
+    return _once(_state, found, "--state")
+
+
+def _state(text: str) -> tuple[str, str]:
+    output, _, before = text.partition("=")
+    if not output or not before:
+        raise ValueError(f"{text!r} is not OUTPUT=INPUT; write --state OUTPUT=INPUT")
+    return output, before
 
 
 def stream(texts: tuple[str, ...]) -> Stream:

@@ -79,6 +79,20 @@ def test_names_with_commas() -> None:
     assert option_texts.dims(("a,b=1..4,c=2", "d=e=3")) == {"a,b": (1, 4), "c": (2, 2), "d=e": (3, 3)}
     assert option_texts.bounds(("y,z=9x9,n=5",)) == {"y,z": (9, 9), "n": (5,)}
     assert option_texts.stream(("left,right=2,hop=4",)).inputs == {"left,right": 2}
+    assert option_texts.states(("h,1=h_in,c,1=c_in", "y,z=a,b")) == {"h,1": "h_in", "c,1": "c_in", "y,z": "a,b"}
     for text, part in (("a=1,b", "b"), ("a=1,", ""), ("a,,b=1", "a,")):
         with pytest.raises(ValueError, match=f"^{part!r} is not NAME=SIZE"):
             option_texts.dims((text,))
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (("a=b,", "c=d"), "^'' is not OUTPUT=INPUT"),
+        (("a",), "^'a' is not OUTPUT=INPUT"),
+        (("a=b", "a=c"), "did you mean --state a=b"),  # only one input would be kept
+    ],
+)
+def test_states_that_are_none(texts: tuple[str, ...], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        option_texts.states(texts)

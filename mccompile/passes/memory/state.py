@@ -6,7 +6,7 @@ output is brought there, unless it was written there already: that is where all 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ...base.errors import Problem, WrongUse, raise_all
 from ...base.near import meant
@@ -30,7 +30,7 @@ def declare_states(graph: Graph, states: Mapping[str, str], cache: CacheDtype = 
         for name, found, what in ((after, outputs, "output"), (before, inputs, "input")):
             if name not in found:
                 known = f"the {what}s are {', '.join(found) or 'none'}"
-                fix = meant(name, found) or "write --state OUTPUT=INPUT"
+                fix = _cut_elsewhere(states, outputs, inputs) or meant(name, found) or "write --state OUTPUT=INPUT"
                 problems.append(Problem(f"there is no {what} {name!r}", where, known, fix))
         if before in graph.states:
             why = f"output {graph.states[before]!r} becomes it already"
@@ -49,6 +49,18 @@ def declare_states(graph: Graph, states: Mapping[str, str], cache: CacheDtype = 
     raise_all(WrongUse, problems)
     narrow_caches(graph, cache)
     grow_states(graph)
+
+
+def _cut_elsewhere(states: Mapping[str, str], outputs: Collection[str], inputs: Collection[str]) -> str:
+    """The same text cut at other commas, where that gives names which are there: those of inputs may have some."""
+    first, *middle, last = ",".join("=".join(pair) for pair in states.items()).split("=")
+    cuts = [[(part[:at], part[at + 1 :]) for at, c in enumerate(part) if c == ","] for part in middle]
+    known = [next(((b, a) for b, a in ways if b in inputs and a in outputs), None) for ways in cuts]
+    names = [first, *(name for pair in known if pair for name in pair), last]
+    if None in known or first not in outputs or last not in inputs:
+        return ""
+    pairs = zip(names[::2], names[1::2], strict=True)
+    return f"did you mean {' '.join(f'--state {after}={before}' for after, before in pairs)}?"
 
 
 def bind_states(program: Program, registry: Registry, target: Target) -> None:

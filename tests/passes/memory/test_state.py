@@ -9,6 +9,7 @@ import onnxruntime
 import pytest
 from onnx import ModelProto, numpy_helper, parser
 
+from mccompile import option_texts
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
@@ -234,3 +235,15 @@ def test_what_cannot_be_a_state_is_refused(states: dict[str, str], told: str) ->
     with pytest.raises(WrongUse) as error:
         compiled(LSTM, states)
     assert told in str(error.value)
+
+
+def test_states_whose_text_was_cut_at_another_comma() -> None:
+    """Of `h_next=h,1,c_next=c,1` option_texts reads that `1,c_next` is an output."""
+    made = ModelProto()
+    made.CopyFrom(LSTM)
+    for entry in made.graph.input[1:]:
+        entry.name += ",1"
+    made.graph.node[0].input[5:] = ["h,1", "c,1"]
+    compiled(made, option_texts.states(("h_next=h,1", "c_next=c,1")))
+    with pytest.raises(WrongUse, match="did you mean --state h_next=h,1 --state c_next=c,1\\?"):
+        compiled(made, option_texts.states(("h_next=h,1,c_next=c,1",)))
