@@ -113,7 +113,8 @@ class NodeAdder:
         says of them."""
         shapes = (scope.shapes.get(output) for output in outputs)
         types = tuple(TensorType(f32, shape) if shape is not None else None for shape in shapes)
-        return types, tuple(self.limits.of(*scope.known_as(output)) for output in outputs)
+        known = [(self.limits.of(*scope.known_as(output)), scope.partly.get(output, ())) for output in outputs]
+        return types, tuple(replace(limit, declared=sizes) for limit, sizes in known)
 
     def _know(self, node: Node) -> None:
         """A size that went through floats, as torch's interpolate computes it, beside others that stay free."""
@@ -129,10 +130,10 @@ class NodeAdder:
         try:
             return self._infer_as(node, name, results, limits, scope)
         except Refused as refused:
-            if not any(results):
+            if not any(results) and not any(limit.declared for limit in limits):
                 raise
             try:
-                return self._infer_as(node, name, (), limits, scope)
+                return self._infer_as(node, name, (), tuple(replace(limit, declared=()) for limit in limits), scope)
             except Refused:
                 raise refused from None
 

@@ -20,6 +20,7 @@ _SAME_SHAPE = frozenset({
 })  # fmt: skip
 Said = TypeVar("Said")
 Shapes = dict[str, tuple[int, ...]]
+Partly = dict[str, tuple[int | None, ...]]  # sizes that are said, None where one is not
 
 
 def declared_shapes(graph: GraphProto, sizes: Mapping[str, tuple[int, int]]) -> Shapes:
@@ -30,6 +31,13 @@ def declared_shapes(graph: GraphProto, sizes: Mapping[str, tuple[int, int]]) -> 
         if shape is not None:
             found[entry.name] = shape
     return backwards(graph.node, found)
+
+
+def partly_declared(graph: GraphProto, sizes: Mapping[str, tuple[int, int]]) -> Partly:
+    """Shapes of which some sizes are said, by name."""
+    dims = {entry.name: _dims(entry, sizes) for entry in (*graph.value_info, *graph.output)}
+    some = {name: found for name, found in dims.items() if found and None in found and any(found)}
+    return backwards(graph.node, some)
 
 
 def declared_ranks(graph: GraphProto) -> list[int | None]:
@@ -50,12 +58,17 @@ def backwards(nodes: Iterable[NodeProto], known: Mapping[str, Said]) -> dict[str
 
 
 def _shape(entry: ValueInfoProto, sizes: Mapping[str, tuple[int, int]]) -> tuple[int, ...] | None:
+    dims = _dims(entry, sizes)
+    known = tuple(dim for dim in dims or () if dim is not None)
+    return known if dims is not None and len(known) == len(dims) else None
+
+
+def _dims(entry: ValueInfoProto, sizes: Mapping[str, tuple[int, int]]) -> tuple[int | None, ...] | None:
     if entry.type.WhichOneof("value") != "tensor_type" or not entry.type.tensor_type.HasField("shape"):
         return None
-    shape = []
+    shape: list[int | None] = []
     for dim in entry.type.tensor_type.shape.dim:
         low, high = sizes.get(dim.dim_param, (-1, 0)) if dim.HasField("dim_param") else (dim.dim_value, dim.dim_value)
-        if low != high or low < 0 or not (dim.HasField("dim_param") or dim.HasField("dim_value")):
-            return None
-        shape.append(low)
+        is_said = low == high >= 0 and (dim.HasField("dim_param") or dim.HasField("dim_value"))
+        shape.append(low if is_said else None)
     return tuple(shape)

@@ -19,7 +19,7 @@ from . import sequences
 from .adding import NodeAdder
 from .bounds import Limits
 from .contradictions import said_types
-from .declarations import declared_shapes
+from .declarations import declared_shapes, partly_declared
 from .findings import Findings
 from .ordering import Circle
 from .ordering import in_order as sorted_nodes
@@ -137,6 +137,7 @@ class GraphReader(NodeAdder, ABC):
             Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
         )
         inner.shapes, inner.said = declared_shapes(graph, {}), said_types(graph)
+        inner.partly = partly_declared(graph, {})
         self.limits.declare((*graph.value_info, *graph.output))
         self.constants(graph, inner)
         for number, entry in enumerate(graph.input):

@@ -28,7 +28,7 @@ from ..importers.api import AS_IT_IS, Reading, Source
 from ..importers.joining import joined
 from .bounds import Bounds, Limits
 from .contradictions import said_types
-from .declarations import declared_shapes
+from .declarations import declared_shapes, partly_declared
 from .findings import Findings
 from .foreign import plain_text, recognised
 from .graphs import names_made, normal_domain
@@ -202,6 +202,7 @@ def _read(
     graph = Graph(model.graph.name or readable(Path(name).stem))
     unsaid = _unsaid(opsets)
     scope = Scope(graph, {**opsets, **unsaid}, shapes=declared_shapes(model.graph, dims), said=said_types(model.graph))
+    scope.partly = partly_declared(model.graph, dims)
     limits = Limits(bounds)
     inputs = Inputs(model.graph, name, dims, shapes, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))

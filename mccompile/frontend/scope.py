@@ -38,6 +38,7 @@ class Scope:
     provenance: str = ""  # before the names of nodes; ending in "/", or the whole of it
     functions: tuple[FunctionKey, ...] = ()  # being inlined, outermost first
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # that the file declares, by name
+    partly: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)  # of which it declares some sizes
     said: Mapping[str, KnownType] = field(default_factory=dict)  # the types that it declares, as far as it does
     callers: Mapping[str, str] = field(default_factory=dict)  # in a function: what its caller calls a value
 

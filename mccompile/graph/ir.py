@@ -60,6 +60,7 @@ class Limit:
     sizes: tuple[int | None, ...] = ()
     name: str = ""  # of the result
     otherwise: int | None = None  # for a size that nothing else bounds
+    declared: tuple[int | None, ...] = ()  # what the file says of some of the sizes
 
     def most(self, axis: int) -> int | None:
         if len(self.sizes) == 1:
@@ -131,13 +132,17 @@ class Site:
         type = self.results[index] if index < len(self.results) else None
         if type is not None and type.rank == len(most) and (type.is_static or not self.name):
             return type.shape
-        sizes = enumerate(most)
         limit = self.limits[index] if index < len(self.limits) else Limit()
-        if any(bound is None and limit.most(axis) is None for axis, bound in sizes):
+        known: Sequence[int | None] = limit.declared if len(limit.declared) == len(most) else [None] * len(most)
+        axes = list(enumerate(zip(known, most, strict=True)))
+        if any(size is bound is None and limit.most(axis) is None for axis, (size, bound) in axes):
             self.declared(index, what, f", or say how large it can be with --bound {limit.name or 'NAME'}=100")
         part = "_{}" if len(most) > 1 else ""
-        found = (None if bound is None else upper(bound) for bound in most)
-        return tuple(self.size(index, axis, bound, part=part.format(axis)) for axis, bound in enumerate(found))
+        tops = [None if bound is None else upper(bound) for bound in most]
+        return tuple(
+            self.size(index, axis, tops[axis], part=part.format(axis)) if size is None else size
+            for axis, (size, _) in axes
+        )
 
     def size(self, index: int, axis: int, most: int | None, least: int = 0, part: str = "") -> Dim:
         """A size of result `index` that follows from data: a symbol of this node's own, at most `most` and what the

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..base.dims import Dim, bounds, ceil_div, static, upper
+from ..base.dims import Dim, bounds, ceil_div, maximum, static, upper
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, agree, may_be_equal
+from ..expr.ir import apply, index
 from ..kinds.concat import Concat as ConcatKind
 from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
-from .rules.at_run_time import must_equal
+from .rules.at_run_time import Formula, clamped, equals, gathered, must_equal, number
 from .rules.known_shapes import FIX_DIMENSIONS, fact, sizes
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ class Concat(Operator):
 
     def gradient(self, back: Backward) -> None:
         start, axis = 0, normal_axis(self.axis, back.result().type.rank)
-        for index in range(len(back.forward.inputs)):
-            size = back.shape(index)[axis]
-            if back.wants(index):
-                back.give(index, back.slice(back.of(), axis, start, size))
+        for place in range(len(back.forward.inputs)):
+            size = back.shape(place)[axis]
+            if back.wants(place):
+                back.give(place, back.slice(back.of(), axis, start, size))
             start += size
 
 
@@ -171,7 +172,8 @@ class Split(Operator):
             for size in found:
                 total = total + size
             said = site.type(1).count
-            if len(found) != site.outputs or total != dim or (isinstance(said, int) and said != len(found)):
+            fits = total == dim or not (site.is_known(1) or isinstance(total, int))  # or a run finds out
+            if len(found) != site.outputs or not fits or (isinstance(said, int) and said != len(found)):
                 raise Invalid(f"parts {list(found)} are not {site.outputs} parts of {dim}")
             return axis, found
         count = self.num_outputs if self.num_outputs is not None else site.outputs
@@ -210,16 +212,35 @@ class Split(Operator):
     def lower(self, to: Lowering) -> None:
         axis, parts = self.parts(to.site)
         if not to.site.is_known(1):
+            if not all(isinstance(size, int) for size in parts):
+                self.computed(to, axis, parts)
+                return
             must_equal(to, 1, [static(size) for size in parts])
         start: Dim = 0
-        for index, size in enumerate(parts):
-            if to.wants(index):
-                to.set(index, to.input(0).sliced(axis, start, size))
+        for result, size in enumerate(parts):
+            if to.wants(result):
+                to.set(result, to.input(0).sliced(axis, start, size))
             start = start + size
+
+    def computed(self, to: Lowering, axis: int, parts: tuple[Dim, ...]) -> None:
+        """Where the sizes are known only at run time; those that are not are views."""
+        x, formula = to.input(0), Formula(to)
+        starts, total = [], number(0)
+        for asked, size in zip(formula.elements(1), parts, strict=True):
+            formula.settle(size, asked)
+            starts.append(total)
+            total = apply("add", total, asked)
+        formula.require(equals(total, x.shape[axis]))
+        formula.check()
+        for result, start in enumerate(starts):
+            if to.wants(result):
+                shape, last = to.type(result).shape, maximum(x.shape[axis] - 1, 0)
+                place = formula.along(clamped(apply("add", start, index(0)), 0, last), axis, shape)
+                to.set(result, gathered(to, x, {axis: place}, shape))
 
     def gradient(self, back: Backward) -> None:
         axis, parts = self.parts(back.site)
-        found = [back.of(index) for index in range(len(parts))]
+        found = [back.of(result) for result in range(len(parts))]
         back.give(0, found[0] if len(found) == 1 else back.op("Concat", *found, axis=axis))
 
 
@@ -232,7 +253,13 @@ def _is_even(node: OnnxNode) -> bool:
 
 
 def _declared_parts(site: Site, axis: int) -> tuple[Dim, ...]:
-    shapes = [site.declared(number, "the size of a part") for number in range(site.outputs)]
-    if any(len(shape) != site.type(0).rank for shape in shapes):
-        raise Invalid(f"the model declares parts of {site.type(0)} that have another rank")
-    return tuple(shape[axis] for shape in shapes)
+    x, found = site.type(0), list[Dim]()
+    for result in range(site.outputs):
+        type = site.results[result] if result < len(site.results) else None
+        if type is not None and type.rank != x.rank:
+            raise Invalid(f"the model declares parts of {x} that have another rank")
+        if type is not None and type.is_static:
+            found.append(type.shape[axis])
+        else:
+            found.append(site.size(result, axis, upper(x.shape[axis]), part=f"_{result}"))
+    return tuple(found)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.dims import Dim, static
+from ..base.dims import Dim, static, symbol, symbols
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, broadcast
-from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site
-from .rules.at_run_time import Formula, either, equals, must_equal, static_count, static_shape
+from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported
+from .rules.at_run_time import Formula, either, equals, static_count, static_shape
 from .rules.elementwise import check_broadcast
 from .rules.known_shapes import fact, fits, moved, sizes
 
@@ -73,10 +73,23 @@ class Tile(Operator):
     def repeats(self, site: Site) -> Shape:
         if site.is_known(1):
             return sizes(site, 1, "the repeats")
-        before, declared = static_shape(site.type(0)), site.declared(0, "how often it is repeated")
-        if len(before) != len(declared) or any(a == 0 or b % a for a, b in zip(before, declared, strict=True)):
+        before = static_shape(site.type(0))
+        declared = site.open_shape(0, "how often it is repeated", [None] * len(before))
+        if len(before) != len(declared):
             raise Invalid(f"{site.type(0)} is not repeated to {declared}, which the model declares")
-        return tuple(b // a for a, b in zip(before, declared, strict=True))
+        return tuple(self.repeat(size, result, site) for size, result in zip(before, declared, strict=True))
+
+    def repeat(self, size: int, result: Dim, site: Site) -> Dim:
+        """How often an axis is repeated that becomes one of this size."""
+        fresh = symbols(result) if site.name else ()
+        if fresh and size:  # then the number of repeats is the symbol
+            (own,) = fresh
+            if own.high < size:
+                raise Unsupported(f"a bound of {own.high} for an axis of {size}", f"say at least {size}")
+            return symbol(own.name, 0, own.high // size)
+        if size == 0 or result % size:
+            raise Invalid(f"{site.type(0)} is not repeated to {result} along an axis, which the model declares")
+        return result // size
 
     def infer(self, site: Site) -> list[Fact]:
         x, repeats = site.type(0), self.repeats(site)
@@ -92,7 +105,10 @@ class Tile(Operator):
         x = to.input(0)
         repeats = self.repeats(to.site)
         if not to.site.is_known(1):
-            must_equal(to, 1, [static(repeat) for repeat in repeats])
+            formula = Formula(to)
+            for asked, repeat in zip(formula.elements(1), repeats, strict=True):
+                formula.settle(repeat, asked)
+            formula.check()
         cut: list[Dim] = []
         full: list[Dim] = []
         for dim, repeat in zip(x.shape, repeats, strict=True):

@@ -11,8 +11,8 @@ from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..expr.ir import Expr, apply, cast, index, literal, operand
 from .api import INJECTIVE, Fact, Invalid, Lowering, Operator, Site, Unsupported, normal_axis
-from .rules.at_run_time import must_equal, static_count
-from .rules.known_shapes import FIX_DIMENSIONS, scalar
+from .rules.at_run_time import Formula, number, static_count
+from .rules.known_shapes import scalar
 
 if TYPE_CHECKING:
     from .rules.backward import Backward
@@ -29,7 +29,8 @@ class OneHot(Operator):
 
     def depth(self, site: Site) -> Dim:
         if not _depth_known(site):
-            declared, axis = site.declared(0, "the depth"), normal_axis(self.axis, site.type(0).rank + 1)
+            axis, known = normal_axis(self.axis, site.type(0).rank + 1), site.shape(0)
+            declared = site.open_shape(0, "the depth", [*known[:axis], None, *known[axis:]])
             if len(declared) != site.type(0).rank + 1 or static_count(site.type(1)) != 1:
                 raise Invalid(f"the model declares a result of shape {declared} for indices {site.type(0)}")
             return declared[axis]
@@ -55,14 +56,14 @@ class OneHot(Operator):
         type, places, values = to.type(), to.input(0), to.input(2)
         axis = normal_axis(self.axis, type.rank)
         depth = type.shape[axis]
-        if not isinstance(depth, int):
-            raise Unsupported(f"the depth {depth} is known only at run time", FIX_DIMENSIONS)
         if not _depth_known(to.site):
-            must_equal(to, 1, [depth])
+            formula = Formula(to)
+            formula.settle(depth, formula.element(1))
+            formula.check()
         found = cast(operand(0, places.buffer.dtype), i64)
         if places.buffer.dtype.kind != "uint":
             negative = apply("less", found, literal(0, i64))
-            found = apply("select", negative, apply("add", found, literal(depth, i64)), found)
+            found = apply("select", negative, apply("add", found, number(depth)), found)
         off, on = (to.reshape(values.sliced(0, n, 1), ()) for n in range(2))
         chosen = apply("equal", found, index(axis))
         element = apply("select", chosen, operand(2, type.dtype), operand(1, type.dtype))

@@ -21,7 +21,7 @@ from ..kinds.resize import Resize as ResizeKind
 from ..program.ir import View
 from .api import Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axis
 from .pad import padded
-from .rules.at_run_time import Formula, equals, static_count, static_shape
+from .rules.at_run_time import Formula, static_count, static_shape
 from .rules.known_shapes import FIX_DIMENSIONS, sizes
 from .rules.resize_backward import Sampling
 from .rules.resize_computed import (
@@ -107,9 +107,7 @@ class Resize(Operator):
     def resized(self, site: Site) -> list[Resized | None]:
         """Per axis of x, how it is resized; None where nothing happens."""
         x = site.type(0)
-        axes = [normal_axis(axis, x.rank) for axis in (range(x.rank) if self.axes is None else self.axes)]
-        if len(set(axes)) != len(axes):
-            raise Invalid(f"an axis is named twice in {self.axes}")
+        axes = self.named(x.rank)
         region = self.region(site, len(axes))
         has_scales, has_sizes = (site.has(i) and site.shape(i) != (0,) for i in (2, 3))
         if has_scales == has_sizes:
@@ -132,6 +130,12 @@ class Resize(Operator):
                     raise Unsupported("scales together with a region of interest", "give sizes instead of scales")
         return result
 
+    def named(self, rank: int) -> list[int]:
+        axes = [normal_axis(axis, rank) for axis in (range(rank) if self.axes is None else self.axes)]
+        if len(set(axes)) != len(axes):
+            raise Invalid(f"an axis is named twice in {self.axes}")
+        return axes
+
     def region(self, site: Site, count: int) -> np.ndarray:
         """Starts and ends of the region of interest; all of x except for tf_crop_and_resize."""
         if self.coordinate_transformation_mode != "tf_crop_and_resize":
@@ -149,8 +153,7 @@ class Resize(Operator):
             if scale == 1 and self.coordinate_transformation_mode != "tf_crop_and_resize":
                 plan.append(None)
                 continue
-            size = x.shape[axis]
-            plan.append((size, _scaled(size, scale), float(scale), None))
+            plan.append((x.shape[axis], _scaled(x.shape[axis], scale), float(scale), None))
         return plan
 
     def by_sizes(self, x: TensorType, axes: list[int], wanted: tuple[Dim, ...]) -> list[Planned | None]:
@@ -161,15 +164,14 @@ class Resize(Operator):
         crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
         if policy == "stretch":
             for axis, out in zip(axes, wanted, strict=True):
-                if out == x.shape[axis] and not crop:
+                size = x.shape[axis]
+                if out == size and not crop:
                     plan.append(None)
+                elif isinstance(size, int) and isinstance(out, int):
+                    ratio = Fraction(out, max(size, 1))
+                    plan.append((size, out, float(np.float32(out) / np.float32(max(size, 1))), ratio))
                 else:
-                    size = x.shape[axis]
-                    if isinstance(size, int) and isinstance(out, int):
-                        ratio = Fraction(out, max(size, 1))
-                        plan.append((size, out, float(np.float32(out) / np.float32(max(size, 1))), ratio))
-                    else:
-                        plan.append((size, out, None, None))
+                    plan.append((size, out, None, None))
             return plan
         known = [(_known(x.shape[axis]), _known(out)) for axis, out in zip(axes, wanted, strict=True)]
         scales = [np.float32(out) / np.float32(max(size, 1)) for size, out in known]
@@ -186,9 +188,9 @@ class Resize(Operator):
         if self.antialias and self.mode == "nearest":
             raise Invalid("antialias is defined for linear and cubic only")
         if self.is_computed(site):
-            declared = site.declared(0, "a scale, a size or the region")
-            sizes_before = static_shape(x)
-            if len(declared) != x.rank or any(a == 0 and b for a, b in zip(sizes_before, declared, strict=True)):
+            most = [None if axis in self.named(x.rank) else dim for axis, dim in enumerate(static_shape(x))]
+            declared = site.open_shape(0, "a scale, a size or the region", most)
+            if len(declared) != x.rank or any(a == 0 and b != 0 for a, b in zip(x.shape, declared, strict=True)):
                 raise Invalid(f"{x} is not resized to {declared}, which the model declares")
             return [Fact(TensorType(x.dtype, declared))]
         shape = list(x.shape)
@@ -214,22 +216,21 @@ class Resize(Operator):
 
     def computed(self, to: Lowering, x: View) -> View:
         formula, site = Formula(to), to.site
-        rank, before, after = len(x.shape), x.type.static_shape, to.type().static_shape
-        named = [normal_axis(axis, rank) for axis in (range(rank) if self.axes is None else self.axes)]
+        before, after, named = x.type.static_shape, to.type().shape, self.named(len(x.shape))
         by_scales = site.has(2) and site.shape(2) != (0,)
-        if static_count(site.type(2 if by_scales else 3)) != len(named) or len(set(named)) != len(named):
+        if static_count(site.type(2 if by_scales else 3)) != len(named):
             raise Invalid(f"scales or sizes do not fit axes {named}")
         crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
         if crop and static_count(site.type(1)) != 2 * len(named):
             raise Invalid(f"roi {site.type(1)} does not fit {len(named)} axes")
-        sizes_before = [before[axis] for axis in named]
         if by_scales:
             scales = scales_given(formula, 2, [(before[axis], after[axis]) for axis in named])
         elif self.keep_aspect_ratio_policy == "stretch":
-            scales = [known_scale(before[a], after[a]) for a in named]
-            for n, axis in enumerate(named):
-                formula.require(equals(formula.element(3, n), after[axis]))
+            for axis, size in zip(named, formula.elements(3), strict=True):
+                formula.settle(after[axis], size)
+            scales = [known_scale(before[axis], after[axis]) for axis in named]
         else:
+            sizes_before = [before[axis] for axis in named]
             scales = [common_scale(formula, 3, sizes_before, self.keep_aspect_ratio_policy)] * len(named)
         axes = []
         for n, (axis, scale) in enumerate(zip(named, scales, strict=True)):
@@ -240,7 +241,7 @@ class Resize(Operator):
         elif self.keep_aspect_ratio_policy != "stretch":
             check_rounded(formula, axes)
         formula.check()
-        if any(before[axis] != after[axis] for axis in range(rank) if axis not in named):
+        if any(before[axis] != after[axis] for axis in range(len(before)) if axis not in named):
             raise Invalid(f"only axes {named} of {x.type} are resized")
         moving = [axis for axis in axes if crop or not axis.size == axis.out == 1]
         return self.moved(formula, x, moving)
@@ -274,8 +275,7 @@ class Resize(Operator):
         resized = [axis for axis in self.resized(to.site) if axis is not None]
         axes = [axis.known for axis in resized if axis.known is not None]
         if len(axes) != len(resized):
-            moving = [axis.computed() for axis in resized]
-            to.set(0, self.moved(Formula(to), x, moving))
+            to.set(0, self.moved(Formula(to), x, [axis.computed() for axis in resized]))
             return
         exact = self.mode == "nearest" and self.nearest_mode.startswith("round")
         found = exact_coordinates if exact else coordinates
@@ -442,7 +442,7 @@ class Upsample(Operator):
         node.attribute_to_input("scales", 1, np.float32)
         given = node.inputs[1].constant if len(node.inputs) > 1 and node.inputs[1] is not None else None
         if given is not None and (given.array < 1).any():
-            why = f"scales {given.array.reshape(-1).tolist()} are below 1, and Upsample does not make anything smaller"
+            why = f"scales {given.array.reshape(-1).tolist()} are below 1, and Upsample makes nothing smaller"
             raise Invalid(why, "export the model with Resize, which came with opset 10")
         node.inputs[1:] = [None, *node.inputs[1:]]
         if node.attributes.get("mode") == "bilinear":

@@ -186,6 +186,46 @@ COMPUTED = {
         {"x": X, "a": np.array([0]), "b": np.array([3])},
         {"y": (2,)},
     ),
+    "tile": (
+        "(float[4,6] x, int64[2] r) => (float[n,m] y) { t = Tile(x, r) y = Relu(t) }",
+        [{"x": X, "r": np.array(r)} for r in ((1, 1), (3, 2), (0, 1), (2, 1))],
+        {"x": X, "r": np.array([4, 1])},
+        {"t": (15, 12)},
+    ),
+    "one_hot": (
+        "(int64[3] x, int64 d, float[2] v) => (float[n,3] y) { y = OneHot<axis=0>(x, d, v) }",
+        [{"x": np.array([0, -1, 4]), "d": np.array(d), "v": X[0, :2]} for d in (5, 7, 1)],
+        {"x": np.array([0, -1, 4]), "d": np.array(8), "v": X[0, :2]},
+        {"n": (7,)},
+    ),
+    "split": (
+        "(float[4,6] x, int64[3] s) => (float[4,p] a, float[4,q] b, float[4,2] c) { a, b, c = Split<axis=1>(x, s) }",
+        [{"x": X, "s": np.array(s)} for s in ((1, 3, 2), (0, 4, 2), (4, 0, 2))],
+        {"x": X, "s": np.array([1, 4, 1])},
+        {},
+    ),
+    "split_within_a_bound": (
+        "(float[4,6] x, int64[2] s) => (float[4,p] a, float[4,q] b) { a, c = Split<axis=1>(x, s) b = Relu(c) }",
+        [{"x": X, "s": np.array(s)} for s in ((2, 4), (0, 6))],
+        {"x": X, "s": np.array([3, 3])},
+        {"p": (2,)},
+    ),
+    "resize_by_sizes": (  # of as many channels as are declared, which a convolution needs
+        "(float[1,2,4,3] x, int64[4] s) => (float[1,1,h,w] y)"
+        '<float[1,2,h,w] r> { r = Resize<mode = "linear">(x, , , s) y = Conv(r, ones) }',
+        [{"x": X.reshape(1, 2, 4, 3), "s": np.array((1, 2, *s))} for s in ((4, 3), (9, 8), (1, 2))],
+        {"x": X.reshape(1, 2, 4, 3), "s": np.array([1, 2, 10, 3])},
+        {"h": (9,), "w": (8,)},
+    ),
+    "resize_by_scales": (
+        '(float[1,2,4,3] x, float[4] s) => (float[1,2,h,w] y) { y = Resize<mode = "nearest">(x, , s) }',
+        [
+            {"x": X.reshape(1, 2, 4, 3), "s": np.array((1, 1, *s), np.float32)}
+            for s in ((1, 1), (2.25, 2.9), (0.25, 0.4))
+        ],
+        {"x": X.reshape(1, 2, 4, 3), "s": np.array([1, 1, 1, np.inf], np.float32)},
+        {"y": (1, 2, 9, 8)},
+    ),
 }
 
 
@@ -193,6 +233,7 @@ COMPUTED = {
 def test_sizes_that_operands_say(name: str) -> None:
     text, runs, too_much, bounds = COMPUTED[name]
     weights = {key: np.array([number]) for key, number in (("zero", 0), ("one", 1), ("two", 2))}
+    weights["ones"] = np.ones((1, 2, 1, 1), np.float32)
     made = model(f"g {text}", **{key: array for key, array in weights.items() if f" {key}" in text})
     check(made, *runs, bounds=bounds)
     if too_much is not None:

@@ -1,11 +1,12 @@
 """Resizing by scales, sizes or a region that are computed at run time: the tables of resize_tables.py as expressions.
 
 Invariant: the same formulas in the same precision as there, so it makes no difference where the numbers come from. The
-shape of the result is what the model declares, and is checked.
+shape of the result is what the model declares, and is checked, or measured here.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
@@ -17,6 +18,7 @@ from ...expr.ir import Expr, apply, cast, index, literal, number, operand, size
 from ...kinds.reduce import Reduce
 from ...kinds.resize import Resize as ResizeKind
 from ...program.ir import View
+from ..api import Unsupported
 from .at_run_time import Formula, either, gathered
 from .resize_tables import Axis, simplest
 
@@ -77,20 +79,20 @@ def scale_of_sizes(out: Expr, size: Dim) -> Scale:
     return Scale(_op("div", cast(out, f32), _f(before)), cast(out, f64), number(before, f64))
 
 
-def scales_given(formula: Formula, operand_: int, sizes: list[tuple[int, int]]) -> list[Scale]:
+def scales_given(formula: Formula, operand_: int, sizes: list[tuple[int, Dim]]) -> list[Scale]:
     result = []
     for n, (before, after) in enumerate(sizes):
         given = cast(formula.raw(operand_, n), f32)
-        meant = scale_of_sizes(literal(after, i64), before)
+        meant = scale_of_sizes(number(after, i64), before)
         plain = Scale(given, cast(given, f64), literal(1, f64))
-        result.append(plain.instead(_op("equal", given, meant.rounded), meant))
+        found = plain.instead(_op("equal", given, meant.rounded), meant)
+        result.append(replace(found, rounded=given))  # which is the same, and known before the size is
     return result
 
 
 def check_scales(formula: Formula, axes: list[ComputedAxis]) -> None:
     for axis in axes:
-        made = _op("floor", _op("mul", _f(axis.size), axis.scale.rounded))
-        formula.require(_op("equal", made, _f(axis.out)))
+        _settle(formula, axis, _op("floor", _op("mul", _f(axis.size), axis.scale.rounded)))
         formula.require(_op("greater", axis.scale.rounded, _f(0)))
 
 
@@ -103,8 +105,15 @@ def common_scale(formula: Formula, operand_: int, sizes: list[int], policy: str)
 
 def check_rounded(formula: Formula, axes: list[ComputedAxis]) -> None:
     for axis in axes:
-        made = _op("floor", _op("add", _op("mul", _f(axis.size), axis.scale.rounded), _f(0.5)))
+        _settle(formula, axis, _op("floor", _op("add", _op("mul", _f(axis.size), axis.scale.rounded), _f(0.5))))
+
+
+def _settle(formula: Formula, axis: ComputedAxis, made: Expr) -> None:
+    """The size in f32 is that of the result."""
+    if isinstance(axis.out, int):
         formula.require(_op("equal", made, _f(axis.out)))
+    else:
+        formula.settle(axis.out, cast(made, i64))
 
 
 def coordinate(mode: str, axis: ComputedAxis) -> Expr:
@@ -220,6 +229,8 @@ def _taps(formula: Formula, axis: ComputedAxis, how: Interpolation, accumulator:
     stretch, most = one, 1.0
     if how.antialias:
         stretch = _op("max", one, _op("div", one, cast(axis.scale.rounded, f64)))
+        if not isinstance(axis.out, int):
+            raise Unsupported("antialias to a size that a run computes", "declare the shape of the result (value_info)")
         most = max(1.0, static(axis.size) / static(axis.out))  # no scale that leads to this size is smaller
     count = int(-(-2 * reach * most // 1)) + (1 if how.antialias else 0)
     place = cast(coordinate(how.coordinates, axis), f64)

@@ -109,6 +109,12 @@ def one_hot(g: Builder, op: str) -> Value | None:
     depth = g.integer(1, 6)
     index = g.index(-depth, depth, g.dims(g.integer(0, 2), 20, (1, 2, 3, 5)), g.pick(["int64", "int32"]))
     values = g.drawn(g.pick(["float32", "int64"]), (2,))
+    if g.maybe(0.12):
+        index = g.index(-1, 1, (g.integer(1, 5),))
+        made = g.node(
+            op, [index, g.input("int64", (), "integer", 1, 6), values], axis=g.integer(-1, 1), exact=True, last=True
+        )
+        return _of_data(g, made, 6)
     return g.node(op, [index, g.constant(depth), values], axis=g.integer(-1, index.rank), exact=True)
 
 

@@ -126,6 +126,12 @@ def split(g: Builder, op: str) -> Value | None:
     axis = g.integer(0, x.rank - 1)
     if not x.is_fixed(axis) or x.shape[axis] < 1:
         return None
+    if g.maybe(0.12) and x.is_static:  # sizes at run time
+        at = g.input("int64", (1,), "integer", 0, x.shape[axis])
+        rest = g.node("Sub", [g.constant([x.shape[axis]]), at])
+        sizes = rest and g.node("Concat", [at, rest], axis=0)
+        parts = g.nodes_(op, [x, sizes], 2, axis=axis, exact=True, last=True) if sizes else None
+        return g.pick(parts) if parts else None
     size, count = x.shape[axis], g.integer(1, min(4, x.shape[axis]))
     if size % count == 0 and g.maybe(0.3):
         found = g.nodes_(op, [x], count, axis=axis, num_outputs=count if g.opset >= 18 else None, exact=True)
@@ -139,6 +145,11 @@ def split(g: Builder, op: str) -> Value | None:
 @makes("Tile")
 def tile(g: Builder, op: str) -> Value | None:
     x = g.any(ANY)
+    if g.maybe(0.12) and x.rank and x.is_static and x.size:
+        made = g.node(op, [x, g.input("int64", (x.rank,), "integer", 0, 3)], exact=True, last=True)
+        if made is not None:
+            g.bounds[made.name] = tuple(3 * size for size in x.shape)
+        return made
     return g.node(op, [x, g.constant(np.array([g.integer(1, 3) for _ in range(x.rank)], np.int64))], exact=True)
 
 
