@@ -221,9 +221,17 @@ def _kept(graph: Graph) -> dict[str, int]:
 
 def read_learner(model: Path, options: Options) -> Graph:
     """The graph of an ONNX file, where it may learn."""
-    run = read(model, options)
-    if run.states_of_file or run.interface is not None or not all(v.type.is_static for v in run.values()):
-        why = "it has sizes that only a run knows, states of its own, or inputs that are no tensors"
-        fix = "fix free dimensions with --dim NAME=1"
-        raise WrongUse(Problem(f"{options.name or name_of(model)} cannot learn as it is", str(model), why, fix))
-    return run
+    run, apart = read(model, options), "give what learns a file of its own"
+    free = [f"{name}={high}" for name, (low, high) in options.dims.items() if low < high]
+    open_value = next((value for value in run.values() if not value.type.is_static), None)
+    if run.states_of_file:
+        why, fix = f"it has states of its own, such as {next(iter(run.states_of_file))!r}", apart
+    elif run.interface is not None:
+        why, fix = "it has inputs or outputs that are no tensors", apart
+    elif open_value is None:
+        return run
+    elif free:
+        why, fix = "all calls learn from batches of one size", f"fix what is free: --dim {','.join(free)}"
+    else:
+        why, fix = f"{open_value.name!r} is {open_value.type}, which only a run knows", f"{apart}, without such sizes"
+    raise WrongUse(Problem(f"{options.name or name_of(model)} cannot learn as it is", str(model), why, fix))
