@@ -126,32 +126,30 @@ class Site:
             )
         return type.static_shape
 
-    def open_shape(self, index: int, what: str, most: Sequence[Dim | None]) -> Shape:
-        """The shape of result `index` that follows from an operand computed at run time: as the model declares it, else
-        with sizes of this node's own, at most `most` along each axis (None: as the user says)."""
+    def open_shape(self, index: int, what: str, most: Sequence[Dim | None], like: Shape = ()) -> Shape:
+        """The shape of a result that follows from an operand computed at run time: as the model declares it, else with
+        sizes of this node's own, at most `most` along each axis (None: as the user says, who is told twice `like`)."""
         type = self.results[index] if index < len(self.results) else None
         if type is not None and type.rank == len(most) and (type.is_static or not self.name):
             return type.shape
         limit = self.limits[index] if index < len(self.limits) else Limit()
-        known: Sequence[int | None] = limit.declared if len(limit.declared) == len(most) else [None] * len(most)
-        axes = list(enumerate(zip(known, most, strict=True)))
-        if any(size is bound is None and limit.most(axis) is None for axis, (size, bound) in axes):
-            self.declared(index, what, f", or say how large it can be with --bound {limit.name or 'NAME'}=100")
+        said: Sequence[int | None] = limit.declared if len(limit.declared) == len(most) else [None] * len(most)
+        dims = list(enumerate(zip(said, most, strict=True)))
+        if any(n is bound is None and limit.most(axis) is None for axis, (n, bound) in dims):
+            likely = "x".join(str(n or 2 * upper(like[axis])) for axis, (n, _) in dims) if like else "100"
+            self.declared(index, what, f", or say how large it can be with --bound {limit.name or 'NAME'}={likely}")
         part = "_{}" if len(most) > 1 else ""
-        tops = [None if bound is None else upper(bound) for bound in most]
-        return tuple(
-            self.size(index, axis, tops[axis], part=part.format(axis)) if size is None else size
-            for axis, (size, _) in axes
-        )
+        own = (self.size(index, axis, bound, part=part.format(axis)) if n is None else n for axis, (n, bound) in dims)
+        return tuple(own)
 
-    def size(self, index: int, axis: int, most: int | None, least: int = 0, part: str = "") -> Dim:
+    def size(self, index: int, axis: int, most: Dim | None, least: int = 0, part: str = "") -> Dim:
         """A size of result `index` that follows from data: a symbol of this node's own, at most `most` and what the
         user says. Where a node has several, `part` tells them apart."""
         type = self.results[index] if index < len(self.results) else None
         if not self.name and type is not None and axis < type.rank:
             return type.shape[axis]
         limit = self.limits[index] if index < len(self.limits) else Limit()
-        known = [bound for bound in (most, limit.most(axis)) if bound is not None]
+        known = [upper(bound) for bound in (most, limit.most(axis)) if bound is not None]
         if not known and limit.otherwise is not None:
             known.append(limit.otherwise)
         if not known:

@@ -74,7 +74,7 @@ class Tile(Operator):
         if site.is_known(1):
             return sizes(site, 1, "the repeats")
         before = static_shape(site.type(0))
-        declared = site.open_shape(0, "how often it is repeated", [None] * len(before))
+        declared = site.open_shape(0, "how often it is repeated", [None] * len(before), before)
         if len(before) != len(declared):
             raise Invalid(f"{site.type(0)} is not repeated to {declared}, which the model declares")
         return tuple(self.repeat(size, result, site) for size, result in zip(before, declared, strict=True))

@@ -65,7 +65,7 @@ class Pad(Operator):
         if site.has(2) and (site.type(2).dtype is not x.dtype or site.type(2).shape not in ((), (1,))):
             raise Invalid(f"the constant value is {site.type(2)}, not a scalar {x.dtype}")
         if not site.is_known(1, 3):
-            declared = site.open_shape(0, "a pad", [None] * x.rank)
+            declared = site.open_shape(0, "a pad", [None] * x.rank, x.shape)
             if len(declared) != x.rank:
                 raise Invalid(f"{x} is not padded to {declared}, which the model declares")
             nothing = 0 in x.shape and 0 not in declared

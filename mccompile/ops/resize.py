@@ -189,7 +189,7 @@ class Resize(Operator):
             raise Invalid("antialias is defined for linear and cubic only")
         if self.is_computed(site):
             most = [None if axis in self.named(x.rank) else dim for axis, dim in enumerate(static_shape(x))]
-            declared = site.open_shape(0, "a scale, a size or the region", most)
+            declared = site.open_shape(0, "a scale, a size or the region", most, x.shape)
             if len(declared) != x.rank or any(a == 0 and b != 0 for a, b in zip(x.shape, declared, strict=True)):
                 raise Invalid(f"{x} is not resized to {declared}, which the model declares")
             return [Fact(TensorType(x.dtype, declared))]

@@ -247,6 +247,15 @@ def test_a_size_without_a_bound_says_which_option_gives_one() -> None:
         backend.prepare(made)
 
 
+def test_the_bound_that_an_error_proposes_is_near_the_size_of_the_operand() -> None:
+    """100 along each of four axes would be 400 MB; numbers that the file declares stay."""
+    made = model("g (float[1,2,4,3] x, int64[4] r) => (float[a,2,h,w] y) { y = Tile(x, r) }")
+    with pytest.raises(UnsupportedModel, match="--bound y=2x2x8x6"):
+        backend.prepare(made)
+    x = X.reshape(1, 2, 4, 3)
+    check(made, *({"x": x, "r": np.array(r)} for r in ((1, 1, 1, 1), (2, 1, 2, 2))), bounds={"y": (2, 2, 8, 6)})
+
+
 def test_detections_that_are_chosen_among_those_that_were_found() -> None:
     """Sizes that follow from sizes that follow from data: masks, the best of what is left, suppression, and so on."""
     made = model(
