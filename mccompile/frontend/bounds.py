@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from onnx import ValueInfoProto
 
-from ..base.dims import symbols
+from ..base.dims import symbols, upper
 from ..base.errors import Problem, WrongUse, raise_all
-from ..graph.ir import Limit, Value
+from ..graph.ir import Graph, Limit, Value
 from .signature import similar
 
 EVERYTHING = "*"  # what is said of it counts where nothing else bounds a size
@@ -84,3 +84,15 @@ class Limits:
                 if name not in self.used and name != EVERYTHING
             ],
         )
+
+
+def bounds_of_tensors(graph: Graph) -> dict[str, tuple[int, ...]]:
+    """What bounds the tensors of a graph whose sizes follow from data, by names that a file of it has."""
+    known = {symbol for value in graph.inputs for dim in value.type.shape for symbol in symbols(dim)}
+    found: dict[str, tuple[int, ...]] = {}
+    for value in (value for node in graph.nodes for value in node.present_outputs):
+        there = {symbol for dim in value.type.shape for symbol in symbols(dim)}
+        if there - known:
+            found[value.name] = tuple(upper(dim) for dim in value.type.shape)
+            known |= there
+    return found

@@ -7,8 +7,10 @@ that it cannot is checked at run time, so a declaration that turns out wrong giv
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
+import onnx
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
 # result 0 has the shape of operand 0
@@ -72,3 +74,16 @@ def _dims(entry: ValueInfoProto, sizes: Mapping[str, tuple[int, int]]) -> tuple[
         is_said = low == high >= 0 and (dim.HasField("dim_param") or dim.HasField("dim_value"))
         shape.append(low if is_said else None)
     return tuple(shape)
+
+
+def declare_again(model: Path, result: Path) -> None:
+    """Shapes that no operand tells, as the model's file has them: another program wrote its guesses in their place."""
+    said = {entry.name: entry for entry in onnx.load(model, load_external_data=False).graph.value_info}
+    if not said:
+        return
+    made = onnx.load(result)
+    there = {name for node in made.graph.node for name in node.output}
+    others = [entry for entry in made.graph.value_info if entry.name not in said]
+    del made.graph.value_info[:]
+    made.graph.value_info.extend([*others, *(entry for name, entry in said.items() if name in there)])
+    onnx.save(made, result)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from ..base.dims import symbols
 from ..base.errors import InternalError, Problem, UnsupportedModel
 from ..base.names import Names
 from ..base.provenance import show
-from ..graph.ir import Graph, Node, Value, all_nodes
+from ..graph.ir import Graph, Node, Refused, Value, all_nodes
 from ..importers import ranges, states
 from ..ops.api import Operator
 
@@ -70,6 +71,15 @@ def node_model(node: Node) -> ModelProto:
     return writer.model(proto)
 
 
+def _tells(node: Node) -> bool:
+    """Do operands alone say which shapes the results have? Where they are computed, the file it was read from did."""
+    try:
+        node.op.infer(replace(node.site(), results=()))
+    except Refused:
+        return False
+    return True
+
+
 class _Writer:
     def __init__(self, newest: int | None = None) -> None:
         self.opset = newest or defs.onnx_opset_version()
@@ -86,6 +96,8 @@ class _Writer:
         for node in graph.nodes:
             names = [value.name if value else "" for value in node.inputs]
             nodes.append(self.node(node, names, [value.name if value else "" for value in node.outputs]))
+        told = [_info(value.name, value) for node in graph.nodes if not _tells(node) for value in node.present_outputs]
+        outputs = {value.name for value in graph.outputs}
         constants = [] if is_region else graph.constants()  # those that regions read are among the outermost graph's
         return helper.make_graph(
             nodes,
@@ -93,6 +105,7 @@ class _Writer:
             [_info(value.name, value) for value in graph.inputs],
             [_info(value.name, value) for value in graph.outputs],
             [numpy_helper.from_array(value.constant.array, value.name) for value in constants if value.constant],
+            value_info=[entry for entry in told if entry.name not in outputs],
         )
 
     def node(self, node: Node, inputs: list[str], outputs: list[str]) -> NodeProto:

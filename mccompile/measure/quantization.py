@@ -152,7 +152,7 @@ def quantize(
     if test and samples and heard:
         check_test_set(samples, heard)
     with tempfile.TemporaryDirectory(prefix="mccompile-") as scratch:
-        made = quantized(graph, samples, recipe, Path(scratch), options.dims)
+        made = quantized(graph, samples, recipe, Path(scratch), options.dims, options.bounds)
         try:
             result.write_bytes(checked_bytes(read_proto(made.file), result.parent))
         except OSError as error:
@@ -164,7 +164,7 @@ def _measured(model: Path, result: Path, made: Quantized, samples: Samples | Non
     options = replace(options, budget={})
     before = compile(model, options)
     reading = options.reading
-    options = replace(options, dims=made.dims, shapes={})  # of the file that was written
+    options = replace(options, dims=made.dims, bounds=made.bounds, shapes={})  # of the file that was written
     options = replace(options, signature="", trust=False, prepend=())
     after = compile(result, options)
     left = json.loads(after.files["report.json"])["float_in_quantized"]

@@ -5,7 +5,7 @@ Invariant: what `unseen` says is measured on samples that the ranges do not come
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ import numpy as np
 from ..base.quantizing import MOST, PALETTE, SEARCH, Recipe
 from ..base.records import dataclass
 from ..check.oracle import Oracle
-from ..frontend.inputs import DimRanges
-from ..frontend.load import load
 from ..frontend.save import write
+from ..graph.ir import Graph
 from . import through_onnxruntime
 from .agreement import Agreement, mean_decibels
 from .narrow_layers import narrow_layers
@@ -42,7 +41,7 @@ class Bench:
     recipe: Recipe
     feeds: Sequence[Feed]
     folder: Path
-    dims: DimRanges
+    read: Callable[[Path], Graph]  # a file, with sizes of the network that is quantized
     more: tuple[str, ...] = ()  # operators to quantize that need not be
     factors: Mapping[str, float] = field(default_factory=dict)  # of ranges of tensors, where they are not 1
     start: str = "minmax"  # the method whose ranges a search begins with
@@ -54,7 +53,7 @@ class Bench:
             return
         self._static(plain, result, left)
         if self.recipe.weights != "int8":
-            graph = load(result, self.dims)
+            graph = self.read(result)
             if self.recipe.weights == PALETTE:
                 palettize_layers(graph)
             else:

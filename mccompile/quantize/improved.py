@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from ..check.oracle import Oracle
-from ..frontend.load import load
 from ..frontend.save import write
 from .adapted_rounding import adapt_rounding
 from .agreement import mean_decibels
@@ -67,15 +66,15 @@ def _closeness(judged: Sequence[tuple[Path, Part]]) -> float:
 
 def _round(bench: Bench, plain: Path, file: Path, made: Path, samples: Part) -> int:
     """Writes the network of `file` with weights that are rounded anew; how many layers they are of."""
-    graph = load(file, bench.dims)
-    adapted = adapt_rounding(graph, load(plain, bench.dims), file, [feed for feed, _ in samples])
+    graph = bench.read(file)
+    adapted = adapt_rounding(graph, bench.read(plain), file, [feed for feed, _ in samples])
     write(graph, made)
     return adapted
 
 
 def _correct(bench: Bench, plain: Path, file: Path, made: Path, samples: Part) -> int:
     """Writes the network of `file` with corrected biases; how many."""
-    graph, floats = load(file, bench.dims), load(plain, bench.dims)
+    graph, floats = bench.read(file), bench.read(plain)
     layers = {node.provenance[0]: node.output.name for node in floats.nodes if node.op.name in LAYERS}
     feeds = [feed for feed, _ in samples]
     corrected = correct_biases(graph, feeds, plain, layers, bench.folder / "tried.onnx")

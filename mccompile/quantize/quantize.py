@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..base.names import c_identifier
 from ..base.quantizing import Recipe
 from ..base.records import dataclass
 from ..check.oracle import Oracle
+from ..frontend.bounds import Bounds, bounds_of_tensors
 from ..frontend.inputs import DimRanges
 from ..frontend.load import load
 from ..frontend.save import write
@@ -67,6 +69,7 @@ class Quantized:
     float_file: Path
     file: Path
     dims: DimRanges = field(default_factory=dict)  # of the files: what is still free
+    bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of their tensors
     equalised: int = 0  # pairs of layers
     searched: int = 0  # tensors whose ranges are others than those of the samples
     adapted: int = 0  # layers whose weights are rounded by what samples make of them
@@ -84,8 +87,11 @@ def check_floats(graph: Graph, recipe: Recipe, file: str) -> None:
         raise WrongUse(Problem("the model is not quantized again", file, why, fix))
 
 
-def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Path, dims: DimRanges) -> Quantized:
-    """Writes the files into `folder`, and changes the graph; `dims` are those it was loaded with. Raises MccError."""
+def quantized(
+    graph: Graph, samples: Samples | None, recipe: Recipe, folder: Path, dims: DimRanges, bounds: Bounds | None = None
+) -> Quantized:
+    """Writes the files into `folder`, and changes the graph; `dims` and `bounds` are those it was loaded with. Raises
+    MccError."""
     recipe.check()
     check_floats(graph, recipe, graph.name)
     dims = {c_identifier(name): (low, high) for name, (low, high) in dims.items() if low < high}
@@ -100,6 +106,7 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
         check_samples(samples)
     context = Context(targets.load("generic"), Registry.load())
     PassManager(context).run(GRAPH, graph, _PASSES)
+    tops = bounds_of_tensors(graph) if bounds else {}
     plain, result = folder / "float.onnx", folder / "quantized.onnx"
     if recipe.weights_only:
         fuse_batchnorm(graph, context)  # or compiling would do it, and weights would be bytes no more
@@ -110,24 +117,25 @@ def quantized(graph: Graph, samples: Samples | None, recipe: Recipe, folder: Pat
             raise UnsupportedModel(Problem("the model is not quantized", "--weights-only", why, "compile it as it is"))
         GRAPH.verify(graph, "quantize_weights")
         write(graph, result)
-        return Quantized(plain, result, dims)
+        return Quantized(plain, result, dims, tops)
     through_onnxruntime.require()
-    bench = Bench(recipe, samples.first(recipe.samples).feeds if samples else (), folder, dims)
+    feeds = samples.first(recipe.samples).feeds if samples else ()
+    bench = Bench(recipe, feeds, folder, partial(load, dims=dims, bounds=tops))
     write(graph, folder / "written.onnx")
     if samples is not None:
         check_statistics(graph, folder / "written.onnx", samples.first(recipe.samples))
     through_onnxruntime.simplified(folder / "written.onnx", plain)
-    _check_layers(graph.name, load(plain, dims), recipe)
-    _flatten_biases(plain, dims)
-    equalised = _equalised(bench, plain, dims) if recipe.equalise and recipe.needs_samples else 0
-    bench = _started(_with_normalizations(bench, plain, dims), plain)
+    _check_layers(graph.name, bench.read(plain), recipe)
+    _flatten_biases(bench, plain)
+    equalised = _equalised(bench, plain) if recipe.equalise and recipe.needs_samples else 0
+    bench = _started(_with_normalizations(bench, plain), plain)
     bench = replace(bench, factors=bench.searched(plain))
-    made = Quantized(plain, result, dims, equalised, searched=len(bench.factors))
+    made = Quantized(plain, result, dims, tops, equalised, searched=len(bench.factors))
     if recipe.auto:
-        gains = _gains(bench, plain, dims)
+        gains = _gains(bench, plain)
         made = replace(made, gains=gains, left=tuple(name for name, gain in gains[: recipe.auto] if gain > 0))
     elif recipe.sensitivity:
-        made = _sensitive(bench, made, dims)
+        made = _sensitive(bench, made)
     bench.quantize(plain, result, made.left)
     if not recipe.needs_samples:
         return made
@@ -144,9 +152,9 @@ def _check_layers(name: str, graph: Graph, recipe: Recipe) -> None:
         raise UnsupportedModel(Problem("there is nothing to quantize", name, why, "compile it as it is"))
 
 
-def _flatten_biases(plain: Path, dims: DimRanges) -> None:
+def _flatten_biases(bench: Bench, plain: Path) -> None:
     """onnxruntime's quantizer takes biases of one axis only."""
-    graph = load(plain, dims)
+    graph = bench.read(plain)
     for node in graph.nodes:
         bias = node.inputs[2] if node.op.name == "Gemm" and len(node.inputs) > 2 else None
         if bias is not None and bias.constant is not None and bias.type.rank == 2 and bias.type.shape[0] == 1:
@@ -155,9 +163,9 @@ def _flatten_biases(plain: Path, dims: DimRanges) -> None:
     write(graph, plain)
 
 
-def _equalised(bench: Bench, plain: Path, dims: DimRanges) -> int:
+def _equalised(bench: Bench, plain: Path) -> int:
     """Equalises the layers of the file where that helps, as many at a time as do; the number of pairs."""
-    graph = load(plain, dims)
+    graph = bench.read(plain)
     parts = [groups(pairs(graph))]
     if not parts[0]:
         return 0
@@ -167,7 +175,7 @@ def _equalised(bench: Bench, plain: Path, dims: DimRanges) -> int:
         if not parts:
             break
         part = parts.pop()
-        graph = load(plain, dims)
+        graph = bench.read(plain)
         wanted = {pair.between.name for group in part for pair in group}
         found = [pair for pair in pairs(graph) if pair.between.name in wanted]
         equalise(graph, found, ranges)
@@ -193,10 +201,10 @@ def _largest(bench: Bench, plain: Path, between: Sequence[str]) -> dict[str, np.
     return ranges
 
 
-def _with_normalizations(bench: Bench, plain: Path, dims: DimRanges) -> Bench:
+def _with_normalizations(bench: Bench, plain: Path) -> Bench:
     """With integers around normalizations as well, where that brings the outputs closer."""
     name = through_onnxruntime.NORMALIZATION
-    if not (bench.recipe.needs_samples and any(node.op.name == name for node in load(plain, dims).nodes)):
+    if not (bench.recipe.needs_samples and any(node.op.name == name for node in bench.read(plain).nodes)):
         return bench
     wider = replace(bench, more=(name,))
     return wider if wider.unseen(plain).gain(bench.unseen(plain), _LIKELY) > 0 else bench
@@ -215,13 +223,13 @@ def _started(bench: Bench, plain: Path) -> Bench:
     return bench
 
 
-def _sensitive(bench: Bench, made: Quantized, dims: DimRanges) -> Quantized:
+def _sensitive(bench: Bench, made: Quantized) -> Quantized:
     """With as few layers in float as lead to the decibels that are asked for, taking more with each one as given."""
     wanted, plain = bench.recipe.sensitivity, made.float_file
     reached = bench.quality(plain)
     if reached >= wanted:
         return made
-    gains = _gains(bench, plain, dims)
+    gains = _gains(bench, plain)
     names = [name for name, _ in gains]
     qualities: dict[int, float] = {}
 
@@ -237,12 +245,12 @@ def _sensitive(bench: Bench, made: Quantized, dims: DimRanges) -> Quantized:
     return replace(made, gains=gains, left=tuple(names[:count]))
 
 
-def _gains(bench: Bench, plain: Path, dims: DimRanges) -> tuple[tuple[str, float], ...]:
+def _gains(bench: Bench, plain: Path) -> tuple[tuple[str, float], ...]:
     """What each layer wins in float, the others being integers."""
     if not bench.feeds:
         fix = "give --data"
         raise WrongUse(Problem("there is nothing to choose layers by", "--auto", "it needs samples", fix))
-    layers = [node.provenance[0] for node in load(plain, dims).nodes if node.op.name in LAYERS]
+    layers = [node.provenance[0] for node in bench.read(plain).nodes if node.op.name in LAYERS]
     before = bench.quality(plain)
     gains = [(name, bench.quality(plain, [name]) - before) for name in layers]
     return tuple(sorted(gains, key=lambda item: -item[1]))

@@ -20,6 +20,7 @@ import numpy as np
 from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..base.extras import install
 from ..check.oracle import session_errors
+from ..frontend.declarations import declare_again
 from .samples import Feed
 
 # What onnxruntime can quantize and has an integer form here, or only moves elements.
@@ -43,6 +44,7 @@ def simplified(model: Path, result: Path) -> None:
     options.optimized_model_filepath = str(result)
     with _refusals():
         onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
+    declare_again(model, result)
 
 
 def computing(is_dynamic: bool) -> tuple[str, ...]:
@@ -112,6 +114,7 @@ def static(
         )
         quantizer.quantize_model()
         quantizer.model.save_model_to_file(str(result), False)
+    declare_again(model, result)
 
 
 def dynamic(model: Path, result: Path, left: Collection[str]) -> None:
@@ -127,6 +130,7 @@ def dynamic(model: Path, result: Path, left: Collection[str]) -> None:
             weight_type=quantization.QuantType.QInt8,
             nodes_to_exclude=sorted(left),
         )
+    declare_again(model, result)
 
 
 def integer_form(name: str) -> str:

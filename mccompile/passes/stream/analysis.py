@@ -79,7 +79,8 @@ class Analysis:
             elif not all(each.type.is_static for each in self.graph.values()):
                 open_one = next(each for each in self.graph.values() if not each.type.is_static)
                 why = f"{open_one.name!r} is {open_one.type}"
-                problems.append(Problem("a window has a fixed size", where, why, "fix it with --dim or --shape"))
+                fix = "fix it with --dim or --shape, or leave out --stream where a run finds it out"
+                problems.append(Problem("a window has a fixed size", where, why, fix))
             else:
                 axis %= value.type.rank
                 lengths[name] = length = value.type.static_shape[axis]
