@@ -6,8 +6,10 @@ What is asked is Python's `unicodedata`, with what `younger.py` adds.
 from __future__ import annotations
 
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import count
 
 import numpy as np
 
@@ -31,11 +33,13 @@ def between(first: int, last: int) -> int:
 
 @cache
 def _categories() -> Mapping[str, int]:
-    names = np.array([unicodedata.category(chr(code)) for code in range(COUNT)])
+    numbers = defaultdict[str, int](count().__next__)  # of names: small ones are compared sooner than names
+    found = bytearray(map(numbers.__getitem__, map(unicodedata.category, map(chr, range(COUNT)))))
     for name, code in younger.categories():
-        if names[code] == "Cn":
-            names[code] = name
-    masks = {str(name): np.packbits(names == name, bitorder="little") for name in np.unique(names)}
+        if found[code] == numbers["Cn"]:
+            found[code] = numbers[name]
+    each = np.frombuffer(found, np.uint8)
+    masks = {name: np.packbits(each == number, bitorder="little") for name, number in sorted(numbers.items())}
     return {name: int.from_bytes(mask.tobytes(), "little") for name, mask in masks.items()}
 
 
