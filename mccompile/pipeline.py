@@ -64,6 +64,7 @@ from .passes.program.share_work import share_work
 from .passes.program.split_dilations import split_dilations
 from .passes.program.split_groups import split_groups
 from .passes.program.split_phases import split_phases
+from .passes.program.split_reductions import split_reductions
 from .passes.program.split_weights import split_weights
 from .passes.program.tile_product_rows import tile_product_rows
 from .passes.program.top_one import top_one
@@ -121,6 +122,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("block_channels", block_channels),
     ProgramPass("top_one", top_one),
     ProgramPass("global_pool_to_reduce", global_pool_to_reduce),
+    ProgramPass("split_reductions", split_reductions),
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("lay_over_operands", lay_over_operands),
     ProgramPass("split_dilations", split_dilations),
