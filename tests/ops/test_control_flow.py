@@ -141,6 +141,32 @@ def _loop(trips: int | None, ends: bool = False, collects: bool = True) -> Model
     return model([*around, node("Neg", "r", "y")], ins, results, **constants)
 
 
+def test_a_carried_number_is_compared_as_it_is_in_each_trip() -> None:
+    """It begins with a constant."""
+    body = graph(
+        [
+            node("Identity", "c_in", "c_out"),
+            node("Less", "zero n_in", "is_late"),
+            node("Where", "is_late up v_in", "more"),
+            node("Add", "v_in more", "v_out"),
+            node("Add", "n_in one", "n_out"),
+        ],
+        [("i", INT64, ()), ("c_in", BOOL, ()), ("n_in", INT64, ()), ("v_in", FLOAT, (2,))],
+        [("c_out", BOOL, ()), ("n_out", INT64, ()), ("v_out", FLOAT, (2,))],
+        one=np.array(1),
+        zero=np.array(0),
+        up=np.array(10, np.float32),
+    )
+    made = model(
+        [node("Loop", "M - first x", "n y", body=body)],
+        [("x", FLOAT, (2,))],
+        [("y", FLOAT, (2,))],
+        M=np.array(4),
+        first=np.array(0),
+    )
+    agrees(made, [floats(2)])
+
+
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
 def test_a_known_number_of_trips(trips: int) -> None:
     agrees(_loop(trips), (floats(2, 4),))

@@ -10,7 +10,7 @@ the passes that make constants anew.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from ...kinds.arg_reduce import ArgReduce
 from ...kinds.gather import Gather
 from ...kinds.map import Map
 from ...kinds.reduce import Reduce
-from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Program, View, writes
+from ...program.ir import CONSTANT, TEMPORARY, Buffer, Call, Item, Loop, Program, View, writes
 from ...program.ir import walk as walk_items
 from ..api import Context
 
@@ -61,8 +61,8 @@ class _Ranges:
         self.parts: dict[Buffer, list[Known]] = {}  # of those who write a buffer
         self.writers: dict[Buffer, int] = {}
         for item in walk_items(program.body):
-            for view in writes(item):
-                self.writers[view.buffer] = self.writers.get(view.buffer, 0) + 1
+            for buffer in _written(item):
+                self.writers[buffer] = self.writers.get(buffer, 0) + 1
 
     def of(self, view: View) -> Known:
         buffer = view.buffer
@@ -130,6 +130,13 @@ class _Ranges:
         for buffer, found in self.constants.items():
             if self.context.training.facts_known and buffer in found.of:
                 self.program.assumptions.setdefault(_fact(buffer, found))
+
+
+def _written(item: Item) -> Iterator[Buffer]:
+    """The two buffers that a loop carries a value in change places after every trip, which writes them as well."""
+    yield from (view.buffer for view in writes(item))
+    if isinstance(item, Loop):
+        yield from (buffer for carry in item.carries for buffer in (carry.now, carry.next))
 
 
 def _of_constant(buffer: Buffer, facts_known: Collection[str] | None) -> Known:

@@ -130,3 +130,17 @@ def test_numbers_of_constants_are_compared_as_such(numbers: list[Any], only: boo
     text = lines.replace("%y", "%z")
     program = after(f"  buffer %z: f32[3]\n{text}\n  call Map(expr=@to.f32(x0.i64)) (%class) -> (%y)", made)
     assert ("only_numbers=true" in show(program)) == only
+
+
+def test_a_number_that_a_loop_counts_up_is_not_its_first_one() -> None:
+    lines = """  buffer %now: i64[1]
+  buffer %next: i64[1]
+  buffer %last: i64[1]
+  call Map(expr=@x0.i64) (%first) -> (%now)
+  loop step to 2 trips 3 carry %now, %next, %last {
+    call Map(expr=@add(select(less(x0.i64, i64(1)), i64(7), x0.i64), i64(1))) (%now) -> (%next)
+  }
+  call Gather(axes=(-1,)) (%table, %last) -> (%y)"""
+    program = after(lines, {**table(9), "first": np.array([0])})
+    assert "select(less(x0.i64, i64(1))" in show(program) and not program.assumptions
+    assert "in_range=true" not in show(program)
