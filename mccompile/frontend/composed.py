@@ -272,6 +272,7 @@ def _rms_normalization(body: Body) -> None:
 
 
 def _embed_layer_normalization(body: Body) -> None:
+    body.ignore(7)  # the mask counts tokens for result 1 only
     if len(body.node.output) > 1 and body.node.output[1]:
         if body.has(7):
             whole = body.op("Cast", body.operand(7), to=TensorProto.INT32)

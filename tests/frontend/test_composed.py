@@ -222,6 +222,8 @@ def test_products_of_turned_operands(batch: int, turned: int) -> None:
 def test_embeddings() -> None:
     ids, segments = np.array([[3, 1, 4, 1]], np.int32), np.array([[0, 0, 1, 1]], np.int32)
     agrees("EmbedLayerNormalization", ids, segments, f(9, 6), f(7, 6), f(2, 6), f(6), f(6), outs="y,m", epsilon=1e-5)
+    mask, tables = np.array([[1, 1, 1, 0]], np.int32), (f(9, 6), f(7, 6), f(2, 6), f(6), f(6))
+    agrees("EmbedLayerNormalization", ids, segments, *tables, mask, outs="y,,total")
 
 
 def test_products_with_quantized_weights() -> None:
