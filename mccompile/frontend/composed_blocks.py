@@ -33,7 +33,8 @@ def matmul_nbits(body: Body) -> None:
     if bits == 2:
         body.opset = 25  # that has integers of 2 bits
     blocks = -(-depth // block)
-    if not body.are_constant(1) or (body.has(3) and not body.type(3).dtype.is_float and not body.are_constant(3)):
+    numbers = [1, *([3] if body.has(3) and not body.type(3).dtype.is_float else []), *([4] if body.has(4) else [])]
+    if not all(body.are_constant(index) for index in numbers):
         _computed_weights(body, (columns, blocks, block), depth, bits)
         return
     packed = contents(body, 1, "the packed weights")
@@ -71,26 +72,32 @@ def matmul_nbits(body: Body) -> None:
 
 
 def _computed_weights(body: Body, shape: tuple[int, int, int], depth: int, bits: int) -> None:
-    """The product with packed weights, or zero points, that a run computes."""
+    """The product with packed weights, zero points, or an order of blocks, that a run computes."""
     columns, blocks, block = shape
-    if body.has(4):
-        raise Unsupported("weights that a run computes, with an order of blocks", "make them constants of the model")
     count = body.type(1).count
     if not isinstance(count, int) or count * 8 != columns * blocks * block * bits:
         raise Invalid(f"{body.type(1)} are not {columns} x {blocks} blocks of {block} numbers of {bits} bits")
     numbers = body.op("Reshape", _computed_numbers(body, 1, bits), body.ints(columns, blocks, block))
+    if body.has(4):  # every element says which block is its own
+        numbers = body.op("Reshape", numbers, body.ints(columns, blocks * block, 1))
+        numbers = body.op("Slice", numbers, body.ints(0), body.ints(depth), body.ints(1))
     zeros = body.number(1 << (bits - 1))
     if body.has(3):
         points = body.as_float("in3") if body.type(3).dtype.is_float else _computed_numbers(body, 3, bits)
         rows = body.op("Reshape", points, body.ints(columns, -1))
         cut = body.op("Slice", rows, body.ints(0), body.ints(blocks), body.ints(1))
-        zeros = body.op("Unsqueeze", cut, body.ints(2))
-    scales = body.op("Reshape", body.operand(2), body.ints(columns, blocks, 1))
+        zeros = _of_elements(body, body.op("Unsqueeze", cut, body.ints(2)))
+    scales = _of_elements(body, body.op("Reshape", body.operand(2), body.ints(columns, blocks, 1)))
     whole = body.op("Mul", body.op("Sub", numbers, zeros), scales)
-    rows = body.op("Reshape", whole, body.ints(columns, blocks * block))
+    rows = body.op("Reshape", whole, body.ints(columns, -1))
     weights = body.op("Slice", rows, body.ints(0), body.ints(depth), body.ints(1))
     made = body.op("MatMul", body.operand(0), body.op("Transpose", weights, perm=[1, 0]))
     body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+
+
+def _of_elements(body: Body, blocks: str) -> str:
+    """What belongs to blocks, for each element where these say which block is theirs."""
+    return body.op("Gather", blocks, body.operand(4), axis=1) if body.has(4) else blocks
 
 
 def _computed_numbers(body: Body, index: int, bits: int) -> str:
@@ -114,8 +121,7 @@ def _in_order(body: Body, blocks: int) -> tuple[np.ndarray, np.ndarray, int]:
     """For sums whose elements say which scale is theirs: their order with equal ones side by side, the scale of each
     block then, and the elements of a block. Where some scales are those of more elements, they come several times."""
     value = body.value(4)
-    if value is None or value.constant is None:
-        raise Unsupported("the order of blocks is computed at run time", "make it a constant of the model")
+    assert value is not None and value.constant is not None
     numbers = value.constant.array.reshape(-1).astype(np.int64)
     used, counts = np.unique(numbers, return_counts=True)
     if not numbers.size or used[0] < 0 or used[-1] >= blocks:

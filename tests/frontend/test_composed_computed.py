@@ -57,6 +57,25 @@ def test_packed_weights_that_a_run_computes(bits: int, zeros: str) -> None:
     agrees(text, f(3, 40), u8(5, 2, 4 * bits), f(5, 2), *points, within=1e-3)
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("known", ["", "w", "g"])
+def test_an_order_of_blocks_that_a_run_computes(known: str, zeros: bool) -> None:
+    """`known`: what of weights and order is a constant."""
+    operands = {
+        "x": f(3, 40),
+        "w": u8(5, 2, 16),
+        "s": f(5, 2),
+        "z": f(5, 2),
+        "g": np.array([0, 1, 0, 0, 0] * 8, np.int32),
+    }
+    types = {"x": "float[3,40]", "w": "uint8[5,2,16]", "s": "float[5,2]", "z": "float[5,2]", "g": "int32[40]"}
+    inputs = ", ".join(f"{types[name]} {name}" for name in operands if name != known and (zeros or name != "z"))
+    held = f"<{types[known]} {known} = {{{','.join(map(str, operands[known].reshape(-1)))}}}>" if known else ""
+    node = f"com.microsoft.MatMulNBits<K = 40, N = 5, bits = 4, block_size = 32>(x, w, s, {'z' if zeros else ''}, g)"
+    given = [array for name, array in operands.items() if name != known and (zeros or name != "z")]
+    agrees(f"({inputs}) => (float[3,5] y) {held} {{ y = {node} }}", *given, within=1e-3)
+
+
 def test_how_much_is_rotated_means_nothing_where_nothing_is() -> None:
     text = "(float[1,3,128] x, float[128,384] w) => (y) { y = com.microsoft.Attention<num_heads = 2%s>(x, w) }"
     agrees(text % ", rotary_embedding_dim = 32, do_rotary = 0", f(1, 3, 128), f(128, 384), within=1e-4)
