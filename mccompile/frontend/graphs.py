@@ -12,6 +12,7 @@ from pathlib import Path
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from ..base.constant import Constant
+from ..base.names import c_identifier
 from ..base.structures import Maybe, Structure, in_order, leaves, named
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Refused, Unsupported, Value
@@ -136,6 +137,7 @@ class GraphReader(NodeAdder, ABC):
         inner = Scope(
             Graph(graph.name), scope.opsets, scope, {}, scope.attributes, prefix, scope.provenance, scope.functions
         )
+        inner.around = scope.around | {c_identifier(prefix.removesuffix("/").rpartition("/")[0])}
         inner.shapes, inner.said = declared_shapes(graph, {}), said_types(graph)
         inner.partly = partly_declared(graph, {})
         self.limits.declare((*graph.value_info, *graph.output))

@@ -313,6 +313,7 @@ class NodeReader(RegionReader):
         inner = Scope(
             scope.graph, opsets, None, {}, attributes, f"{scope.origin(node)}/", provenance, (*scope.functions, key)
         )
+        inner.around = scope.around
         inner.shapes = backwards(function.node, shapes)
         given_names = _called(function.input, node.input, scope)
         inner.callers = {**backwards(function.node, _called(function.output, node.output, scope)), **given_names}

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
+from itertools import count
 
 from onnx import AttributeProto, NodeProto
 
+from ..base.names import c_identifier
 from ..base.records import dataclass
 from ..base.structures import STRUCTURES, Structure
 from ..graph.ir import Graph, Value
 from .contradictions import KnownType
+from .node_checks import is_graph
 from .ordering import node_name
 
 
@@ -41,6 +44,7 @@ class Scope:
     partly: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)  # of which it declares some sizes
     said: Mapping[str, KnownType] = field(default_factory=dict)  # the types that it declares, as far as it does
     callers: Mapping[str, str] = field(default_factory=dict)  # in a function: what its caller calls a value
+    around: frozenset[str] = frozenset()  # nodes whose bodies this is in, as C calls them
 
     def find(self, name: str) -> Found | None:
         if not name:
@@ -60,8 +64,12 @@ class Scope:
         return (name,) if self.outer is None else (name, self.prefix + name)
 
     def origin(self, node: NodeProto) -> str:
+        """The name of a node; of one with bodies, another one than those around it have: counters are called so."""
         inside = self.provenance
-        return inside + node_name(node) if not inside or inside.endswith("/") else inside
+        name = inside + node_name(node) if not inside or inside.endswith("/") else inside
+        if c_identifier(name) not in self.around or not any(map(is_graph, node.attribute)):
+            return name
+        return next(each for n in count(2) if c_identifier(each := f"{name}_{n}") not in self.around)
 
 
 def is_structure(found: object) -> bool:

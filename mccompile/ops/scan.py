@@ -149,7 +149,7 @@ def _over_samples(node: OnnxNode) -> Scan:
     directions = tuple(node.attributes.get("directions", ()))
     each = Scan(node.attributes["num_scan_inputs"], scan_input_directions=directions)
     inputs = [Value(f"{node.name}/sample_{n}", Fact(_sample(value.type))) for n, value in enumerate(present)]
-    inner = Node(each, inputs, [None] * node.outputs, (node.name,), node.regions)
+    inner = Node(each, inputs, [None] * node.outputs, (f"{node.name}/sample",), node.regions)
     facts = each.infer(inner.site())
     results = [Value(f"{node.name}/sample_result_{n}", fact) for n, fact in enumerate(facts)]
     inner.outputs = [*results]

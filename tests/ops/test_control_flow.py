@@ -185,6 +185,38 @@ def test_what_no_trip_collects_is_empty_whatever_the_condition() -> None:
     agrees(_loop(0, ends=True), (floats(2, 4),))
 
 
+@pytest.mark.parametrize(("around", "inside"), [("loop", "loop"), ("a/loop", "a_loop"), ("loop_2", "loop")])
+def test_loops_in_loops_of_one_name(around: str, inside: str) -> None:
+    inner = graph(
+        [node("Cast", "j", "fj", to=FLOAT), node("Add", "g fj", "g2"), node("Identity", "d", "d2")],
+        [("j", INT64, ()), ("d", BOOL, ()), ("g", FLOAT, (4,))],
+        [("d2", BOOL, ()), ("g2", FLOAT, (4,))],
+    )
+    outer = graph(
+        [
+            node("Gather", "x i", "row", axis=0),
+            node("Add", "h row", "h1"),
+            node("Identity", "c", "c2"),
+            helper.make_node("Loop", ["M2", "", "h1"], ["h2"], name=inside, body=inner),
+        ],
+        [("i", INT64, ()), ("c", BOOL, ()), ("h", FLOAT, (4,))],
+        [("c2", BOOL, ()), ("h2", FLOAT, (4,))],
+    )
+    made = model(
+        [
+            node("ReduceSum", "x", "x0", keepdims=0),
+            node("Expand", "x0 four", "x1"),
+            helper.make_node("Loop", ["M1", "", "x1"], ["y"], name=around, body=outer),
+        ],
+        [("x", FLOAT, (3, 4))],
+        [("y", FLOAT, (4,))],
+        M1=np.array(2),
+        M2=np.array(3),
+        four=np.array([4]),
+    )
+    agrees(made, [floats(3, 4)])
+
+
 def test_loops_in_loops_with_values_that_change_places() -> None:
     inner = graph(
         [
@@ -344,3 +376,12 @@ def test_rows_that_are_not_in_every_trip_are_not_collected() -> None:
 def test_of_no_trip_nothing_is_collected() -> None:
     (_, found) = backend.prepare(_rows(0, "row")).run({"x": floats(4)})
     assert found.size == 0 and found.ndim == 3
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_a_scan_of_opset_8_over_samples(samples: int) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 8]>
+g (float[{samples},2] start, float[{samples},3,2] x) => (float[{samples},2] last, float[{samples},3,2] all)
+{{ last, all = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] v) => (t, o) {{ t = Add(s, v) o = Mul(t, v) }}>
+("", start, x) }}"""
+    agrees(parser.parse_model(text), [floats(samples, 2), floats(samples, 3, 2)])
