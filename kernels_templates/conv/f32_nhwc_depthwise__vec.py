@@ -51,6 +51,7 @@ NOT_CUT, BY_CHANNELS, BY_ROWS = range(3)  # how the work is cut for several work
 OF_OTHERS = 1.1  # what it costs to read channels of all rows, which convolutions over channels have made row by row
 BY_ITSELF = 0  # in place of the rows of a tile
 MOST_PRODUCTS = 5000  # unrolled in one function
+FEW_REGISTERS, FEW_PRODUCT = 8, 2.4  # no room for inputs that taps to come need: cycles of a product
 LINES = 60  # of products that stand together
 
 
@@ -145,7 +146,8 @@ class Depthwise(Kernel):
         if layout.products(high, wide) > MOST_PRODUCTS:
             return No("the window is too large to unroll")
         needs = needs_of_weights(packs, -(-static(w.shape[0]) // lanes) * lanes * layout.taps)
-        alias, blocks = epilogue_alias(call, kind.fixed), (lanes, high, wide, cut, packs)
+        few = int(vector_registers(lanes, target) <= FEW_REGISTERS)
+        alias, blocks = epilogue_alias(call, kind.fixed), (lanes, high, wide, cut, packs, few)
         return Needs(alias=alias, numeric="ulp", blocks=blocks, **needs)
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -154,7 +156,8 @@ class Depthwise(Kernel):
         rows = max(high, 1)
         vectors = -(-static(call.ins[0].shape[1]) // lanes)
         tiles = prod(axis.out for axis in layout.axes) / (rows * columns) * static(call.ins[0].shape[0]) * vectors
-        cycles = tiles * (layout.taps * rows * columns * (1 if lanes == 16 else 0.6) + 20 + 2 * rows * columns)
+        each = 1 if lanes == 16 else FEW_PRODUCT if vector_registers(lanes, target) <= FEW_REGISTERS else 0.6
+        cycles = tiles * (layout.taps * rows * columns * each + 20 + 2 * rows * columns)
         return Cost(cycles, code=layout.products(high, columns) * 10)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
@@ -177,13 +180,14 @@ class Depthwise(Kernel):
         return vector_headers(call, computed_in(call))
 
     def units(self, call: Call) -> Sequence[int]:
-        lanes, high, _, cut, _ = call.blocks
+        lanes, high, _, cut, *_ = call.blocks
         return _Layout(call).units(lanes, high, cut)
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        lanes, high, wide, cut, packs = call.blocks
+        lanes, high, wide, cut, packs, few = call.blocks
         packed = packing(call.ins[1], TileSize(lanes, 1, 1)) if packs else ()
-        return {**_Layout(call).context(lanes, high, wide, cut, self.parameter_names(call)[1]), "packing": packed}
+        told = {"packing": packed, "few_registers": few}
+        return {**_Layout(call).context(lanes, high, wide, cut, self.parameter_names(call)[1]), **told}
 
 
 @cache

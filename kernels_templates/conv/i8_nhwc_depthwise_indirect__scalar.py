@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from mccompile.base.dims import static
 from mccompile.codegen.int8.tap_places import AT_ONCE, TapPlaces, channels
+from mccompile.codegen.traffic import of_results
 from mccompile.kernels.api import Call, Cost, Target
 
 PLACED = 6.0  # for the place of a tap, over what a product takes where an instruction makes two
@@ -18,8 +19,8 @@ class Taps(TapPlaces):
     def cost(self, call: Call, target: Target) -> Cost:
         count = channels(call)
         each = (self.product * (count + -count % AT_ONCE) + PLACED) / count
-        results = static(call.outs[0].type.count) * target.machine.result
-        return Cost(static(call.macs) * each * target.machine.short_mac + results, code=self.code)
+        sums = static(call.macs) * each * target.machine.short_mac
+        return Cost(sums + of_results(call, target), code=self.code)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar_taps.h"})

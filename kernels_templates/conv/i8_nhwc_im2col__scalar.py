@@ -53,7 +53,7 @@ class Im2col(PatchConv):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(scalar_cycles(self.work(call), target), code=self.code)
+        return Cost(scalar_cycles(self.work(call), call, target), code=self.code)
 
     def taken(self, call: Call) -> int:
         """Elements of a window."""

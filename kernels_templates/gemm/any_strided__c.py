@@ -34,6 +34,7 @@ from mccompile.codegen.tiles import (
     parts,
     term_c,
 )
+from mccompile.codegen.traffic import of_results
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types, viewed
@@ -107,7 +108,7 @@ class Strided(Kernel):
 
     def cost(self, call: Call, target: Target) -> Cost:
         machine = target.machine
-        time = upper(call.macs) * machine.mac + upper(call.outs[0].type.count) * machine.result
+        time = upper(call.macs) * machine.mac + of_results(call, target)
         return Cost(time, code=500)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:

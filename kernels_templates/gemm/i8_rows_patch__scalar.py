@@ -44,7 +44,7 @@ class Rows(RowsGemm):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(scalar_cycles(self.work(call), target), code=self.code)
+        return Cost(scalar_cycles(self.work(call), call, target), code=self.code)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, columns = rescaling_in(call), static(call.outs[0].shape[-1])

@@ -22,6 +22,7 @@ from ..kinds.conv import Conv
 from .loops import index_c, magnitude, size_name
 from .packed_lanes import pack_rows, packed_lane_c, packed_row
 from .tiles import Body, Named, Product, Range, Tile, best_tile, cut_sum, epilogue_alias, is_constant, moved, term_c
+from .traffic import of_results
 from .windows import Sliding, any_axes, positions, ring_row
 
 
@@ -259,7 +260,7 @@ class DirectConvKernel(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         machine, (outs, inputs) = target.machine, map(upper, call.ins[1].shape[:2])
         tap = machine.tap * call.of(Conv).group / max(outs * inputs, 1)
-        time = upper(call.macs) * (machine.mac + tap) + upper(call.outs[0].type.count) * machine.result
+        time = upper(call.macs) * (machine.mac + tap) + of_results(call, target)
         return Cost(time, code=600)
 
     def units(self, call: Call) -> Sequence[int]:

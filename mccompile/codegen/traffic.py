@@ -32,6 +32,7 @@ COPIED = 0.5  # what an element takes that is only loaded and stored
 PER_ELEMENT = 12  # instructions in the time of an element
 ONE = 4  # instructions of a loop around one element
 IN_HARDWARE = ("div", "sqrt")
+REQUANTIZED, OF_REQUANTIZED = 5, 0.12  # operations that make 8 bits of a sum, and what one more takes of theirs
 LIBRARY = 4  # times that for a function of the C library, which computes one number
 
 MEASURES = {"softmax": ("exp", "div"), "log_softmax": ("exp",), "l1": ("div",), "l2": ("div",)}  # on each element
@@ -114,6 +115,14 @@ def elementwise(call: Call, target: Target) -> float:
 
 def _instructions(function: str) -> int:
     return OPERATIONS.get(function, 1) * (1 if function in IN_HARDWARE else LIBRARY if function in OPERATIONS else 1)
+
+
+def of_results(call: Call, target: Target) -> float:
+    """Cycles of what becomes of sums in plain C. That they are requantized is in `result` of the machine, what comes
+    behind it, such as a residual, is not."""
+    computed = sum(isinstance(node, Apply) for expr in call.kind.expressions() for node in set(walk(expr)))
+    more = OF_REQUANTIZED * max(computed - REQUANTIZED, 0)
+    return upper(call.outs[0].type.count) * target.machine.result * (1 + more)
 
 
 def operations(expr: Expr | None) -> int:

@@ -29,6 +29,7 @@
  *     MCC_VEC_FORGET(p)               the compiler forgets where the pointer p came from; for WebAssembly, where
  *                                     constant distances from such a pointer become part of loads and stores
  *     MCC_VEC_ANEW(p)                 what lies at the pointer p is read again, not kept in a register since last time
+ *     MCC_VEC_AGAIN                   whatever lies in memory is read again
  *     MCC_VEC_ROLLED                  in front of a loop with a long body: Clang would write short ones out, and keep
  *                                     what they load on the stack
  *
@@ -54,6 +55,7 @@
 #define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
 
 #define MCC_VEC_ANEW(p) __asm__("" : "+r"(p))
+#define MCC_VEC_AGAIN __asm__ volatile("" : : : "memory")
 
 #if defined(__clang__)
 #define MCC_VEC_ROLLED _Pragma("clang loop unroll(disable)")
@@ -251,7 +253,7 @@ typedef uint64_t mcc_all_uint64 __attribute__((vector_size(MCC_VEC_LANES * 4), m
     typedef float mcc_f32x##N##_mask
 
 /* Numbers that do not lie side by side come one by one. */
-#define MCC_VEC_APART(N, ALL)                                                                                          \
+#define MCC_VEC_LOAD_APART(N, ALL)                                                                                     \
     MCC_VEC_INLINE mcc_f32x##N mcc_load_apart_f32x##N(const float *p, ptrdiff_t step, int n)                           \
     {                                                                                                                  \
         mcc_f32x##N v = {0};                                                                                           \
@@ -260,6 +262,8 @@ typedef uint64_t mcc_all_uint64 __attribute__((vector_size(MCC_VEC_LANES * 4), m
         for (i = 0; i < n; i++) v[i] = p[i * step];                                                                    \
         return v;                                                                                                      \
     }                                                                                                                  \
+    typedef float mcc_f32x##N##_load_apart
+#define MCC_VEC_STORE_APART(N)                                                                                         \
     MCC_VEC_INLINE void mcc_store_apart_f32x##N(float *p, ptrdiff_t step, int n, mcc_f32x##N v)                        \
     {                                                                                                                  \
         float lanes[N];                                                                                                \
@@ -267,7 +271,10 @@ typedef uint64_t mcc_all_uint64 __attribute__((vector_size(MCC_VEC_LANES * 4), m
         mcc_store_f32x##N(lanes, v);                                                                                   \
         for (i = 0; i < n; i++) p[i * step] = lanes[i];                                                                \
     }                                                                                                                  \
-    typedef float mcc_f32x##N##_apart
+    typedef float mcc_f32x##N##_store_apart
+#define MCC_VEC_APART(N, ALL)                                                                                          \
+    MCC_VEC_LOAD_APART(N, ALL);                                                                                        \
+    MCC_VEC_STORE_APART(N)
 
 #define MCC_VEC_HALVES_APART(N, HALF)                                                                                  \
     MCC_VEC_INLINE mcc_f32x##N mcc_all_apart_f32x##N(const float *p, ptrdiff_t step)                                   \
@@ -379,12 +386,16 @@ MCC_VEC_INLINE void mcc_weave_f32x4(mcc_f32x4 *v)
 #if !defined(MCC_VEC_FORGET)
 #define MCC_VEC_FORGET(p) (void)0
 #endif
+#if defined(__ARM_FEATURE_MVE)
+MCC_VEC_LOAD_APART(4, mcc_all_apart_f32x4);
+#else
 MCC_VEC_INLINE mcc_f32x4 mcc_all_apart_f32x4(const float *p, ptrdiff_t step)
 {
     const mcc_f32x4 v = {p[0], p[step], p[2 * step], p[3 * step]};
     return v;
 }
 MCC_VEC_APART(4, mcc_all_apart_f32x4);
+#endif
 MCC_VEC_MASK(4);
 MCC_VEC_INLINE float mcc_sum_f32x4(mcc_f32x4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 MCC_VEC_INLINE float mcc_product_f32x4(mcc_f32x4 v) { return (v[0] * v[2]) * (v[1] * v[3]); }

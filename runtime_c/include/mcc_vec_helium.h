@@ -48,6 +48,19 @@ MCC_VEC_INLINE mcc_f32x4 mcc_div_f32x4(mcc_f32x4 a, mcc_f32x4 b)
     return found;
 #endif
 }
+/* Four numbers that lie apart: one instruction, over a vector of their offsets. */
+MCC_VEC_INLINE uint32x4_t mcc_apart_u32x4(ptrdiff_t step) { return vmulq_n_u32(vidupq_n_u32(0, 4), (uint32_t)step); }
+MCC_VEC_INLINE mcc_f32x4 mcc_all_apart_f32x4(const float *p, ptrdiff_t step)
+{
+    return (mcc_f32x4)vldrwq_gather_offset_f32(p, mcc_apart_u32x4(step));
+}
+MCC_VEC_INLINE void mcc_store_apart_f32x4(float *p, ptrdiff_t step, int n, mcc_f32x4 v)
+{
+    if (n == 4)
+        vstrwq_scatter_offset_f32(p, mcc_apart_u32x4(step), (float32x4_t)v);
+    else
+        vstrwq_scatter_offset_p_f32(p, mcc_apart_u32x4(step), (float32x4_t)v, vctp32q((uint32_t)n));
+}
 /* A number stays in a register of the core. */
 #define mcc_each_f32x4 float
 MCC_VEC_INLINE float mcc_of_each_f32x4(float x) { return x; }

@@ -176,9 +176,10 @@ def _flat(call: Call) -> bool:
 
 
 def _read_by_rest(call: Call) -> list[View]:
-    """Operands that what is left of the epilogue reads besides results."""
+    """Operands that what is left of the epilogue reads besides results, element by element."""
     rest, fixed = rescaling_of(call).rest, conv_of(call).fixed
-    return [call.ins[fixed + number - 1] for number in operands_used(rest) - {0}] if rest else []
+    read = [call.ins[fixed + number - 1] for number in operands_used(rest) - {0}] if rest else []
+    return [view for view in read if any(view.strides)]
 
 
 def _in_place(call: Call) -> bool:

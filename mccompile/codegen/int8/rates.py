@@ -4,7 +4,9 @@ compares what comes of it with counts)."""
 from __future__ import annotations
 
 from ...base.records import dataclass
+from ...program.ir import Call
 from ...targets.api import Target
+from ..traffic import of_results
 
 SCALAR_PRODUCT = 1.8  # over what it takes where an instruction makes two: bytes of a window become words first
 SCALAR_COPIED = 1.2  # of what a product takes in plain C
@@ -48,9 +50,10 @@ class Rates:
         return instructions * INSTRUCTION * target.machine.short_mac
 
 
-def scalar_cycles(work: Work, target: Target) -> float:
+def scalar_cycles(work: Work, call: Call, target: Target) -> float:
     """On cores without SIMD, where a result takes a little more than in plain C."""
     machine = target.machine
     products = SCALAR_PRODUCT * work.products * machine.short_mac
     copied = SCALAR_COPIED * work.copied * machine.mac
-    return products + copied + work.results * (machine.result + SCALAR_RESULT) + SCALAR_WINDOW * work.windows
+    results = of_results(call, target) + SCALAR_RESULT * work.results
+    return products + copied + results + SCALAR_WINDOW * work.windows

@@ -29,6 +29,7 @@ from .vector_groups import Groups
 from .vector_runs import cutting
 from .vector_taps import ConvTaps, conv_of
 from .vector_tiles import (
+    NARROW_CORE,
     Group,
     Part,
     Tile,
@@ -42,6 +43,7 @@ from .vector_tiles import (
 )
 
 NOT_CUT, BY_POSITIONS, BY_CHANNELS, BY_TILES = range(4)  # how the work is cut for several workers
+AROUND_TAP = 18  # cycles of the loop over taps in a tile, where a cycle begins one instruction
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
 GROUPED_WEIGHTS = 160 << 10  # the same where there are groups: each reads little of a line of the cache, so all do
 
@@ -101,6 +103,10 @@ class VectorConv(ConvTaps):
         """Roughly, of all workers together."""
         rows = prod(axis.out for axis in self.rows) * self.batch * self.group
         row = row_cycles(size, self.points.out, self.channels, self.depth, target, self.planar)
+        if target.machine.issue < NARROW_CORE:
+            tiles = -(-self.points.out // size.points) * -(-self.channels // (size.vectors * size.lanes))
+            taps = prod(self.w.type.static_shape[2:]) if static(self.w.shape[1]) > 1 else 1
+            row += tiles * taps * AROUND_TAP
         return rows * row * cutting(self.depth, self.kind.rounding)
 
     def units(self, size: TileSize, cut: int) -> Units:

@@ -13,7 +13,7 @@ from ...base.dtypes import DType, bool_, f32
 from ...base.marked import named
 from ...base.records import dataclass
 from ...expr.ir import Apply, Expr, operand, rebuild, walk
-from ...expr.vector_c import to_vector_statements, uses_math
+from ...expr.vector_c import NARROW, to_vector_statements, uses_math
 from ..loops import index_c
 from .vector_loops import narrow, repeated
 
@@ -159,6 +159,9 @@ class _Tile:
         """A result to its place, after the statements that make it."""
         place, count = self.place(y, point, vector), self.count(vector)
         kind = narrow(y.stored, self.dtype) + self.of
+        if y.lane != 1 and self.dtype is f32 and y.stored in (f32, *NARROW):
+            store = f"mcc_store_apart_{kind}({place}, {y.lane}, {count}, {value});"
+            return ["{", *lines, store, "}"] if lines else [store]
         if y.lane != 1:
             one = f"({place})[lane * {y.lane}] = lanes[lane];"
             loop = f"for (mcc_index lane = 0; lane < {count}; ++lane) {one}"

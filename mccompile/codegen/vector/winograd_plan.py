@@ -19,6 +19,7 @@ from ...targets.api import Prefer, Target
 from .vector_groups import Groups
 from .vector_runs import HALF_RUN, cutting, longest_run
 from .vector_tiles import (
+    NARROW_CORE,
     SECOND_LEVEL,
     TileSize,
     best_lanes,
@@ -33,6 +34,7 @@ NOT_CUT, BY_BLOCKS, IN_PHASES = range(3)  # how the work is cut for several work
 SMALL_BLOCK = 48 << 10  # bytes of workspace that are never too much; else half of what the weights take
 LINE = 64  # bytes of a line of a cache
 TRANSFORM = 5  # cycles per vector of an element of a patch
+ONE_AT_A_TIME = 16  # of those where a cycle begins one instruction, and few vectors fit registers
 TOTAL = 4  # instructions that add a vector of 16-bit sums to its total
 FROM_MEMORY = 8.0  # bytes per cycle in which weights arrive
 FROM_OTHERS = 10.0  # what that takes longer where another core reads the same at the same time
@@ -179,7 +181,8 @@ def plan_cycles(call: Call, plan: Plan, target: Target) -> float:
         sums = plan.per_block * -(-channels // plan.lanes) * -(-inputs * HALF_TERMS // HALF_RUN)
         row += sums * TOTAL / target.machine.issue
     product = elements * row * cutting(inputs * frames.kernel, call.of(Conv).rounding)
-    one = elements * TRANSFORM * (1 if plan.lanes == 16 else 0.6)
+    narrow = target.machine.issue < NARROW_CORE
+    one = elements * (ONE_AT_A_TIME if narrow else TRANSFORM if plan.lanes == 16 else 0.6 * TRANSFORM)
     into = plan.per_block * frames.size * one * -(-inputs // plan.x_lanes)
     back = plan.per_block * frames.out * one * -(-channels // plan.lanes)
     also = 0.0
