@@ -276,6 +276,11 @@ def has_dependent_terms(dim: int | Symbolic) -> bool:
     return not isinstance(dim, int) and (len(dim.terms) > 1 or len(symbols(dim)) > 1)
 
 
+def is_linear(dim: int | Symbolic) -> bool:
+    """Is it a sum of multiples of its symbols?"""
+    return isinstance(dim, int) or all(len(atoms) == 1 and isinstance(atoms[0], Symbol) for atoms, _ in dim.terms)
+
+
 def upper(dim: int | Symbolic) -> int:
     return bounds(dim)[1]
 

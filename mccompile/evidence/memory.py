@@ -6,7 +6,7 @@ whether all of it fits together and whether the C passes these addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..base.dims import Dim, evaluate, symbols
@@ -18,6 +18,7 @@ from ..passes.witness import Witness
 from ..plan.ir import BLOB, STREAMS, Argument, Plan, Step, swaps
 from ..plan.lives import Life
 from ..program import ir
+from ..program.offsets import offsets_along
 
 SCHEMA = "mccompile-memory-1"
 _MOST_TRIPS = 3  # of a loop that are played: both ways round of what changes places, and what the second finds
@@ -209,17 +210,10 @@ class _Certificate:
         if view.lines or bits % 8:
             low, high = view.byte_range
             return [number, low, [], high - low]
-        width, first = bits // 8, self.size(view.offset)
-        axes = [(dim, self.size(stride)) for dim, stride in zip(shape, view.strides, strict=True)]
-        axes += self.counted(view.offset, first)
+        width, (first, along_trips) = bits // 8, offsets_along(view.offset, self.trips)
+        axes = [(dim, self.size(stride)) for dim, stride in zip(shape, view.strides, strict=True)] + along_trips
         first += sum((dim - 1) * stride for dim, stride in axes if stride < 0)
         return [number, first * width, *_merged([(dim, abs(stride) * width) for dim, stride in axes], width)]
-
-    def counted(self, offset: Dim, first: int) -> Iterator[tuple[int, int]]:
-        """How an offset moves with the loops around."""
-        for name in sorted({s.name for s in symbols(offset)} & set(self.trips)):
-            at = {s.name: 0 if s.name in self.trips else s.high for s in symbols(offset)}
-            yield self.trips[name] + 1, evaluate(offset, at | {name: 1}) - first
 
     def size(self, dim: Dim) -> int:
         return evaluate(dim, {s.name: 0 if s.name in self.trips else s.high for s in symbols(dim)})

@@ -18,6 +18,7 @@ from ...base.dims import Dim, evaluate, symbols
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
 from ...program import ir
+from ...program.offsets import offsets_along
 from ...program.phases import Phase
 from ...targets.api import Target
 
@@ -312,10 +313,8 @@ class _Player:
             return memory[(begin + low) // self.unit : -(-(begin + high) // self.unit)]
         step = bits // 8 // self.unit
         axes = [(dim, self.size(stride) * step) for dim, stride in zip(shape, view.strides, strict=True)]
-        first = self.size(view.offset)
-        for name in {s.name for s in symbols(view.offset)} & set(self.trips):
-            at = {s.name: s.high for s in symbols(view.offset)} | self.zero(view.offset)
-            axes.append((self.trips[name] + 1, (evaluate(view.offset, at | {name: 1}) - first) * step))
+        first, along_trips = offsets_along(view.offset, self.trips)
+        axes += [(count, stride * step) for count, stride in along_trips]
         axes = [(dim, stride) for dim, stride in (*axes, (step, 1)) if dim > 1 and stride]
         start = begin // self.unit + first * step
         low = start + sum(min(0, (dim - 1) * stride) for dim, stride in axes)

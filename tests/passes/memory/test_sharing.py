@@ -164,6 +164,14 @@ def test_what_a_loop_reads_in_every_trip_is_not_overwritten_in_one() -> None:
     assert "reads %z" in str(problems(LOOP, z=0, next=0))
 
 
+@pytest.mark.parametrize("offset", ["((trip + 2) % (4))", "((trip) // (2))"])
+def test_a_loop_reads_elements_that_its_counter_chooses(offset: str) -> None:
+    """Offsets that do not grow by the same in each trip stay within what they show."""
+    text = LOOP.replace("(%t, %z)", f"(%t, %z[4 by 0 at {{{offset}}}])")
+    assert not problems(text, z=0, t=16)
+    assert "reads %z" in str(problems(text, z=0, t=8))
+
+
 def test_a_result_that_is_written_at_the_end_lies_over_rings_that_its_kernel_does_not_read() -> None:
     window = "kernel=(3, 4), strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0), space=(1, 1)"
     pool = f'Pool(algorithm="sum", {window}, accumulator=i32, epilogue=@to.i8(x0.i32))'
