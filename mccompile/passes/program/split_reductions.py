@@ -43,7 +43,7 @@ def _body(body: list[Item], program: Program, context: Context) -> None:
 def parts(call: Call, program: Program) -> list[Call]:
     """Both reductions, or nothing where one does as well."""
     kind, views = call.of(Reduce), (*call.ins, *call.outs)
-    if len(views) > 2 or static_views(call) or not all(view.is_dense for view in views):
+    if not kind.axes or len(views) > 2 or static_views(call) or not all(view.is_dense for view in views):
         return []
     (x,), (y,) = call.ins, call.outs
     first, last = min(kind.axes), max(kind.axes)

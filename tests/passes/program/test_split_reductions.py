@@ -56,3 +56,10 @@ def test_rows_are_combined_in_vectors(
     path = _model("ReduceMax", shape, axes, tmp_path)
     steps = mccompile.compile(path, mccompile.Options(target="x86-64-v3")).report["steps"]
     assert steps[0]["kernel"] == kernel
+
+
+def test_a_number_has_no_axes(tmp_path: Path) -> None:
+    nodes = [node("ReduceMean", "x", "y", noop_with_empty_axes=1, keepdims=1)]
+    path = save(model("number", nodes, [("x", ())], [("y", ())], {}, opset=18), tmp_path)
+    options = mccompile.Options(target="native")
+    assert not mccompile.compile(path, options).report.get("left_out")
