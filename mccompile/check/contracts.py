@@ -25,6 +25,8 @@ _LOOKS_THROUGH = {
     "Slice",
     "Expand",
     "Clip",
+    "Gather",
+    "Concat",
 }
 # Between an input and an index: numbers of rows with negative ones from the end, or places counted along a mask.
 _COUNTS_WITH = {"Add", "CumSum", "Max", "Min", "Mul", "ReduceSum", "Sub", "Where"}
@@ -56,7 +58,7 @@ def _index_range(value: Value, sizes: Sizes, seen: set[Value]) -> Range | None:
     for node, position in value.uses:
         made = _indexed(node, position, sizes)
         through = made is None and bool(node.outputs) and node.outputs[0] is not None and node.output not in seen
-        if through and node.op.name in _LOOKS_THROUGH and position == 0:
+        if through and _looks_through(node, position):
             made = _index_range(node.output, sizes, seen)
         elif through and node.op.name in _COUNTS_WITH and node.output.type.dtype.is_integer:
             after = _index_range(node.output, sizes, seen)
@@ -67,6 +69,10 @@ def _index_range(value: Value, sizes: Sizes, seen: set[Value]) -> Range | None:
         return None
     low, high = max(each.low for each in found), min(each.high for each in found)
     return Range(low, high) if low < high else Range(low, low + 1)
+
+
+def _looks_through(node: Node, position: int) -> bool:
+    return node.op.name in _LOOKS_THROUGH and (position == 0 or node.op.name == "Concat")
 
 
 def _before(node: Node, position: int, after: Range, sizes: Sizes) -> Range:
@@ -118,7 +124,27 @@ def _indexed(node: Node, position: int, sizes: Sizes) -> Range | None:
     if name == "OneHot" and position == 0:
         depth = _numbers(node.inputs[1])
         return None if depth is None else _rows(int(depth.reshape(-1)[0]))
-    return None
+    return _size(node, position, sizes)
+
+
+def _size(node: Node, position: int, sizes: Sizes) -> Range | None:
+    """Of a size of the result: what keeps it within the bounds that the model was read with."""
+    name, operand = node.op.name, node.inputs[0]
+    if name == "Range" and position == 1:
+        start, step = _numbers(operand), _numbers(node.inputs[2])
+        (dim,) = node.output.type.shape
+        if start is None or step is None or (int(start.item()), int(step.item())) != (0, 1):
+            return None
+        return Range(dim, dim + 1) if isinstance(dim, int) else _rows(of_dim(dim, sizes) + 1)
+    if node.op.name not in ("ConstantOfShape", "Expand", "Tile") or node.output.type.is_static:
+        return None
+    most = [of_dim(dim, sizes) for dim in node.output.type.shape]
+    if name == "ConstantOfShape":
+        return _rows(min(most) + 1) if position == 0 else None
+    if name == "Tile" and operand is not None:
+        before = [max(of_dim(dim, sizes), 1) for dim in operand.type.shape]
+        most = [after // size for after, size in zip(most, before, strict=True)]
+    return Range(1, max(min(most), 1) + 1) if position == 1 else None
 
 
 def _rows(count: int) -> Range:
@@ -136,7 +162,7 @@ def _ways(value: Value, seen: set[Value]) -> list[tuple[Node, int]]:
     seen.add(value)
     found: list[tuple[Node, int]] = []
     for node, position in value.uses:
-        moved = node.op.name in _LOOKS_THROUGH and position == 0 and node.output not in seen
+        moved = _looks_through(node, position) and node.output not in seen
         if moved and node.output.type.dtype.kind != "bool":
             found += _ways(node.output, seen)
         else:

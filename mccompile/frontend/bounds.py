@@ -22,7 +22,8 @@ STRINGS = "strings"  # not a tensor: bytes for all strings that a run makes
 
 
 class Limits:
-    def __init__(self, given: Bounds) -> None:
+    def __init__(self, given: Bounds, shapes: bool = False) -> None:
+        self.shapes = shapes  # does what is said of everything count for shapes that a run computes?
         self.given = {name: tuple(sizes) for name, sizes in given.items()}
         self.used: set[str] = set()
         self.free: dict[str, str] = {}  # sizes that follow from data -> the tensor they are bounded by
@@ -40,10 +41,10 @@ class Limits:
         otherwise = self.given[EVERYTHING][0] if EVERYTHING in self.given else None
         for name in names:
             if name in self.given:
-                return Limit(self.given[name], name, otherwise)
+                return Limit(self.given[name], name, otherwise, self.shapes)
         dims = next((self._declared[name] for name in names if name in self._declared), ())
         known = tuple(self.given[dim][0] if dim in self.given else None for dim in dims)
-        return Limit(known if len(known) != 1 else (*known, None), names[0], otherwise)
+        return Limit(known if len(known) != 1 else (*known, None), names[0], otherwise, self.shapes)
 
     def of_value(self, names: Sequence[str]) -> Limit:
         """What is said of the value of an operand."""

@@ -11,7 +11,8 @@ from typing import NoReturn
 from ..base.budgets import budgets
 from ..base.errors import BadFile, Problem, UnsupportedModel
 from ..base.tensor import TensorType
-from ..graph.ir import Invalid, Refused, Undeclared, Unsupported, Value
+from ..graph.ir import Invalid, Refused, Unsupported, Value
+from ..graph.refusals import Undeclared
 from ..ops.control_flow import RanksDiffer
 
 _NODES_SHOWN = 8
@@ -28,6 +29,7 @@ class Findings:
         self.only_misfits = True
         self.undeclared = False  # would a declared shape help?
         self.only_ranks = True
+        self.bounds: dict[str, tuple[int, ...]] = {}  # what --bound could say
         self.ranks: dict[str, int | None] = {}  # Ifs whose branches differ in rank, and the branch that is declared
         self._places: dict[tuple[str, str, str], list[str]] = {}  # (what, why, fix) -> where
         self._invalid = False
@@ -39,6 +41,7 @@ class Findings:
         self.only_misfits &= isinstance(refused, Misfit)
         self.undeclared |= isinstance(refused, Undeclared)
         self.only_ranks &= isinstance(refused, RanksDiffer)
+        self.bounds |= [refused.bound] if refused.bound else []
         default = "correct the model, or export it again" if invalid else "change the model to do without it"
         if invalid and self.sized:
             default = f"give other sizes with --dim or --shape, or {default}"
@@ -72,6 +75,7 @@ class Findings:
         self.undeclared |= other.undeclared
         self.only_ranks &= other.only_ranks
         self.ranks |= other.ranks
+        self.bounds |= other.bounds
 
     def stop_if_any(self) -> None:
         if self._places:

@@ -14,7 +14,8 @@ import numpy as np
 from onnx import GraphProto, NodeProto, ValueInfoProto, helper, numpy_helper
 
 from ..base.records import dataclass
-from ..graph.ir import Unsupported, Value
+from ..graph.ir import Value
+from ..graph.refusals import unbounded
 from ..ops.api import OnnxNode
 from ..ops.rules.trips import Grows
 from .graphs import GraphReader
@@ -49,10 +50,8 @@ def room(node: NodeProto, grows: Grows, loop: OnnxNode, scope: Scope) -> int:
     if limit is not None and limit.otherwise is not None:
         return limit.otherwise
     name = scope.known_as((node.input[0] if node.input else "") or node.output[grows.number])[0]
-    raise Unsupported(
-        f"carried value {grows.number} grows by {grows.by} in each trip, and nothing says how often the loop runs",
-        f"say it: --bound {name}=100",
-    )
+    what = f"carried value {grows.number} grows by {grows.by} in each trip"
+    raise unbounded(what, name, "nothing says how often the loop runs")
 
 
 def read(reader: GraphReader, node: NodeProto, grows: Grows, loop: OnnxNode, scope: Scope) -> Sequence[Found]:

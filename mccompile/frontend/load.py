@@ -26,7 +26,7 @@ from ..graph.ir import Graph, Invalid, Refused, Value
 from ..importers import defaults, exported_decoder, ranges, registry, states
 from ..importers.api import AS_IT_IS, Reading, Source
 from ..importers.joining import joined
-from .bounds import Bounds, Limits
+from .bounds import EVERYTHING, Bounds, Limits
 from .contradictions import said_types
 from .declarations import declared_shapes, partly_declared
 from .findings import Findings
@@ -36,6 +36,7 @@ from .implied import Assumption, assumptions, has_declared_shapes
 from .inputs import DimRanges, Inputs, InputShapes, kind_name
 from .lost_parameters import filled_in, parameters
 from .nodes import NodeReader
+from .open_bounds import with_all_bounds
 from .open_sizes import Sizes, SizesMisfit, SizesMissing, proposed, refitted
 from .ordering import texts
 from .scope import Scope, ScopedValue
@@ -157,8 +158,17 @@ def load_proto(
     model = _without_repeats(model)
     findings = Findings(bool(dims or shapes))
 
-    def read_as(found: Findings, assumed: Assumption | None = None, chosen: Mapping[str, int] | None = None) -> Graph:
-        return _read(model, folder, dims or {}, shapes or {}, name, bounds or {}, found, assumed, chosen or {}, own)
+    def read_as(
+        found: Findings,
+        assumed: Assumption | None = None,
+        chosen: Mapping[str, int] | None = None,
+        limits: Limits | None = None,
+    ) -> Graph:
+        limits = limits or Limits(bounds or {})
+        return _read(model, folder, dims or {}, shapes or {}, name, limits, found, assumed, chosen or {}, own)
+
+    def bounded(found: Findings, more: Bounds) -> None:
+        read_as(found, limits=Limits({**more, **(bounds or {})}))
 
     def read(assumed: Assumption | None = None) -> Graph:
         return read_as(Findings(findings.sized) if assumed else findings, assumed)
@@ -171,7 +181,7 @@ def load_proto(
         return read()
     except SizesMissing as missing:
         raise proposed(missing, len(model.graph.node), sized) from None
-    except UnsupportedModel:
+    except UnsupportedModel as error:
         used = _by_use(lambda chosen, found: read_as(found, None, chosen), findings)
         if used is not None:
             return used
@@ -183,7 +193,9 @@ def load_proto(
                 continue
             if has_declared_shapes(graph, known):
                 return graph
-        raise
+        if EVERYTHING in (bounds or {}) and findings.undeclared:
+            return read_as(Findings(findings.sized), limits=Limits(bounds or {}, shapes=True))
+        raise with_all_bounds(error, findings, len(model.graph.node), bounded) from None
 
 
 def _read(
@@ -192,7 +204,7 @@ def _read(
     dims: DimRanges,
     shapes: InputShapes,
     name: str,
-    bounds: Bounds,
+    limits: Limits,
     findings: Findings,
     assumed: Assumption | None,
     chosen: Mapping[str, int],
@@ -203,7 +215,6 @@ def _read(
     unsaid = _unsaid(opsets)
     scope = Scope(graph, {**opsets, **unsaid}, shapes=declared_shapes(model.graph, dims), said=said_types(model.graph))
     scope.partly = partly_declared(model.graph, dims)
-    limits = Limits(bounds)
     inputs = Inputs(model.graph, name, dims, shapes, limits, findings)
     limits.declare((*model.graph.value_info, *model.graph.output))
     reader = NodeReader(name, folder, model.functions, findings, limits)

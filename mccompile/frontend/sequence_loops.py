@@ -16,6 +16,7 @@ from ..base.dtypes import DType, bool_, i64
 from ..base.structures import Items, Maybe, SlotCapacity, Slots, Structure, leaves
 from ..base.tensor import TensorType
 from ..graph.ir import Fact, Graph, Invalid, Limit, Unsupported, Value
+from ..graph.refusals import bound_flag
 from ..ops.api import OnnxNode, resolve
 from .declarations import declared_ranks, declared_shapes
 from .regions import RegionReader
@@ -215,7 +216,8 @@ class _Loop:
         if trips is None:
             raise Unsupported(
                 "it carries a sequence that grows, and how many trips there are is known only at run time",
-                f"say how many elements the sequence has at most: --bound {known[0]}=100",
+                f"say how many elements the sequence has at most: {bound_flag(known[0], (100,))}",
+                (known[0], (100,)),
             )
         return room.count + max(trips, 0) * growth
 

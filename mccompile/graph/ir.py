@@ -23,6 +23,11 @@ from ..base.records import dataclass
 from ..base.structures import Interface
 from ..base.tensor import Shape, TensorType
 from .known import known_elements
+from .refusals import Bound, Undeclared, bound_flag, unbounded
+from .refusals import Invalid as Invalid
+from .refusals import Limit as Limit
+from .refusals import Refused as Refused
+from .refusals import Unsupported as Unsupported
 
 OWN = "mccompile"  # the domain of operators that no model has
 
@@ -35,41 +40,6 @@ class Fact:
     type: TensorType
     value: np.ndarray | None = field(default=None, compare=False)
     constant: Constant | None = field(default=None, compare=False)  # for rules that need floats (the scales of Resize)
-
-
-class Refused(Exception):
-    """An operator cannot be typed or compiled as it stands here."""
-
-    def __init__(self, why: str, fix: str = "") -> None:
-        super().__init__(why)
-        self.why, self.fix = why, fix
-
-
-class Invalid(Refused):
-    """The model contradicts itself or the ONNX standard."""
-
-
-class Unsupported(Refused):
-    """The model is right, but this cannot be compiled."""
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What the user says of sizes of a result that follow from data: the most for each axis, or one for all alike."""
-
-    sizes: tuple[int | None, ...] = ()
-    name: str = ""  # of the result
-    otherwise: int | None = None  # for a size that nothing else bounds
-    declared: tuple[int | None, ...] = ()  # what the file says of some of the sizes
-
-    def most(self, axis: int) -> int | None:
-        if len(self.sizes) == 1:
-            return self.sizes[0]
-        return self.sizes[axis] if axis < len(self.sizes) else None
-
-
-class Undeclared(Unsupported):
-    """A shape follows from data, and the model does not declare it."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +85,16 @@ class Site:
         """Are the elements of these operands, as far as they are present, known at compile time?"""
         return all(not self.has(index) or self.value(index) is not None for index in indices)
 
-    def declared(self, index: int, what: str, otherwise: str = "") -> tuple[int, ...]:
+    def declared(self, index: int, what: str, bound: Bound | None = None) -> tuple[int, ...]:
         """The shape of result `index`, for operators that must be told it; `what` is the operand it follows from, and
-        `otherwise` what else the user can do."""
+        `bound` what else the user can say."""
         type = self.results[index] if index < len(self.results) else None
         if type is None or not type.is_static:
+            otherwise = f", or say how large it can be with {bound_flag(*bound)}" if bound else ""
             raise Undeclared(
                 f"{what} is computed at run time, and the model does not declare the shape of the result",
                 f"make it a constant of the model or declare the shape (value_info){otherwise}",
+                bound,
             )
         return type.static_shape
 
@@ -135,9 +107,10 @@ class Site:
         limit = self.limits[index] if index < len(self.limits) else Limit()
         said: Sequence[int | None] = limit.declared if len(limit.declared) == len(most) else [None] * len(most)
         dims = list(enumerate(zip(said, most, strict=True)))
-        if any(n is bound is None and limit.most(axis) is None for axis, (n, bound) in dims):
-            likely = "x".join(str(n or 2 * upper(like[axis])) for axis, (n, _) in dims) if like else "100"
-            self.declared(index, what, f", or say how large it can be with --bound {limit.name or 'NAME'}={likely}")
+        served = limit.shapes and limit.otherwise is not None
+        if not served and any(n is bound is limit.most(axis) is None for axis, (n, bound) in dims):
+            likely = tuple(n or 2 * upper(like[axis]) for axis, (n, _) in dims) if like else (100,)
+            self.declared(index, what, (limit.name or "NAME", likely))
         part = "_{}" if len(most) > 1 else ""
         own = (self.size(index, axis, bound, part=part.format(axis)) if n is None else n for axis, (n, bound) in dims)
         return tuple(own)
@@ -153,10 +126,7 @@ class Site:
         if not known and limit.otherwise is not None:
             known.append(limit.otherwise)
         if not known:
-            raise Unsupported(
-                f"size {axis} of the result follows from data, and nothing says how large it can be",
-                f"say it: --bound {limit.name or 'NAME'}=100",
-            )
+            raise unbounded(f"size {axis} of the result follows from data", limit.name or "NAME")
         return symbol(f"n_{self.name or 'size'}{part}", min(least, *known), min(known))
 
     def known(self, index: int, what: str) -> list[Dim]:

@@ -99,8 +99,7 @@ class Resize(Operator):
             return {"mode": self.mode, "nearest_mode": self.nearest_mode} | {
                 "coordinate_transformation_mode": self.coordinate_transformation_mode
             }, 11
-        attributes, _ = super().to_onnx()
-        return attributes, None
+        return super().to_onnx()[0], None
 
     # -- which axes change, and how
 
@@ -189,7 +188,8 @@ class Resize(Operator):
             raise Invalid("antialias is defined for linear and cubic only")
         if self.is_computed(site):
             most = [None if axis in self.named(x.rank) else dim for axis, dim in enumerate(static_shape(x))]
-            declared = site.open_shape(0, "a scale, a size or the region", most, x.shape)
+            found = site.open_shape(0, "a scale, a size or the region", most, x.shape)
+            declared = tuple(n if isinstance(n, int) else kept or n for n, kept in zip(found, most, strict=True))
             if len(declared) != x.rank or any(a == 0 and b != 0 for a, b in zip(x.shape, declared, strict=True)):
                 raise Invalid(f"{x} is not resized to {declared}, which the model declares")
             return [Fact(TensorType(x.dtype, declared))]

@@ -11,6 +11,7 @@ from onnx import parser
 
 from mccompile import backend
 from mccompile.base.errors import UnsupportedModel
+from mccompile.frontend.load import load_proto
 
 HEAD = '<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1, "local": 1]>\n'
 PAD = "Pad (x, p)"
@@ -49,6 +50,8 @@ def _prepare(text: str, more: str, **options: object) -> tuple[bytes, backend.Re
         f"{HEAD} g (float[2, 3] x, int64[4] p, int64 k) => (float y)"
         f" <int64[1] i = {{0}}, int64[1] j = {{2}}> {{ {text} y = ReduceSum <keepdims = 0> (z) }} {more}"
     )
+    bounds = options.get("bounds")
+    load_proto(model, bounds=dict(bounds) if isinstance(bounds, dict) else None)  # by what is said here alone
     return model.SerializeToString(), backend.prepare(model, **options)
 
 

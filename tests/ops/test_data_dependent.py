@@ -9,6 +9,7 @@ from onnx import ModelProto, numpy_helper, parser
 
 from mccompile import backend
 from mccompile.base.errors import CheckFailed, UnsupportedModel, WrongUse
+from mccompile.frontend.load import load_proto
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> '
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
@@ -244,14 +245,14 @@ def test_sizes_that_operands_say(name: str) -> None:
 def test_a_size_without_a_bound_says_which_option_gives_one() -> None:
     made = model("g (int64 a, int64 b, int64 c) => (int64[n] y) { y = Range(a, b, c) }")
     with pytest.raises(UnsupportedModel, match="--bound y=100"):
-        backend.prepare(made)
+        load_proto(made)
 
 
 def test_the_bound_that_an_error_proposes_is_near_the_size_of_the_operand() -> None:
     """100 along each of four axes would be 400 MB; numbers that the file declares stay."""
     made = model("g (float[1,2,4,3] x, int64[4] r) => (float[a,2,h,w] y) { y = Tile(x, r) }")
     with pytest.raises(UnsupportedModel, match="--bound y=2x2x8x6"):
-        backend.prepare(made)
+        load_proto(made)
     x = X.reshape(1, 2, 4, 3)
     check(made, *({"x": x, "r": np.array(r)} for r in ((1, 1, 1, 1), (2, 1, 2, 2))), bounds={"y": (2, 2, 8, 6)})
 
@@ -375,7 +376,7 @@ def test_a_sum_is_no_size_of_another_mask() -> None:
         one=np.ones(1, np.float32),
     )
     with pytest.raises(UnsupportedModel, match="computed at run time"):
-        backend.prepare(made)
+        load_proto(made)
 
 
 def test_updates_of_a_size_that_is_assumed_to_be_that_of_the_indices() -> None:

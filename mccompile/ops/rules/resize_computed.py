@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
-from ...base.dims import Dim, maximum, static
+from ...base.dims import Dim, bounds, maximum, static, upper
 from ...base.dtypes import DType, f32, f64, i32, i64
 from ...base.records import dataclass
 from ...base.tensor import TensorType
@@ -18,7 +18,6 @@ from ...expr.ir import Expr, apply, cast, index, literal, number, operand, size
 from ...kinds.reduce import Reduce
 from ...kinds.resize import Resize as ResizeKind
 from ...program.ir import View
-from ..api import Unsupported
 from .at_run_time import Formula, either, gathered
 from .resize_tables import Axis, simplest
 
@@ -229,9 +228,7 @@ def _taps(formula: Formula, axis: ComputedAxis, how: Interpolation, accumulator:
     stretch, most = one, 1.0
     if how.antialias:
         stretch = _op("max", one, _op("div", one, cast(axis.scale.rounded, f64)))
-        if not isinstance(axis.out, int):
-            raise Unsupported("antialias to a size that a run computes", "declare the shape of the result (value_info)")
-        most = max(1.0, static(axis.size) / static(axis.out))  # no scale that leads to this size is smaller
+        most = max(1.0, upper(axis.size) / max(1, bounds(axis.out)[0]))  # no scale that leads to its sizes is smaller
     count = int(-(-2 * reach * most // 1)) + (1 if how.antialias else 0)
     place = cast(coordinate(how.coordinates, axis), f64)
     first = _op("add", _op("floor", _op("sub", place, _op("mul", literal(reach, f64), stretch))), one)
