@@ -16,6 +16,7 @@ from mccompile.base.dims import static
 from mccompile.codegen.int8.depthwise import Depthwise3x3, depthwise_case
 from mccompile.codegen.int8.dot import numbers, rescaling_of
 from mccompile.codegen.int8.patch_conv import conv_of
+from mccompile.codegen.int8.two_parts import in_two_parts, less_zero, saves
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 
 
@@ -47,6 +48,7 @@ class Depthwise(Depthwise3x3):
             align={found.bias: 4},
             scratch=(static(x.shape[3]) + 2) * 4,
             scratch_align=4,
+            blocks=(int(saves(target)),),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -54,12 +56,14 @@ class Depthwise(Depthwise3x3):
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])
-        table = np.ascontiguousarray(numbers(call, constants, found, channels).T)
-        w = np.ascontiguousarray(viewed(call.ins[1], constants[1]))
-        return {1: w, **dict.fromkeys(found.tables, table)}
+        values, w = numbers(call, constants, found, channels), np.ascontiguousarray(viewed(call.ins[1], constants[1]))
+        if call.blocks[0]:
+            values = in_two_parts(values, w.reshape(channels, -1), less_zero(call.ins[0].buffer.dtype), found, lanes=1)
+        return {1: w, **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        return {1: "channels_rows_columns", **dict.fromkeys(rescaling_of(call).tables, "table_channels")}
+        table = "table_channels" + "_parts" * call.blocks[0]
+        return {1: "channels_rows_columns", **dict.fromkeys(rescaling_of(call).tables, table)}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar_depthwise.h"})
@@ -68,6 +72,7 @@ class Depthwise(Depthwise3x3):
         return {
             **super().context(call),
             "by_rows": call.rows is not None,
+            "round": "round" if call.blocks[0] else "long",
             "x_ring": call.ins[0].lines > 0,
             "y_ring": call.outs[0].lines > 0,
         }

@@ -19,6 +19,7 @@ from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.patch_conv import PatchConv, conv_of, is_flat, totals_case
 from mccompile.codegen.int8.rates import scalar_cycles
+from mccompile.codegen.int8.two_parts import READ_UNSIGNED, in_two_parts, saves
 from mccompile.codegen.tiles import epilogue_alias
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 from mccompile.kinds.conv import Conv
@@ -49,7 +50,7 @@ class Im2col(PatchConv):
             alias=epilogue_alias(call, conv_of(call).fixed),
             scratch=self.depth(call) * 4 + results,
             scratch_align=4,
-            blocks=(int(target.prefer == Prefer.FLASH),),
+            blocks=(int(found is not None and saves(target)), int(target.prefer == Prefer.FLASH)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -71,13 +72,16 @@ class Im2col(PatchConv):
         values = without_zero(values, rows, zero, call.ins[0].buffer.dtype)
         if found is None:
             return {1: with_biases(pack_unsigned(rows), values)}
+        if call.blocks[0]:
+            values = in_two_parts(values, rows, READ_UNSIGNED, found, lanes=4)
         return {1: pack_unsigned(rows), **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found = rescaling_in(call)
         if found is None:
             return {1: "scalar_with_biases"}
-        return {1: "scalar", **dict.fromkeys(found.tables, "table_channels_less_zero")}
+        parts = "_parts" * call.blocks[0]
+        return {1: "scalar", **dict.fromkeys(found.tables, f"table_channels_less_zero{parts}")}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar.h"})
@@ -98,6 +102,7 @@ class Im2col(PatchConv):
             "y_c_type": (found.dtype if found else i32).storage_c,
             "shift": found.shift if found else 0,
             "totals": found is None,
+            "dot": "parts2x4" if call.blocks[0] else "dot2x4",
             "zero": f"(uint8_t)x_zero[0]{flip}" if kind.x_zero else f"0u{flip}",
             "padded": self.padded(call),
             "flat": is_flat(call),

@@ -14,6 +14,7 @@ from mccompile.base.dtypes import i32, u8
 from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
 from mccompile.codegen.int8.rates import scalar_cycles
 from mccompile.codegen.int8.rows_gemm import RowsGemm, totals_case
+from mccompile.codegen.int8.two_parts import READ_UNSIGNED, in_two_parts, saves
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target
 
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
@@ -40,7 +41,7 @@ class Rows(RowsGemm):
             slack={0: self.depth(call) - static(a.shape[-1])} if lanes == 1 else {},
             scratch=(self.depth(call) * 4 if lanes == 2 else 0) + results,
             scratch_align=4,
-            blocks=(lanes,),
+            blocks=(lanes, int(found is not None and lanes == 2 and saves(target))),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -50,17 +51,20 @@ class Rows(RowsGemm):
         found, columns = rescaling_in(call), static(call.outs[0].shape[-1])
         rows = self.columns(call, constants)
         values = numbers(call, constants, found, columns) if found else np.zeros((1, columns), np.int32)
-        if call.blocks == (2,):
+        if call.blocks[0] == 2:
             values = without_zero(values, rows, 0, call.ins[0].buffer.dtype)
         if found is None:
             return {1: with_biases(pack_unsigned(rows), values)}
+        if call.blocks[1]:
+            values = in_two_parts(values, rows, READ_UNSIGNED, found, lanes=4)
         return {1: pack_unsigned(rows), **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        found, less = rescaling_in(call), "_less_zero" if call.blocks == (2,) else ""
+        found, less = rescaling_in(call), "_less_zero" if call.blocks[0] == 2 else ""
+        parts = "_parts" * call.blocks[1]
         if found is None:
             return {1: f"scalar_with_biases{less}"}
-        return {1: "scalar", **dict.fromkeys(found.tables, f"table_channels{less}")}
+        return {1: "scalar", **dict.fromkeys(found.tables, f"table_channels{less}{parts}")}
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"mcc_scalar.h"})
@@ -74,6 +78,7 @@ class Rows(RowsGemm):
             "y_c_type": (found.dtype if found else i32).storage_c,
             "shift": found.shift if found else 0,
             "totals": found is None,
+            "dot": "parts2x4" if call.blocks[1] else "dot2x4",
             "table_rows": len(found.tables) if found else 1,
-            "several": call.blocks == (2,),
+            "several": call.blocks[0] == 2,
         }

@@ -1,12 +1,13 @@
 /* mcc_scalar.h - sums of products of 8-bit integers for cores that multiply 32 bits, once at a time: Cortex-M0, M3,
- * RV32. All kernels of the ISA `scalar` are made of these few words:
+ * RV32. All kernels of the ISA `scalar` are made of these few words, and of
+ * those of mcc_scalar_round.h:
  *
  *     mcc_scalar_widen_i8(&lane, x, n)                 n elements of x to one lane of a patch (u8 too)
  *     mcc_scalar_blank(&lane, z, n)                    n times the zero point to a lane of a patch
  *     mcc_scalar_dot2x4_i8(w, patch, lanes, y, t, n)   n (1 or 2) positions of a patch x all channels, four at a time
+ *     mcc_scalar_parts2x4_i8(...)                      the same where the table may have numbers of two parts
  *     mcc_scalar_row4_i8_u8(w, x, n, y, t)             a row of n i8 as it lies x all channels, results u8 (and other
  *                                                      pairs)
- *     mcc_scalar_round_i8(y, sums, table, r)           what is stored of some sums
  *
  * Everything in a patch is unsigned: i8 plus 128, so are the weights, and their channels lie in fours
  * (codegen/int8/dot.py). A patch holds two positions in the halves of 32 bits. One multiplication then gives two
@@ -27,25 +28,8 @@
 #define MCC_SCALAR_H
 
 #include "mcc.h"
-#include "mcc_quant.h"
 #include "mcc_scalar_mla.h"
-
-#if defined(__GNUC__) && defined(__thumb__) && !defined(__thumb2__) && !defined(MCC_SCALAR_PORTABLE)
-#define MCC_SCALAR_ASM 1
-#else
-#define MCC_SCALAR_ASM 0
-#endif
-#if MCC_SCALAR_ASM
-#define MCC_SCALAR_UNUSED __attribute__((unused))
-#define MCC_SCALAR_NAKED static __attribute__((naked, noinline, unused)) void
-#endif
-
-/* Loops that keep many sums in registers are functions of their own: there are fewer left beside other code. */
-#if defined(__GNUC__) && defined(__OPTIMIZE__)
-#define MCC_SCALAR_APART static __attribute__((noinline, unused)) void
-#else
-#define MCC_SCALAR_APART MCC_INLINE void
-#endif
+#include "mcc_scalar_round.h"
 
 /* Where size counts, there is one copy of what is not called often, else one made to measure for each place. */
 #if defined(__OPTIMIZE_SIZE__) && defined(__GNUC__)
@@ -62,15 +46,6 @@ typedef struct mcc_scalar_result {
     int32_t stride;       /* from the results of one position to those of the next */
     int32_t shift;
 } mcc_scalar_result;
-
-/* How some sums become results: steps from one to the next are those of sums, table and y, in elements. */
-typedef struct mcc_scalar_rounding {
-    int32_t reach; /* of the sums: their number times their step */
-    int32_t shift;
-    int32_t sums_step;
-    int32_t table_step;
-    int32_t y_step;
-} mcc_scalar_rounding;
 
 /* Where the next element of a lane goes, and the total of those before it. */
 typedef struct mcc_scalar_lane {
@@ -220,80 +195,6 @@ MCC_SCALAR_SUMS1X4(mcc_scalar_sums1x4, uint16_t, "ldrh", "4")
 MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_i8, int8_t, "ldrsb", "1")
 MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, "ldrb", "1")
 
-/* The registers that a caller wants back: onto the stack; and from it, which ends the function. */
-#define MCC_SCALAR_SAVE                                                                                                \
-    ".syntax unified\n"                                                                                                \
-    "push {r4-r7, lr}\n"                                                                                               \
-    "mov r4, r8\n"                                                                                                     \
-    "mov r5, r9\n"                                                                                                     \
-    "mov r6, r10\n"                                                                                                    \
-    "mov r7, r11\n"                                                                                                    \
-    "push {r4-r7}\n"
-#define MCC_SCALAR_RESTORE                                                                                             \
-    "pop {r4-r7}\n"                                                                                                    \
-    "mov r8, r4\n"                                                                                                     \
-    "mov r9, r5\n"                                                                                                     \
-    "mov r10, r6\n"                                                                                                    \
-    "mov r11, r7\n"                                                                                                    \
-    "pop {r4-r7, pc}\n"
-
-/* r5 sums, r6 table, r7 y; r8 shift, r9-r11 steps, r12 end of the sums. The upper half of a product of 32 bits is put
- * together from four products of 16 bits. */
-#define MCC_SCALAR_ROUND(T, C, SATURATE)                                                                               \
-    MCC_SCALAR_NAKED mcc_scalar_round_##T(C *y MCC_SCALAR_UNUSED, const int32_t *sums MCC_SCALAR_UNUSED,               \
-                                          const int32_t *table MCC_SCALAR_UNUSED,                                      \
-                                          const mcc_scalar_rounding *r MCC_SCALAR_UNUSED)                              \
-    {                                                                                                                  \
-        __asm__ volatile(MCC_SCALAR_SAVE                                                                               \
-                         "mov r7, r0\n"                                                                                \
-                         "mov r5, r1\n"                                                                                \
-                         "mov r6, r2\n"                                                                                \
-                         "ldmia r3!, {r0, r1, r2, r4}\n"                                                               \
-                         "lsls r0, r0, #2\n"                                                                           \
-                         "adds r0, r0, r5\n"                                                                           \
-                         "mov r12, r0\n"                                                                               \
-                         "mov r8, r1\n"                                                                                \
-                         "lsls r2, r2, #2\n"                                                                           \
-                         "mov r9, r2\n"                                                                                \
-                         "lsls r4, r4, #2\n"                                                                           \
-                         "mov r10, r4\n"                                                                               \
-                         "ldr r4, [r3]\n"                                                                              \
-                         "mov r11, r4\n"                                                                               \
-                         "1: ldr r0, [r5]\n"                                                                           \
-                         "add r5, r9\n"                                                                                \
-                         "ldr r1, [r6]\n"                                                                              \
-                         "ldr r2, [r6, #4]\n"                                                                          \
-                         "adds r0, r0, r1\n"                                                                           \
-                         "uxth r1, r0\n"                                                                               \
-                         "asrs r0, r0, #16\n"                                                                          \
-                         "asrs r3, r2, #16\n"                                                                          \
-                         "uxth r2, r2\n"                                                                               \
-                         "mov r4, r1\n"                                                                                \
-                         "muls r4, r2\n"                                                                               \
-                         "lsrs r4, r4, #16\n"                                                                          \
-                         "muls r1, r3\n"                                                                               \
-                         "adds r1, r1, r4\n"                                                                           \
-                         "muls r2, r0\n"                                                                               \
-                         "muls r0, r3\n"                                                                               \
-                         "asrs r4, r1, #16\n"                                                                          \
-                         "adds r0, r0, r4\n"                                                                           \
-                         "uxth r1, r1\n"                                                                               \
-                         "adds r2, r2, r1\n"                                                                           \
-                         "asrs r2, r2, #16\n"                                                                          \
-                         "adds r0, r0, r2\n"                                                                           \
-                         "ldr r4, [r6, #8]\n"                                                                          \
-                         "adds r0, r0, r4\n"                                                                           \
-                         "mov r4, r8\n"                                                                                \
-                         "asrs r0, r4\n"                                                                               \
-                         "add r6, r10\n" SATURATE "2: strb r1, [r7]\n"                                                 \
-                         "add r7, r11\n"                                                                               \
-                         "cmp r5, r12\n"                                                                               \
-                         "bne 1b\n"                                                                                    \
-                         MCC_SCALAR_RESTORE);                                                                          \
-    }
-MCC_SCALAR_ROUND(i8, int8_t, "sxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\nmovs r1, #127\neors r1, r0\n")
-MCC_SCALAR_ROUND(u8, uint8_t, "uxtb r1, r0\ncmp r1, r0\nbeq 2f\nasrs r0, r0, #31\nmvns r1, r0\n")
-
 #else
 #if !MCC_SCALAR_MLA
 #define MCC_SCALAR_PRODUCT(I, J)                                                                                       \
@@ -352,35 +253,15 @@ MCC_SCALAR_SUMS1X4(mcc_scalar_sums1x4, uint16_t, 2)
 MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_i8, int8_t, 1)
 MCC_SCALAR_SUMS1X4(mcc_scalar_row_sums_u8, uint8_t, 1)
 
-#define MCC_SCALAR_ROUND(T, C)                                                                                         \
-    MCC_INLINE void mcc_scalar_round_##T(C *y, const int32_t *sums, const int32_t *table,                              \
-                                         const mcc_scalar_rounding *r)                                                 \
-    {                                                                                                                  \
-        for (int32_t i = 0; i < r->reach; i += r->sums_step) {                                                         \
-            const int32_t large = mcc_high_sum(table[2], mcc_add_i32(sums[i], table[0]), table[1]);                    \
-            *y = (C)mcc_saturate_##T(mcc_shr_i32(large, r->shift));                                                    \
-            table += r->table_step;                                                                                    \
-            y += r->y_step;                                                                                            \
-        }                                                                                                              \
-    }
-MCC_SCALAR_ROUND(i8, int8_t)
-MCC_SCALAR_ROUND(u8, uint8_t)
-
 #endif
 
-/* Totals as they are, plus one number per channel. */
-MCC_INLINE void mcc_scalar_round_i32(int32_t *y, const int32_t *sums, const int32_t *table,
-                                     const mcc_scalar_rounding *r)
-{
-    for (int32_t i = 0; i < r->reach; ++i) y[i] = mcc_add_i32(sums[i], table[i]);
-}
-
-#define MCC_SCALAR_DOT(T, C, NUMBERS)                                                                                  \
-    MCC_SCALAR_CALLED void mcc_scalar_dot2x4_##T(const int8_t *w, const uint16_t *patch, const mcc_scalar_lane *lanes, \
-                                                 C *y, const mcc_scalar_result *t, mcc_index positions)                \
+#define MCC_SCALAR_DOT(NAME, C, ROUND, NUMBERS)                                                                        \
+    MCC_SCALAR_CALLED void NAME(const int8_t *w, const uint16_t *patch, const mcc_scalar_lane *lanes, C *y,            \
+                                const mcc_scalar_result *t, mcc_index positions)                                       \
     {                                                                                                                  \
         const uint8_t *own = (const uint8_t *)w;                                                                       \
         const int32_t *table = t->table;                                                                               \
+        const int32_t stride = positions > 1 ? t->stride : 0;                                                          \
         mcc_scalar_rounding r = {4, t->shift, 1, 3, 1};                                                                \
         for (int32_t left = t->channels; left > 0; left -= 4) {                                                        \
             int32_t sums[8];                                                                                           \
@@ -389,19 +270,21 @@ MCC_INLINE void mcc_scalar_round_i32(int32_t *y, const int32_t *sums, const int3
             if (left < 4) r.reach = left;                                                                              \
             if (positions > 1) {                                                                                       \
                 mcc_scalar_sums2x4(own, patch, sums, t->steps);                                                        \
-                mcc_scalar_round_##T(y + t->stride, sums + 4, table, &r);                                              \
             } else {                                                                                                   \
                 mcc_scalar_sums1x4(own, patch, sums, t->steps);                                                        \
+                sums[5] = sums[6] = sums[7] = 0;                                                                       \
             }                                                                                                          \
-            mcc_scalar_round_##T(y, sums, table, &r);                                                                  \
+            ROUND(y, sums, table, &r, stride);                                                                         \
             own += 4 * t->steps;                                                                                       \
             table += 4 * (NUMBERS);                                                                                    \
             y += 4;                                                                                                    \
         }                                                                                                              \
     }
-MCC_SCALAR_DOT(i8, int8_t, 3)
-MCC_SCALAR_DOT(u8, uint8_t, 3)
-MCC_SCALAR_DOT(i32, int32_t, 1)
+MCC_SCALAR_DOT(mcc_scalar_dot2x4_i8, int8_t, mcc_scalar_long2x4_i8, 3)
+MCC_SCALAR_DOT(mcc_scalar_dot2x4_u8, uint8_t, mcc_scalar_long2x4_u8, 3)
+MCC_SCALAR_DOT(mcc_scalar_dot2x4_i32, int32_t, mcc_scalar_long2x4_i32, 1)
+MCC_SCALAR_DOT(mcc_scalar_parts2x4_i8, int8_t, mcc_scalar_round2x4_i8, 3)
+MCC_SCALAR_DOT(mcc_scalar_parts2x4_u8, uint8_t, mcc_scalar_round2x4_u8, 3)
 
 #define MCC_SCALAR_ROW(X, XC, Y, YC, NUMBERS)                                                                          \
     MCC_SCALAR_CALLED void mcc_scalar_row4_##X##_##Y(const int8_t *w, const XC *x, mcc_index inputs, YC *y,            \
@@ -420,7 +303,7 @@ MCC_SCALAR_DOT(i32, int32_t, 1)
             sums[0] = (int32_t)(0u - 128u * total);                                                                    \
             if (left < 4) r.reach = left;                                                                              \
             mcc_scalar_row_sums_##X(own, x, sums, t->steps);                                                           \
-            mcc_scalar_round_##Y(y, sums, table, &r);                                                                  \
+            mcc_scalar_long_##Y(y, sums, table, &r);                                                                   \
             own += 4 * t->steps;                                                                                       \
             table += 4 * (NUMBERS);                                                                                    \
             y += 4;                                                                                                    \
