@@ -128,8 +128,10 @@ def _indexed(node: Node, position: int, sizes: Sizes) -> Range | None:
 
 
 def _size(node: Node, position: int, sizes: Sizes) -> Range | None:
-    """Of a size of the result: what keeps it within the bounds that the model was read with."""
+    """Of an axis, or of a size of the result: what keeps that within the bounds that the model was read with."""
     name, operand = node.op.name, node.inputs[0]
+    if position == 1 and (name.startswith("Reduce") or name == "Unsqueeze"):
+        return _rows(max(operand.type.rank if operand else 0, node.output.type.rank))  # an axis
     if name == "Range" and position == 1:
         start, step = _numbers(operand), _numbers(node.inputs[2])
         (dim,) = node.output.type.shape

@@ -141,6 +141,9 @@ def check_operand_count(node: NodeProto, operands: Sequence[int], results: Seque
         raise Invalid(f"attribute {twice!r} is there twice")
 
 
+_AT_ANY_OPSET = frozenset({"Constant"})  # exporters write its newer attributes, and onnxruntime takes them
+
+
 def check_form(sig: Signature, node: NodeProto) -> None:
     """The number of operands and results, and names and types of attributes."""
     schema = sig.schema
@@ -149,11 +152,12 @@ def check_form(sig: Signature, node: NodeProto) -> None:
         if formal.required and not name:
             raise Invalid(f"operand {position} ({formal.name}) is missing")
     given = set()
+    known = defs.get_schema(sig.name).attributes if sig.name in _AT_ANY_OPSET else schema.attributes
     for attribute in node.attribute:
-        formal_attribute = schema.attributes.get(attribute.name)
+        formal_attribute = known.get(attribute.name)
         if formal_attribute is None:
             why = f"{sig.name} has no attribute {attribute.name!r} at this opset"
-            raise Invalid(why, similar(attribute.name, schema.attributes))
+            raise Invalid(why, similar(attribute.name, known))
         want = str(formal_attribute.type).rpartition(".")[2]
         have = AttributeProto.AttributeType.Name(attribute.type)
         if want != have:

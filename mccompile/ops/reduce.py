@@ -34,6 +34,7 @@ from .rules.at_run_time import (
 )
 from .rules.elementwise import check_dtypes, wide
 from .rules.known_elements import fitting
+from .rules.open_axes import is_declared, named_view, open_dims
 
 if TYPE_CHECKING:
     from .rules.backward import Backward
@@ -71,10 +72,12 @@ class Reduction(Operator, abstract=True):
         return () if self.noop_with_empty_axes else tuple(range(rank))
 
     def possible_axes(self, site: Site) -> list[tuple[int, ...]]:
-        """Where the axes are computed at run time, all that lead to the shape that is declared."""
+        """Where the axes are computed at run time, all that lead to the shape that is declared, if one is."""
         shape = static_shape(site.type(0))
-        declared = site.declared(0, "the axes")
         choices = axes_choices(len(shape), static_count(site.type(1)))
+        if not is_declared(site):
+            return choices
+        declared = site.declared(0, "the axes")
         found = [axes for axes in choices if self.result_shape(shape, axes) == declared]
         if not found:
             raise Invalid(f"no axes reduce {site.type(0)} to {show_shape(declared)}, which the model declares")
@@ -92,7 +95,8 @@ class Reduction(Operator, abstract=True):
         x = site.type(0)
         check_dtypes(self.name, self.takes, [x])
         if not site.is_known(1):
-            return [Fact(TensorType(x.dtype, self.result_shape(x.shape, self.possible_axes(site)[0])))]
+            shapes = [self.result_shape(x.shape, axes) for axes in self.possible_axes(site)]
+            return [Fact(TensorType(x.dtype, open_dims(site, shapes)))]
         axes = self.axes(site)
         return [Fact(TensorType(x.dtype, self.result_shape(x.shape, axes)), self.known(site, axes))]
 
@@ -134,14 +138,18 @@ class Reduction(Operator, abstract=True):
     def along_computed_axes(self, to: Lowering) -> View:
         """One reduction for each set of axes that gives other elements, and the choice between them."""
         x, possible = to.input(0), self.possible_axes(to.site)
+        if not to.type().is_static:
+            parts = {axes: (self.reduced(to, x, axes), self.result_shape(x.shape, axes)) for axes in possible}
+            views = {axes: to.reshape(view, shape) for axes, (view, shape) in parts.items()}
+            return named_view(to, 1, len(x.shape), views)
         must_name(to, 1, len(x.shape), possible)
         different: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         for axes in possible:
             different.setdefault(tuple(axis for axis in axes if x.shape[axis] != 1), []).append(axes)
-        views = [to.reshape(self.reduced(to, x, same[0]), to.type().shape) for same in different.values()]
+        each = [to.reshape(self.reduced(to, x, same[0]), to.type().shape) for same in different.values()]
         formula = Formula(to)
         mask = axes_mask(formula, 1, len(x.shape))
-        return chosen(formula, [is_one_of(mask, same) for same in different.values()], views)
+        return chosen(formula, [is_one_of(mask, same) for same in different.values()], each)
 
     def reduced(self, to: Lowering, x: View, axes: tuple[int, ...]) -> View:
         dtype = x.buffer.dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..base.dims import Dim, bounds, product, static
 from ..base.records import dataclass
@@ -15,9 +15,12 @@ from ..program.ir import View
 from .api import INJECTIVE, Fact, Invalid, Lowering, OnnxNode, Operator, Site, Unsupported, make, normal_axes
 from .rules.at_run_time import Formula, axes_choices, either, equals, must_name, number, static_count, static_shape
 from .rules.known_shapes import FIX_DIMENSIONS, moved, same_count, show
+from .rules.open_axes import is_declared, named_view, open_dims
 
 if TYPE_CHECKING:
     from .rules.backward import Backward
+
+D = TypeVar("D", bound=Dim)
 
 
 class Axes(Operator, abstract=True):
@@ -46,6 +49,12 @@ class Axes(Operator, abstract=True):
         if not to.site.is_known(1):
             count = static_count(to.site.type(1))
             must_name(to, 1, rank, self.choices(static_shape(to.site.type(0)), to.type().static_shape, count))
+
+
+def _put_in(shape: Sequence[D], axes: Sequence[int], rank: int) -> tuple[D | int, ...]:
+    """A shape with axes of size 1."""
+    dims = iter(shape)
+    return tuple(1 if axis in axes else next(dims) for axis in range(rank))
 
 
 def _without(shape: Sequence[Dim], axes: tuple[int, ...]) -> tuple[Dim, ...]:
@@ -236,16 +245,25 @@ class Unsqueeze(Axes, SameElements):
     def shape(self, site: Site) -> Shape:
         shape = site.shape(0)
         if not site.is_known(1):
-            return self.declared_shape(site)
+            return self.declared_shape(site) if is_declared(site) else open_dims(site, list(self.open(site).values()))
         wanted = site.known_ints(1, "the axes")
         rank = len(shape) + len(wanted)
-        axes = normal_axes(wanted, rank)
-        dims = iter(shape)
-        return tuple(1 if axis in axes else next(dims) for axis in range(rank))
+        return _put_in(shape, normal_axes(wanted, rank), rank)
+
+    def open(self, site: Site) -> dict[tuple[int, ...], tuple[int, ...]]:
+        """The shapes that there can be, where nothing declares one."""
+        before = site.type(0).static_shape
+        rank = len(before) + static_count(site.type(1))
+        return {axes: _put_in(before, axes, rank) for axes in axes_choices(rank, rank - len(before))}
 
     def choices(self, before: tuple[int, ...], after: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
         return _taken_out(after, before, count)
 
     def lower(self, to: Lowering) -> None:
-        self.check_axes(to, to.type().rank)
+        rank = to.type().rank
+        if not to.site.is_known(1) and not to.type().is_static:
+            views = {axes: to.reshape(to.input(0), shape) for axes, shape in self.open(to.site).items()}
+            to.set(0, named_view(to, 1, rank, views))
+            return
+        self.check_axes(to, rank)
         super().lower(to)

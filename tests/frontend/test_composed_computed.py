@@ -89,3 +89,11 @@ def test_places_in_a_scalar(value: float, known: bool) -> None:
         agrees(f"(int64[1] x) => (y, x2) <float c = {{{value}}}> {{ y = NonZero(c) x2 = Neg(x) }}", np.array([1]))
     else:
         agrees(text, np.array(value, np.float32))
+
+
+@pytest.mark.parametrize("how", ["strides = [2, 2]", "strides = [2, 2], output_padding = [1, 1]", "dilations = [2, 1]"])
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [2, 1, 0, 1]])
+def test_pads_of_a_transposed_convolution_that_a_run_computes(how: str, pads: list[int]) -> None:
+    text = "(float[1,2,4,4] x, float[2,3,3,3] w, int64[4] p) => (float[n,m,k,l] y)"
+    node = f"com.microsoft.ConvTransposeWithDynamicPads<{how}>(x, w, p)"
+    agrees(f"{text} {{ y = {node} }}", f(1, 2, 4, 4), f(2, 3, 3, 3), np.array(pads))

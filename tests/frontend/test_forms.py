@@ -124,3 +124,10 @@ def test_the_schemas_are_those_of_the_installed_onnxruntime() -> None:
     if f"onnxruntime {onnxruntime.__version__} " not in text.splitlines()[0]:
         pytest.skip("they are those of another version")
     assert text == written()
+
+
+def test_attributes_of_constant_are_known_at_any_opset() -> None:
+    """Exporters write them before opset 12, and onnxruntime takes them."""
+    text = "g (float[3] x) => (float[3] y) { c = Constant<value_int=2>() f = Cast<to=1>(c) y = Mul(x, f) }"
+    made = load_proto(parser.parse_model(f'<ir_version: 6, opset_import: ["": 11]> {text}'))
+    assert [node.op.name for node in made.nodes][-1:] == ["Mul"]
