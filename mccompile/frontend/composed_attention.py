@@ -29,8 +29,8 @@ def attention(body: Body) -> None:
 
 
 def quantized_attention(body: Body) -> None:
-    """The same where operands and weights are integers."""
-    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", off=_OFF)
+    """The same where operands and weights are integers. Nothing is rotated, whatever `do_rotary` says."""
+    body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "do_rotary", off=_OFF)
     total = body.op("MatMulInteger", body.operand(0), body.operand(1), body.operand(6), body.operand(7))
     scales = body.op("Mul", body.operand(3), body.operand(4))
     _mix(body, body.op("Add", body.op("Mul", body.as_float(total), scales), body.operand(2)), 5, past=8)
@@ -57,7 +57,8 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
             for number, new in enumerate((key, value))
         )
     if body.wants(1):
-        sides = [body.op("Unsqueeze", side, body.ints(0)) for side in (key, value)]
+        kept = key if widths[1] == widths[2] else _as_wide(body, key, value)
+        sides = [body.op("Unsqueeze", side, body.ints(0)) for side in (kept, value)]
         body.give(1, body.op("Concat", *sides, axis=0))
     scale = body.attribute("scale", 0.0) or (widths[0] // heads) ** -0.5
     products = body.op("MatMul", query, body.op("Transpose", key, perm=[0, 1, 3, 2]))
@@ -73,6 +74,14 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
     mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), value)
     back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
     body.give(0, body.op("Reshape", back, body.ints(0, 0, widths[2])))
+
+
+def _as_wide(body: Body, key: str, value: str) -> str:
+    """Keys in the room of values, one after the other as onnxruntime leaves them there; what is left of it is 0."""
+    shape, whole = body.op("Shape", value), body.ints(-1)
+    room = body.op("Reshape", body.op("ConstantOfShape", shape), whole)
+    both = body.op("Concat", body.op("Reshape", key, whole), room, axis=0)
+    return body.op("Reshape", body.op("Slice", both, body.ints(0), body.op("Shape", room)), shape)
 
 
 def _widths(heads: int, hidden: int, sizes: tuple[int, ...]) -> tuple[int, ...]:

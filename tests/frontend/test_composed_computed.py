@@ -97,3 +97,37 @@ def test_pads_of_a_transposed_convolution_that_a_run_computes(how: str, pads: li
     text = "(float[1,2,4,4] x, float[2,3,3,3] w, int64[4] p) => (float[n,m,k,l] y)"
     node = f"com.microsoft.ConvTransposeWithDynamicPads<{how}>(x, w, p)"
     agrees(f"{text} {{ y = {node} }}", f(1, 2, 4, 4), f(2, 3, 3, 3), np.array(pads))
+
+
+@pytest.mark.parametrize("width", [4, 16])
+def test_keys_of_another_width_than_values_are_kept(width: int) -> None:
+    """onnxruntime leaves unset what keys do not fill."""
+    text = f"(float[2,3,8] x, float[8,{16 + width}] w, float[{16 + width}] b) => (float[2,3,n] y, float[k,l,m,o,q] p)"
+    made = parser.parse_model(
+        f"{HEAD} {text} {{ y, p = com.microsoft.Attention<num_heads=2, qkv_hidden_sizes=[8,8,{width}]>(x, w, b) }}"
+    )
+    ins = [f(2, 3, 8), f(8, 16 + width), f(16 + width)]
+    y, p = onnxruntime.InferenceSession(made.SerializeToString()).run(None, dict(zip("xwb", ins, strict=True)))
+    got, kept = backend.prepare(made).run(ins)
+    np.testing.assert_allclose(got, y, rtol=1e-5, atol=1e-5)
+    assert kept.shape == p.shape
+    count = min(48, p[0].size)
+    np.testing.assert_allclose(kept[0].reshape(-1)[:count], p[0].reshape(-1)[:count], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(kept[1], p[1], rtol=1e-5, atol=1e-5)
+
+
+def test_attributes_that_onnxruntime_does_not_heed() -> None:
+    text = "(uint8[1,4,16] x, int8[16,48] w, float[48] b, float xs, float ws, uint8 xz, int8 wz) => (float[1,4,16] y)"
+    scales = [np.array(0.02, np.float32)] * 2
+    zeros = [np.array(120, np.uint8), np.array(0, np.int8)]
+    node = "com.microsoft.QAttention<num_heads=2, do_rotary=1>(x, w, b, xs, ws, , xz, wz)"
+    agrees(f"{text} {{ y = {node} }}", u8(1, 4, 16), (u8(16, 48) - 128).astype(np.int8), f(48), *scales, *zeros)
+    text = "(float[6,8] x, float[6,4] r, float[4,16,8] w, float[4,8,16] v) => (float[6,8] y)"
+    node = 'com.microsoft.MoE<k=2, use_sparse_mixer=1, activation_type="relu">(x, r, w, , v)'
+    agrees(f"{text} {{ y = {node} }}", f(6, 8), f(6, 4), f(4, 16, 8), f(4, 8, 16))
+
+
+def test_words_of_more_axes_are_the_first_elements() -> None:
+    text = "(int32[2,3,5] s, float[3,1,2,4] w, float[3] b, float[6,4] e) => (float[n,m] y)"
+    words = CHANCE.integers(1, 6, (2, 3, 5)).astype(np.int32)
+    agrees(f"{text} {{ y = com.microsoft.WordConvEmbedding(s, w, b, e) }}", words, f(3, 1, 2, 4), f(3), f(6, 4))

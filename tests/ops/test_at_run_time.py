@@ -95,5 +95,5 @@ def test_a_shape_that_nobody_declares_is_refused() -> None:
 
 
 def test_a_declaration_that_cannot_be_met_is_refused() -> None:
-    with pytest.raises(MccError, match="no axes reduce"):
-        backend.prepare(model("ReduceSum", [X, ints(1)], (7, 7), keepdims=0))
+    with pytest.raises(MccError, match="no axes make"):
+        backend.prepare(model("Squeeze", [X, ints(1)], (7, 7)))

@@ -17,7 +17,7 @@ from ..contributed import writes
 
 _ATTRIBUTES = (
     "activation_alpha", "activation_beta", "activation_type", "k", "normalize_routing_weights", "swiglu_fusion",
-    "swiglu_limit",
+    "swiglu_limit", "use_sparse_mixer",
 )  # fmt: skip
 _EXAMPLE = "float[3, 4] x, float[3, 5] r, float[5, 6, 4] a, float[5, 6] c, float[5, 4, 6] b, float[5, 4] d"
 
@@ -31,7 +31,7 @@ _EXAMPLE = "float[3, 4] x, float[3, 5] r, float[5, 6, 4] a, float[5, 6] c, float
     ' activation_beta = 1.0, swiglu_limit = 7.0> (x, r, a, "", b) }',
 )
 def mixture_of_experts(body: Body) -> None:
-    body.only(*_ATTRIBUTES, off=("use_sparse_mixer",))
+    body.only(*_ATTRIBUTES)
     layers = [(body.operand(index), index + 1) for index in (2, 4, 6)]
     _mixed(body, layers, bool(body.attribute("normalize_routing_weights", 0)))
 
@@ -52,7 +52,6 @@ def quantized_mixture_of_experts(body: Body) -> None:
     body.only(
         *_ATTRIBUTES, "accuracy_level", "block_size", "expert_weight_bits", "fc1_expert_weight_bits",
         "fc2_expert_weight_bits", "fc3_expert_weight_bits", "quant_type", "weights_prepacked",
-        off=("use_sparse_mixer",),
     )  # fmt: skip
     later = [index for index in range(14, 21) if body.has(index)]
     if str(body.attribute("quant_type", "int")) != "int" or body.attribute("weights_prepacked", -1) == 1 or later:

@@ -25,7 +25,7 @@ _CONSTANTS = f"<int32[5, 6] s = {_WORDS}, float f = {{0.05}}>"
 def word_conv_embedding(body: Body) -> None:
     body.only("char_embedding_size", "conv_window_size", "embedding_size")
     words, kernel, table = body.type(0), body.type(1), body.type(3)
-    if words.rank != 2 or kernel.rank != 4 or kernel.shape[1] != 1 or table.shape[1:] != kernel.shape[3:]:
+    if words.rank < 2 or kernel.rank != 4 or kernel.shape[1] != 1 or table.shape[1:] != kernel.shape[3:]:
         raise Invalid(f"words {words}, a convolution {kernel} and vectors of characters {table}")
     (filters, _, window, width), length = kernel.shape, words.shape[1]
     said = (("embedding_size", filters), ("conv_window_size", window), ("char_embedding_size", width))
@@ -33,10 +33,11 @@ def word_conv_embedding(body: Body) -> None:
         raise Invalid(f"a convolution {kernel} has other sizes than its attributes say")
     if not isinstance(window, int) or not isinstance(length, int) or length < window:
         raise Unsupported(f"words of {length} characters, with a window of {window}", "make them as long at least")
-    vectors = body.op("Gather", body.operand(3), body.operand(0), axis=0)
+    letters = _words(body)
+    vectors = body.op("Gather", body.operand(3), letters, axis=0)
     made = body.op("Conv", body.op("Unsqueeze", vectors, body.ints(1)), body.operand(1), body.operand(2))
     made = body.op("Tanh", body.op("Squeeze", made, body.ints(3)))  # [words, filters, places]
-    letters = body.op("Cast", body.op("Cast", body.operand(0), to=9), to=7)  # 1 for each that is not 0
+    letters = body.op("Cast", body.op("Cast", letters, to=9), to=7)  # 1 for each that is not 0
     more = body.op("Sub", body.op("ReduceSum", letters, body.ints(1)), body.index(window))
     last = body.op("Max", more, body.index(0))  # place of the window in a word
     seen = body.op("LessOrEqual", body.ints(*range(length - window + 1)), last)
@@ -44,3 +45,13 @@ def word_conv_embedding(body: Body) -> None:
     best = body.op("ReduceMax", body.op("Where", seen, made, body.number(float("-inf"))), body.ints(2), keepdims=0)
     begins = body.op("Slice", letters, body.ints(0), body.ints(1), body.ints(1))
     body.give(0, body.op("Where", body.op("Cast", begins, to=9), best, body.number(0.0)))
+
+
+def _words(body: Body) -> str:
+    """The words; onnxruntime reads those of more than two axes as so many of the first elements."""
+    type = body.type(0)
+    if type.rank == 2:
+        return body.operand(0)
+    rows, length = type.static_shape[:2]
+    flat = body.op("Reshape", body.operand(0), body.ints(-1))
+    return body.op("Reshape", body.op("Slice", flat, body.ints(0), body.ints(rows * length)), body.ints(rows, length))
