@@ -36,6 +36,7 @@ from .pieces import Chat, parts
 _HERE = Path(__file__).parent
 _LINE = 48  # characters of a string on a line
 _PROMPT = 8  # bytes of a prompt for each token that has room
+_STOP_STRINGS = 16  # that `main.c` takes
 _REPLACED = ("main.c", "Makefile", "CMakeLists.txt", MARK)
 
 
@@ -116,6 +117,7 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         "title": plan.name.replace("*/", ""),
     }
     told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
+    told |= {"stop_strings": _STOP_STRINGS}
     told |= {"answer_end": _answer_end(words, chatting) if chatting else -1}
     told |= {"advances": plan.advances, "grows": grows}
     told |= {"program": build_name(prefix), "chat": chatting, "piece": _piece}

@@ -132,7 +132,8 @@ class Network:
         """Goes on with a text: of a language model with its tokenizer, a folder of Hugging Face or a GGUF file. Called
         again, the text goes on. `told` is handed pieces as they come, and ends it with False. `sampling`: temperature
         (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, seed; and `keep`: where the context is full,
-        the text goes on with its first `keep` tokens and the newer half of the others."""
+        the text goes on with its first `keep` tokens and the newer half of the others; `stop`: a string, or several, in
+        front of which the text ends."""
         return self._writes().generate(prompt, most, told, **sampling)
 
     @spoken

@@ -1,8 +1,8 @@
-"""How `generate` and `ask` choose tokens: the numbers that they take."""
+"""How `generate` and `ask` choose tokens and end: the arguments that they take."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -26,9 +26,14 @@ def numbers(given: Mapping[str, Any]) -> dict[str, Any]:
     """All numbers, of those that are given."""
     for name, value in given.items():
         if name not in _KNOWN:
-            why = f"it takes {', '.join(_KNOWN)}"
+            why = f"it takes {', '.join([*_KNOWN, 'stop'])}"
             raise WrongUse(
-                Problem(f"there is no argument {name}", f"{name}=...", why, meant(name, _KNOWN) or f"leave out {name}")
+                Problem(
+                    f"there is no argument {name}",
+                    f"{name}=...",
+                    why,
+                    meant(name, [*_KNOWN, "stop"]) or f"leave out {name}",
+                )
             )
         default, largest, example = _KNOWN[name]
         if value is None and default is None:
@@ -39,3 +44,15 @@ def numbers(given: Mapping[str, Any]) -> dict[str, Any]:
             why = f"it is a {'whole ' if is_whole else ''}number from 0 to {largest}"
             raise WrongUse(Problem(f"{name} cannot be {value!r:.60}", f"{name}=...", why, f"such as {name}={example}"))
     return {name: given.get(name, default) for name, (default, _, _) in _KNOWN.items()}
+
+
+def stop_strings(given: Any) -> list[bytes]:
+    """In UTF-8: of one string, or several."""
+    texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    for text in texts:
+        if not isinstance(text, str) or not text or "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
+            why = (
+                "it is a text, or several, none of them empty, without characters of number 0 and halves of surrogates"
+            )
+            raise WrongUse(Problem(f"stop cannot be {text!r:.60}", "stop=...", why, "such as stop=['###']"))
+    return [text.encode() for text in texts]

@@ -20,7 +20,7 @@ from ..toolchain.build import compile_shared, find_compiler, load
 from ..toolchain.host_library import TEXT_HOST
 from ..toolchain.session import aligned_bytes
 from . import cache
-from .sampling import numbers
+from .sampling import numbers, stop_strings
 
 _CDEF = """
 size_t text_session_bytes(void);
@@ -30,6 +30,7 @@ int32_t text_made(const void *session);
 int text_begin(void *session, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes);
 int text_restart(void *session);
 void text_sampling(void *session, const float *numbers, int32_t top_k, uint64_t seed, int32_t keep);
+void text_stop(void *session, const char *const *stop, size_t count);
 int text_generate(void *session, const char *prompt, size_t bytes, int32_t most,
                   int (*told)(const char *, size_t, void *));
 int text_ask(void *session, const char *system, const char *question, int32_t most,
@@ -52,8 +53,8 @@ OnText = Callable[[str], object]
 
 
 class Text(str):
-    """What a model wrote. `ended`: "stop" where the model ended it, "most" at as many tokens as were asked for,
-    "context" where there was no room for more, "caller" where `told` gave False."""
+    """What a model wrote. `ended`: "stop" where the model ended it or wrote a stop string, "most" at as many tokens as
+    were asked for, "context" where there was no room for more, "caller" where `told` gave False."""
 
     ended: str
     tokens: int
@@ -99,7 +100,7 @@ class Writer:
             raise self._refused()
 
     def generate(self, prompt: str, most: int, told: OnText | None, **how: Any) -> Text:
-        how = numbers({"most": most, **how})
+        how = _chosen({"most": most, **how})
         data = _encoded(prompt)
         return self._told(lambda tell: (self._code.text_generate, data, len(data), most, tell), told, how)
 
@@ -109,7 +110,7 @@ class Writer:
         if not self.chats:
             fix = "use generate, with the prompt as the model wants it"
             raise WrongUse(Problem("there is no chat template", "", "the model brings none", fix))
-        how = numbers({"most": most, **how})
+        how = _chosen({"most": most, **how})
         texts = [None if system is None else _encoded(system), _encoded(question)]
         if any(b"\0" in text for text in texts if text):
             raise WrongUse(Problem("a text has a character of number 0", "", "it ends texts in C", "leave it out"))
@@ -128,21 +129,32 @@ class Writer:
                 raised.append(error)
                 return 1
 
-        self._sample(how)
+        kept = self._sample(how)
         function, *arguments = call(self._ffi.callback("int(const char *, size_t, void *)", tell))
         ended = function(self._at(self._session), *arguments)
+        del kept
         if raised:
             raise raised[0]
         if ended < 0:
             raise self._refused() if ended == -4 else WrongUse(_problem(ended))
         return Text("".join(pieces), _ENDS[ended], self._code.text_made(self._at(self._session)))
 
-    def _sample(self, how: Mapping[str, Any]) -> None:
+    def _sample(self, how: Mapping[str, Any]) -> Any:
+        """Gives what has to live as long as the call."""
         shares = [how[name] for name in ("temperature", "top_p", "min_p", "repetition_penalty")]
         keep = -1 if how["keep"] is None else how["keep"]
         self._code.text_sampling(
             self._at(self._session), self._ffi.new("float[]", shares), how["top_k"], how["seed"], keep
         )
+        stops = [self._ffi.new("char[]", text) for text in how["stop"]]
+        kept = self._ffi.new("const char *[]", stops), stops
+        self._code.text_stop(self._at(self._session), kept[0], len(stops))
+        return kept
+
+
+def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
+    stop = stop_strings(given.get("stop", ()))
+    return {**numbers({name: value for name, value in given.items() if name != "stop"}), "stop": stop}
 
 
 def _encoded(text: str) -> bytes:

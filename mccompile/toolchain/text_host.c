@@ -38,6 +38,13 @@ void text_sampling(void *session, const float *numbers, int32_t top_k, uint64_t 
     s->keep = keep;
 }
 
+void text_stop(void *session, const char *const *stop, size_t count)
+{
+    TEXT_NAME(session) *const s = (TEXT_NAME(session) *)session;
+    s->stop = stop;
+    s->stop_count = count;
+}
+
 int text_generate(void *session, const char *prompt, size_t bytes, int32_t most, mcc_told told)
 {
     return TEXT_NAME(generate)((TEXT_NAME(session) *)session, prompt, bytes, most, told, NULL);

@@ -31,11 +31,19 @@ def test_a_text_goes_on_and_begins_again(tmp_path: Path) -> None:
     before = made.encode("x", add_special_tokens=False).ids
     pieces: list[str] = []
     first = net.generate("the time", most=12, told=pieces.append)
-    assert first == "".join(pieces) == made.decode([*before, *wanted]).removeprefix("x")
+    assert first == "".join(pieces) == made.decode([*before, *wanted]).removeprefix("x").rstrip("\ufffd")
     assert (first.ended, first.tokens) == ("most", 12)
     net.reset()
     parts = net.generate("the time", most=5), net.generate(most=7)
     assert [part.tokens for part in parts] == [5, 7]
+    net.reset()
+    assert net.generate("the time", most=12) == first
+    net.reset()
+    assert "".join(net.generate("" if n else "the time", most=1) for n in range(12)) == first
+    for stop in (first[5:8], ["not there", first[5:8]]):
+        net.reset()
+        ended = net.generate("the time", most=12, stop=stop)
+        assert (ended, ended.ended) == (first[: first.index(first[5:8])], "stop")
     net.reset()
     assert net.generate("the time", most=12) == first
     stopped = net.generate("the time", most=12, told=lambda piece: False)
@@ -66,6 +74,10 @@ def test_what_a_caller_raises_ends_the_text(tmp_path: Path) -> None:
         ({"top_k": 2.5}, "it is a whole number"),
         ({"seed": -1}, "seed cannot be -1"),
         ({"keep": -1}, "such as keep=4"),
+        ({"stop": ""}, "stop cannot be ''"),
+        ({"stop": ["a", 3]}, "such as stop="),
+        ({"stop": 3}, "stop cannot be 3"),
+        ({"stops": "a"}, "did you mean stop"),
         ({"most": 1 << 40}, "most cannot be"),
         ({"temprature": 1}, "did you mean temperature"),
         ({"prompt": b"once"}, "it is text"),
@@ -93,7 +105,7 @@ def test_a_chat_has_the_template_of_the_model(tmp_path: Path) -> None:
     before = made.encode("x", add_special_tokens=False).ids
     net = loaded(tmp_path / "tiny")
     answer = net.ask("why?", "be brief", most=6)
-    assert answer == made.decode([*before, *models.continued(tokens, weights, 6)]).removeprefix("x")
+    assert answer == made.decode([*before, *models.continued(tokens, weights, 6)]).removeprefix("x").rstrip("\ufffd")
     with pytest.raises(WrongUse, match="a chat has begun"):
         net.ask("why?", "be brief")
 

@@ -45,15 +45,23 @@ def drawn(chance: Generator, place: Path) -> Decoder:
 
 
 def _export(chance: Generator, place: Path, sizes: dict[str, int]) -> Decoder:
-    """An ONNX file, as optimum or onnxruntime-genai write it; of the latter also with a mixture of experts."""
-    sizes |= {"width": int(chance.integers(3, 50)), "hidden": int(chance.integers(3, 90))}
+    """An ONNX file, as optimum or onnxruntime-genai write it; of the latter also with experts, floats or integers."""
+    bits, block = int(chance.choice([0, 4, 8])), int(chance.choice([0, 16, 32]))
+    unit = block or (2 if bits == 4 else 1)
+    sizes |= {"width": unit * int(chance.integers(-(-3 // unit), 50 // unit + 1))}
+    sizes |= {"hidden": unit * int(chance.integers(-(-3 // unit), 90 // unit + 1))}
     way, weights = str(chance.choice(list(exported.WAYS))), random_weights(sizes, chance)
-    count = int(chance.integers(exported.CHOSEN, 6))
+    count, experts = int(chance.integers(exported.CHOSEN, 6)), dict[str, int]()
     if way == "genai" and chance.random() < 0.5:
         weights = with_experts(weights, sizes["layers"], count, chance)
-    path = exported.written(place / "decoder", way, weights, sizes, CONTEXT)
+        experts = {"bits": bits, "block": block}
+        if bits:
+            weights |= {role: exported.rounded(w, **experts) for role, w in weights.items() if ".expert." in role}
+    path = exported.written(place / "decoder", way, weights, sizes, CONTEXT, **experts)
     how = {"experts": {"chosen": exported.CHOSEN, "among_best": True}}
-    return Decoder(path, weights, sizes, how, f"{way} {sizes} {count if '0.router' in weights else 0} experts")
+    return Decoder(
+        path, weights, sizes, how, f"{way} {sizes} {count if '0.router' in weights else 0} experts {experts}"
+    )
 
 
 def _folder(chance: Generator, place: Path, sizes: dict[str, int]) -> Decoder:

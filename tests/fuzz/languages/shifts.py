@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,15 @@ class Text:
     def new(self, prompt: str) -> list[int]:
         return list(self.made.encode(prompt, add_special_tokens=not self.tokens).ids)
 
-    def written(self, most: int) -> tuple[list[int], str]:
+    def stop(self, most: int, chance: Generator) -> str:
+        """Some letters of what it would write; empty where there are none."""
+        other = copy(self)
+        other.tokens = list(self.tokens)
+        text = self.made.decode(other.written(most)[0])
+        place, size = int(chance.integers(len(text) + 1)), int(chance.integers(1, 6))
+        return str(text[place : place + size].split("\ufffd")[0])
+
+    def written(self, most: int, stop: str = "") -> tuple[list[int], str]:
         """The most likely tokens, and why they end."""
         found: list[int] = []
         while len(found) < most:
@@ -59,6 +68,8 @@ class Text:
                 return found, "context"
             found.append(int(scores.argmax()))
             self.tokens.append(found[-1])
+            if stop and stop in self.made.decode(found):
+                return found, "stop"
         return found, "most"
 
 
@@ -80,17 +91,19 @@ def differs(chance: Generator, place: Path, compiler: str) -> str:
             text.add(prompt)
             if not text.tokens:
                 raise Ends
-            tokens, ended = text.written(most)
+            stop = text.stop(most, chance) if chance.random() < 0.5 else ""
+            tokens, ended = text.written(most, stop)
         except Ends:
             return ""
         try:
-            found = net.generate(prompt, most=most, keep=keep)
+            found = net.generate(prompt, most=most, keep=keep, stop=[stop] if stop else [])
         except WrongUse as error:
-            return f"{dims}, keep {keep}, {prefer}, {said}: {error}"
+            return f"{dims}, keep {keep}, {prefer}, {said}, stop {stop!r}: {error}"
         wanted = made.decode(tokens, skip_special_tokens=True)
+        wanted = wanted[: wanted.index(stop)] if ended == "stop" else wanted
         pairs = [(found.tokens, len(tokens)), (found.ended, ended), (_plain(str(found)), _plain(wanted))]
         if any(one != other for one, other in pairs):
-            return f"{dims}, keep {keep}, {prefer}, {said}: got and wanted {pairs}"
+            return f"{dims}, keep {keep}, {prefer}, {said}, stop {stop!r}: got and wanted {pairs}"
     return ""
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,12 @@ Weights = Mapping[str, np.ndarray]
 
 
 class Llama:
-    """Nodes of one. `shared`: heads of queries for each of keys and values."""
+    """Nodes of one. `bits` and `block`: of the weights of experts, where these are integers."""
 
-    def __init__(self, weights: Weights, groups: int, heads: int, layers: int, context: int) -> None:
+    def __init__(
+        self, weights: Weights, groups: int, heads: int, layers: int, context: int, bits: int = 0, block: int = 0
+    ) -> None:
+        self.bits, self.block = bits, block
         self.weights, self.groups, self.heads, self.layers = weights, groups, heads, layers
         self.head = weights["0.q"].shape[0] // heads
         frequencies = 10000.0 ** -(np.arange(0, self.head, 2) / self.head)
@@ -44,7 +47,7 @@ class Llama:
 
     def table(self, name: str, array: np.ndarray) -> str:
         if name not in {tensor.name for tensor in self.graph.initializer}:
-            made = np.ascontiguousarray(array, np.int64 if array.dtype == np.int64 else np.float32)
+            made = np.ascontiguousarray(array, array.dtype if array.dtype in (np.int64, np.uint8) else np.float32)
             self.graph.initializer.append(numpy_helper.from_array(made, name))
         return name
 
@@ -66,9 +69,18 @@ class Llama:
             for side in ("gate", "up", "down")
         )
         both = np.stack([gate, up], 2).reshape(count, -1, gate.shape[2])  # in turns
-        names = self.table(f"{layer}.gate_up", both), "", self.table(f"{layer}.down", down)
+        sides = {f"{layer}.gate_up": both, f"{layer}.down": down}
         how = {"k": CHOSEN, "activation_type": "swiglu", "swiglu_fusion": 1, "normalize_routing_weights": 1}
-        return self.op("MoE", x, scores, *names, domain=MICROSOFT, **how)
+        if not self.bits:
+            names = [self.table(role, w) for role, w in sides.items()]
+            return self.op("MoE", x, scores, names[0], "", names[1], domain=MICROSOFT, **how)
+        named = list[str]()
+        for role, w in sides.items():
+            levels, scales = leveled(w, self.bits, self.block)
+            packed = levels if self.bits == 8 else levels[..., ::2] | levels[..., 1::2] << 4
+            named += [self.table(f"{role}.levels", packed), self.table(f"{role}.scales", scales), ""]
+        how |= {"expert_weight_bits": self.bits} | ({"block_size": self.block} if self.block else {})
+        return self.op("QMoE", x, scores, *named, domain=MICROSOFT, **how)
 
     def finished(self, logits: str, presents: list[str], more: list[str], total: str) -> ModelProto:
         graph, vocabulary = self.graph, self.weights["embed"].shape[0]
@@ -90,6 +102,21 @@ class Llama:
                 ends.append(info(f"{prefix}.{name}", TensorProto.FLOAT, shape))
         opsets = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def leveled(w: np.ndarray, bits: int, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Levels of the weights of experts, and the scale of each row, or of each of its blocks."""
+    parts = w.reshape(*w.shape[:2], -1, block or w.shape[2])
+    scales = (np.abs(parts).max(-1, keepdims=True) / np.float32((1 << (bits - 1)) - 1)).astype(np.float32)
+    levels = np.rint(parts / scales) + (1 << (bits - 1))
+    return levels.astype(np.uint8).reshape(w.shape), scales[..., 0] if block else scales[..., 0, 0]
+
+
+def rounded(w: np.ndarray, bits: int, block: int) -> np.ndarray:
+    """What weights of an expert are behind that."""
+    levels, scales = leveled(w[None], bits, block)
+    parts = (levels.astype(np.float32) - (1 << (bits - 1))).reshape(*w.shape[:1], -1, block or w.shape[1])
+    return (parts * scales.reshape(*parts.shape[:1], -1, 1)).reshape(w.shape)
 
 
 def optimum(w: Weights, groups: int, heads: int, layers: int, context: int) -> ModelProto:
@@ -154,9 +181,9 @@ def optimum(w: Weights, groups: int, heads: int, layers: int, context: int) -> M
     return net.finished(logits, presents, more, "past_sequence_length + sequence_length")
 
 
-def genai(w: Weights, groups: int, heads: int, layers: int, context: int) -> ModelProto:
+def genai(w: Weights, groups: int, heads: int, layers: int, context: int, **experts: int) -> ModelProto:
     """As onnxruntime_genai.models.builder writes it for processors."""
-    net = Llama(w, groups, heads, layers, context)
+    net = Llama(w, groups, heads, layers, context, **experts)
     count = net.op("Sub", net.op("ReduceSum", "attention_mask", net.ints(1), keepdims=1), net.ints(1))
     lengths = net.op("Cast", count, to=TensorProto.INT32)
     one = net.op("Constant", value=numpy_helper.from_array(np.array(1, np.int64)))
@@ -190,7 +217,7 @@ def genai(w: Weights, groups: int, heads: int, layers: int, context: int) -> Mod
     return net.finished(logits, presents, ["attention_mask"], "total_sequence_length")
 
 
-WAYS = {"optimum": optimum, "genai": genai}
+WAYS: dict[str, Callable[..., ModelProto]] = {"optimum": optimum, "genai": genai}
 
 
 def folder(path: Path, way: str, context: int = 300, **sizes: int) -> Path:
@@ -199,11 +226,11 @@ def folder(path: Path, way: str, context: int = 300, **sizes: int) -> Path:
     return written(path, way, random_weights(sizes, np.random.default_rng(1)), sizes, context)
 
 
-def written(path: Path, way: str, w: Weights, sizes: Mapping[str, int], context: int) -> Path:
-    """The same of these weights."""
+def written(path: Path, way: str, w: Weights, sizes: Mapping[str, int], context: int, **experts: int) -> Path:
+    """The same of these weights. `experts`: bits and block of theirs."""
     path.mkdir(parents=True, exist_ok=True)
     layers, groups = sizes["layers"], sizes["groups"]
-    model = WAYS[way](w, groups, sizes["heads"], layers, context)
+    model = WAYS[way](w, groups, sizes["heads"], layers, context, **experts)
     onnx.save(model, path / "model.onnx", save_as_external_data=True, location="model.onnx.data", size_threshold=256)
     if way == "genai":
         decoder = {"filename": "model.onnx", "num_hidden_layers": layers, "num_key_value_heads": groups}
