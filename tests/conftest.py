@@ -31,7 +31,7 @@ contradictions.ALWAYS = True
 speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""
-build.PRECOMPILED = precompiled.flags_of
+build.AHEAD = precompiled.ahead
 with suppress(ImportError):  # importers are tested with little else installed
     from hypothesis import HealthCheck, settings
     from hypothesis.internal.conjecture import providers

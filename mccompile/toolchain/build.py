@@ -27,7 +27,8 @@ DEFAULT_FLAGS = ("-std=c99", "-O2")
 Paths = Sequence[Path]
 LEVEL = ""  # of optimization, in place of the one among the flags: for who wants results once, and soon
 QUICK = ""  # a compiler that is tried before a well-known one where C99 is all that is asked for
-PRECOMPILED: Callable[[Sequence[str], Sequence[str]], Sequence[str]] | None = None  # flags for headers read before
+# What stands for sources, where some have been compiled already: given the command, flags and sources.
+AHEAD: Callable[[Sequence[str], Sequence[str], Paths], Paths] | None = None
 _WELL_KNOWN = ("cc", "gcc", "clang", "tcc")
 _PLAIN = ("-std=c99", "-O", "-shared", "-fPIC", "-D")  # flags that every compiler has
 _MESSAGE_LINES = 40  # the first error is the one that matters; hundreds may follow from it
@@ -95,9 +96,8 @@ def compile_program(
     includes = [f"-I{folder}" for folder in include_dirs]
     if LEVEL:
         flags = [*(flag for flag in flags if not flag.startswith("-O")), LEVEL]
-    if PRECOMPILED:
-        flags = [*flags, *PRECOMPILED(compiler.command, flags)]
-    rest = [*flags, *includes, *map(str, sources), "-o", str(out), "-lm"]
+    compiled = AHEAD(compiler.command, [*flags, *includes], sources) if AHEAD else sources
+    rest = [*flags, *includes, *map(str, compiled), "-o", str(out), "-lm"]
     is_plain = compiler.command[0] in _WELL_KNOWN and all(flag.startswith(_PLAIN) for flag in flags)
     if QUICK and is_plain and subprocess.run([QUICK, *rest], capture_output=True, check=False).returncode == 0:
         return out

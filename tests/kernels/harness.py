@@ -411,12 +411,12 @@ def compile_program(compiler: Sequence[str], flags: Sequence[str], folder: Path)
     is_whole = "-static" in flags
     harness = str(_harness(tuple(compiler), tuple(flag for flag in flags if flag != "-static"), is_whole))
     made = folder / ("program" if is_whole else "cases.so")
-    options, more = (flags, [harness]) if is_whole else ([*flags, "-shared", "-fPIC"], [])
-    sources = [folder / name for name in ("kernels.c", "cases.c", "kernels.h")]
-    key = (*compiler, *options, *(source.read_text() for source in sources))
+    options, more = (flags, [harness, "-lm"]) if is_whole else ([*flags, "-shared", "-fPIC"], ["-lm"])
+    sources = [folder / "kernels.c", folder / "cases.c"]
+    key = (*compiler, *options, *(source.read_text() for source in (*sources, folder / "kernels.h")))
     if key not in _built:
-        options = [*options, *precompiled.flags_of(compiler, options), *include_flags(folder)]
-        _compile([*compiler, *options, *map(str, sources[:2]), *more, "-o", str(made), "-lm"])
+        flags = [*options, *include_flags(folder)]
+        _compile([*compiler, *flags, *map(str, precompiled.ahead(compiler, flags, sources)), *more, "-o", str(made)])
         _built[key] = [str(made)] if is_whole else [harness, str(made)]
     return _built[key]
 
