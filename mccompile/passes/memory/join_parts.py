@@ -68,6 +68,7 @@ class Joiner:
         self.users: dict[Buffer, dict[int, Item]] = {}  # who reads or writes a buffer, kept up to date
         top = {id(item) for item in self.program.body}
         self.nested: set[int] = set()  # items inside of regions
+        self.outcome: list[tuple[str, frozenset[int]] | None] = []  # of every `join`: equal ones make equal programs
         for item in walk(self.program.body):
             self.note(item)
             if id(item) not in top:
@@ -79,8 +80,13 @@ class Joiner:
 
     def join(self, call: Call, mode: str) -> None:
         """Makes what can be made in place, and copies the rest."""
-        if mode == COPY:
-            return
+        out = call.outs[0]
+        joined = frozenset[int]() if mode == COPY else self.joined(call, mode)
+        has_moved = call.outs[0] is not out
+        self.outcome.append((mode, joined) if joined or has_moved else None)
+
+    def joined(self, call: Call, mode: str) -> frozenset[int]:
+        """Operands that are made in place from now on; the call copies the rest."""
         body = next(body for body in bodies(self.program.body) if any(item is call for item in body))
         if mode == STRIDED:
             self.follow_layout(call)
@@ -88,13 +94,13 @@ class Joiner:
             self.lay_in_planes(call, call.kind.axis)
         often = {buffer for buffer, count in Counter(view.buffer for view in call.ins).items() if count > 1}
         inside = None if body is self.program.body else {id(item) for item in body}
-        joined = {
+        joined = frozenset(
             index
             for index, part in self.parts(call)
             if call.ins[index].buffer not in often and self.place(call, index, part, inside, mode)
-        }
+        )
         if not joined:
-            return
+            return joined
         rest = self.rest(call, joined)
         self.longer += sum(map(self.time, rest)) - self.time(call)
         position = next(number for number, item in enumerate(body) if item is call)
@@ -103,6 +109,7 @@ class Joiner:
             self.users.get(view.buffer, {}).pop(id(call), None)
         for item in rest:
             self.note(item)
+        return joined
 
     def parts(self, call: Call) -> list[tuple[int, View]]:
         """Operands, and the parts of the result that they become."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
 from ...base.records import dataclass, replace
 from ...kernels.remembered import remembered
@@ -63,7 +64,8 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
     touched = [{view.buffer.name for view in (*call.ins, *call.outs)} for call in candidates(program)]
     best = Choice((PIECES,) * len(touched))
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
-    now = _peak(program, context, best)
+    outcomes: dict[Any, _Peak] = {}  # most choices lead to a program that another one has led to
+    now = _peak(program, context, best, outcomes)
     peaks = {best: now}  # a sweep that changed nothing asks for what is known
 
     worth = context.memory.worth
@@ -77,7 +79,7 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
         nonlocal best, now, trials
         if tried not in peaks and trials > 0:
             trials -= 1
-            peaks[tried] = _peak(program, context, tried)
+            peaks[tried] = _peak(program, context, tried, outcomes)
         if tried in peaks and peaks[tried].bytes <= now.bytes - gain and score(peaks[tried]) <= score(now):
             best, now = tried, peaks[tried]
 
@@ -114,15 +116,27 @@ class _Peak:
     longer: float  # what calls take longer, less the copies that go
 
 
-def _peak(program: Program, context: Context, choice: Choice) -> _Peak:
+def _peak(program: Program, context: Context, choice: Choice, outcomes: dict[Any, _Peak]) -> _Peak:
     """The largest live set that these choices lead to, or the tallest block."""
-    trial, longer = _bound(program, context, choice)
+    trial = clone(program)
+    joiner = _join(trial, context, choice)
+    outcome = (*joiner.outcome, choice.reorder, choice.holes)
+    if outcome not in outcomes:
+        outcomes[outcome] = _peak_of(trial, context, choice, joiner)
+    return outcomes[outcome]
+
+
+def _peak_of(trial: Program, context: Context, choice: Choice, joiner: Joiner) -> _Peak:
+    """That of a copy whose parts are joined."""
+    _overlap(trial, context, choice, joiner)
     blocks, owners = _blocks(trial, context)
     most = peak(blocks)
     tall = [number for number, block in enumerate(blocks) if highest_end(block) > most.bytes]
     alive = {*tall} or {number for number, block in enumerate(blocks) if block.name in most.names}
     bound = max((highest_end(blocks[number]) for number in tall), default=most.bytes)
-    return _Peak(bound, frozenset(buffer.name for buffer, (number, _) in owners.items() if number in alive), longer)
+    return _Peak(
+        bound, frozenset(buffer.name for buffer, (number, _) in owners.items() if number in alive), joiner.longer
+    )
 
 
 def peak_of(program: Program, context: Context, choice: Choice) -> int:
@@ -137,16 +151,11 @@ def size_of(program: Program, context: Context, choice: Choice) -> int:
 
 def blocks_after(program: Program, context: Context, choice: Choice) -> list[Block]:
     """What is to be placed then."""
-    trial = _bound(program, context, choice)[0]
+    trial = clone(program)
+    _bind(trial, context, choice)
     bind_states(trial, context.registry, context.target)
     bring_states(trial, context)
     return _blocks(trial, context)[0]
-
-
-def _bound(program: Program, context: Context, choice: Choice) -> tuple[Program, float]:
-    """A copy with these choices, and what its calls take longer, less the copies that go."""
-    trial = clone(program)
-    return trial, _bind(trial, context, choice).longer
 
 
 def _blocks(trial: Program, context: Context) -> tuple[list[Block], Mapping[Buffer, tuple[int, int]]]:
@@ -154,14 +163,16 @@ def _blocks(trial: Program, context: Context) -> tuple[list[Block], Mapping[Buff
     return blocks_of({buffer: span for buffer, span in lives.items() if not buffer.far}, context.target.align)
 
 
-def _bind(program: Program, context: Context, choice: Choice) -> Joiner:
-    joiner = _join(program, context, choice)
+def _bind(program: Program, context: Context, choice: Choice) -> None:
+    _overlap(program, context, choice, _join(program, context, choice))
+
+
+def _overlap(program: Program, context: Context, choice: Choice, joiner: Joiner) -> None:
     for wanted in choice.holes:
         found = next(((call, hole) for position, call, hole in holes(program) if position == wanted), None)
         if found is not None:
             fill(joiner, *found)
     write_in_place(program, context.registry, context.target, context.memory.keep_inputs)
-    return joiner
 
 
 def _join(program: Program, context: Context, choice: Choice) -> Joiner:

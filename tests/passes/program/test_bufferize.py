@@ -10,8 +10,11 @@ import pytest
 
 from mccompile.driver import Options
 from mccompile.kinds.concat import Concat
+from mccompile.passes.api import Context
+from mccompile.passes.memory.join_parts import Joiner
 from mccompile.passes.program import bufferize
 from mccompile.program.ir import Program
+from mccompile.program.text import show
 from tests.passes.program.before_after import after, calls
 from tests.small_models import branches, compiled
 
@@ -345,3 +348,27 @@ def test_what_cannot_lower_the_peak_is_not_tried(monkeypatch: pytest.MonkeyPatch
     assert len(tried) < 2 * 13  # one for each, to have fewer copies, and those at the peak
     monkeypatch.setattr(bufferize, "_peak", wherever)
     assert after("bufferize", joined(12)) == few
+
+
+def test_choices_that_lead_to_the_same_program_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told by what became of each call, without looking at the program."""
+    plain, measured = bufferize._join, bufferize._peak_of
+    programs, tried, looked = dict[Any, set[str]](), list[int](), list[int]()
+
+    def joined_by(program: Program, context: Context, choice: bufferize.Choice) -> Joiner:
+        before, joiner = show(program), plain(program, context, choice)
+        programs.setdefault((before, *joiner.outcome, choice.reorder), set()).add(show(program))
+        tried.append(1)
+        return joiner
+
+    def peak_of(*arguments: Any) -> bufferize._Peak:
+        looked.append(1)
+        return measured(*arguments)
+
+    monkeypatch.setattr(bufferize, "_join", joined_by)
+    monkeypatch.setattr(bufferize, "_peak_of", peak_of)
+    for prefer in ("ram", "time"):
+        compiled(branches(), Options(target="cortex-m55", prefer=prefer))
+    after("bufferize", joined(12))
+    assert len(looked) < 0.75 * len(tried)
+    assert all(len(texts) == 1 for texts in programs.values())
