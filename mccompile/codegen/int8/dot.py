@@ -328,6 +328,15 @@ def pack_unsigned(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(moved.reshape(-1, 4, moved.shape[1]).transpose(0, 2, 1))
 
 
+def pack_words(rows: np.ndarray) -> np.ndarray:
+    """Weights [channels, sum], negated, for mcc_scalar_wide.h: [channels / 4][sum][two channels], each a word with the
+    first of the two below."""
+    negated = -padded(rows.astype(np.int64), 4, 4)
+    pairs = negated.reshape(-1, 2, 2, negated.shape[1])
+    words = (pairs[:, :, 0] + (pairs[:, :, 1] << 16)).transpose(0, 2, 1)
+    return np.ascontiguousarray(words & 0xFFFFFFFF).astype("<u4").view(np.int8)
+
+
 def without_zero(found: np.ndarray, rows: np.ndarray, zero: int, dtype: DType) -> np.ndarray:
     """Bias, multiplier and addend [3, channels] for activations of that type and zero point that are read as unsigned
     numbers (i8 plus 128), where weights [channels, sum] are signed."""

@@ -24,6 +24,7 @@ SHIFTS = 3  # that are tried, beginning with the highest
 PARTS = 32  # of what a sum of 1 makes, in which the addend moves
 MOVES = sorted(range(-PARTS // 2, PARTS // 2 + 1), key=abs)
 READ_UNSIGNED = (0, 255)  # elements of patches
+READ_FLIPPED = (-127, 128)  # of those that mcc_scalar_wide.h reads, less the constants in biases
 SLOW_RESULT = 40.0  # what a sum takes besides its products, in plain C, where there are no upper halves
 
 

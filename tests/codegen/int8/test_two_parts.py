@@ -14,11 +14,13 @@ from mccompile.codegen.int8.two_parts import in_two_parts
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.targets import api as targets
+from mccompile.targets.api import Prefer
 from tests.kernels.test_matrix import KERNELS, wrong_results
 from tests.signal_networks import Signal
 
 SCALAR = (
     "conv/i8_nhwc_im2col__scalar",
+    "conv/i8_nhwc_im2col_wide__scalar",
     "conv/i8_nhwc_depthwise_3x3__scalar",
     "gemm/i8_rows_patch__scalar",
 )
@@ -65,7 +67,7 @@ def test_sums_of_more_bits_keep_the_upper_half() -> None:
 @pytest.mark.parametrize("id", SCALAR)
 def test_portable_form_computes_what_the_kernel_means(id: str, tmp_path: Path) -> None:
     generic = targets.load("generic")
-    target = replace(generic, machine=targets.load("cortex-m0").machine)
+    target = replace(generic, machine=targets.load("cortex-m0").machine, prefer=Prefer.TIME)
     assert not wrong_results(KERNELS[id], target, tmp_path)
 
 
@@ -82,4 +84,20 @@ def test_only_cores_without_upper_halves_have_it(target: str, prefer: str, saved
     net.conv(8, 1)
     package = compile_graph(load_proto(net.model("n"), Path()), Options(target=target, prefer=prefer), "n")
     text = "".join(str(source) for name, source in package.files.items() if name.endswith("kernels.c"))
-    assert ("mcc_scalar_parts2x4" in text) is saved
+    assert ("mcc_scalar_parts2x4" in text or "mcc_scalar_wide_" in text) is saved
+
+
+def test_words_of_two_weights_cost_flash_where_time_is_preferred() -> None:
+    net = Signal(16, 60, picture=True, quantized=True)
+    net.stored()
+    net.conv(16, 1)
+    net.conv(8, 1)
+    wide = "conv/i8_nhwc_im2col_wide__scalar"
+    for target, prefer, expected in (
+        ("cortex-m0", "time", True),
+        ("cortex-m0", "balanced", False),
+        ("cortex-m3", "time", False),
+        ("rv32imc", "time", False),
+    ):
+        package = compile_graph(load_proto(net.model("n"), Path()), Options(target=target, prefer=prefer), "n")
+        assert (wide in {function.kernel.id for function in package.plan.functions}) is expected, (target, prefer)

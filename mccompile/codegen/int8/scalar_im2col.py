@@ -1,0 +1,150 @@
+"""conv of 8-bit integers for cores without SIMD. The windows of two positions are packed into one word, so that one
+32-bit multiplication computes two 8-bit products; or, with twice the flash, the weights of two channels (`wide`).
+
+Elements are copied one by one, so windows may begin anywhere; outside of the image lie zero points, which the bias
+makes up for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...base.constant import Constant
+from ...base.dims import static
+from ...base.dtypes import DType, i8, i32, u8
+from ...kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
+from ...kinds.conv import Conv
+from ..tiles import epilogue_alias
+from .dot import left_over, numbers, pack_unsigned, pack_words, rescaling_in, with_biases, without_zero
+from .patch_conv import PatchConv, conv_of, is_flat, rescaled_case, totals_case
+from .rates import scalar_cycles
+from .two_parts import READ_FLIPPED, READ_UNSIGNED, in_two_parts, saves
+
+WIDE = 0.85  # of the time of a call
+FLIPPED = 1 - 128  # what wide patches hold is 127 less an element and its type's distance to u8: see mcc_scalar_wide.h
+
+
+class ScalarIm2col(PatchConv):
+    rows_apart = True
+    wide: ClassVar[bool] = False  # do words hold the weights of two channels?
+
+    def cases(self) -> Sequence[Case]:
+        plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
+        if self.wide:
+            return [*super().cases(), extremes_case("extremes", i8), extremes_case("extremes_u8", u8)]
+        return [
+            *super().cases(),
+            totals_case("totals", plain, (1, 3, 5, 7), (6, 3, 3, 3)),
+            totals_case("totals_two_pictures", plain, (2, 3, 5, 7), (6, 3, 3, 3)),
+            totals_case("totals_u8", replace(plain, pads=(0,) * 4, x_zero=False), (1, 8, 3, 3), (5, 8, 1, 1), u8),
+        ]
+
+    def match(self, call: Call, target: Target) -> No | Needs:
+        reason = self.refusal(call, range(32), totals=not self.wide)
+        if reason:
+            return No(reason)
+        if self.wide and not (saves(target) and target.prefer == Prefer.TIME):
+            return No("words of two weights need a core whose products have no upper half, and that time is preferred")
+        found = rescaling_in(call)
+        results = (1 if self.wide else 2) * static(call.ins[1].shape[0]) * (1 if found else 4) if left_over(call) else 0
+        return Needs(
+            rows=frozenset({2}),
+            constant=frozenset({1, *range(2, conv_of(call).fixed), *(found.tables if found else ())}),
+            align={found.bias: 4} if found else {1: 4},
+            alias=epilogue_alias(call, conv_of(call).fixed),
+            scratch=self.depth(call) * 4 + results,
+            scratch_align=4,
+            blocks=(int(found is not None and saves(target)), int(target.prefer == Prefer.FLASH)),
+        )
+
+    def cost(self, call: Call, target: Target) -> Cost:
+        found = Cost(scalar_cycles(self.work(call), call, target), code=self.code)
+        if not self.wide:
+            return found
+        outs = static(call.ins[1].shape[0])
+        weights = self.depth(call) * (outs + -outs % 4)
+        return replace(found, time=found.time * WIDE, blob=weights)
+
+    def taken(self, call: Call) -> int:
+        """Elements of a window."""
+        w = call.ins[1].type.static_shape
+        return w[1] * w[2] * w[3]
+
+    def depth(self, call: Call) -> int:
+        return self.taken(call) + -self.taken(call) % 4
+
+    def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
+        kind, found, channels = conv_of(call), rescaling_in(call), static(call.ins[1].shape[0])
+        rows = viewed(call.ins[1], constants[1]).transpose(0, 2, 3, 1).reshape(channels, -1)
+        zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
+        values = numbers(call, constants, found, channels) if found else np.zeros((1, channels), np.int32)
+        values = without_zero(values, rows, zero + (FLIPPED if self.wide else 0), call.ins[0].buffer.dtype)
+        if found is None:
+            return {1: with_biases(pack_unsigned(rows), values)}
+        if call.blocks[0]:
+            values = in_two_parts(values, rows, READ_FLIPPED if self.wide else READ_UNSIGNED, found, lanes=4)
+        return {
+            1: pack_words(rows) if self.wide else pack_unsigned(rows),
+            **dict.fromkeys(found.tables, np.ascontiguousarray(values.T)),
+        }
+
+    def packing(self, call: Call) -> Mapping[int, str]:
+        found = rescaling_in(call)
+        if found is None:
+            return {1: "scalar_with_biases"}
+        parts = "_parts" * call.blocks[0]
+        table = f"table_channels_less_{'flipped' if self.wide else 'zero'}{parts}"
+        return {1: "scalar_words" if self.wide else "scalar", **dict.fromkeys(found.tables, table)}
+
+    def headers(self, call: Call) -> frozenset[str]:
+        return frozenset({"mcc_scalar_wide.h" if self.wide else "mcc_scalar.h"})
+
+    def unpassed(self, call: Call) -> frozenset[str]:
+        """The zero point, where no window reaches beyond the image."""
+        zero = conv_of(call).x_zero and (is_flat(call) or not self.padded(call))
+        return super().unpassed(call) | (frozenset({"x_zero"}) if zero else frozenset())
+
+    def context(self, call: Call) -> Mapping[str, Any]:
+        kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_in(call)
+        flip = "" if x.buffer.dtype is u8 else " ^ 128u"
+        return {
+            **self.rest(call),
+            "type": x.buffer.dtype.name,
+            "c_type": x.buffer.dtype.storage_c,
+            "y_type": (found.dtype if found else i32).name,
+            "y_c_type": (found.dtype if found else i32).storage_c,
+            "shift": found.shift if found else 0,
+            "totals": found is None,
+            "dot": "parts2x4" if call.blocks[0] else "dot2x4",
+            "zero": f"(uint8_t)x_zero[0]{flip}" if kind.x_zero else f"0u{flip}",
+            "flipped_zero": f"{'127' if x.buffer.dtype is u8 else '-1'} - {'x_zero[0]' if kind.x_zero else '0'}",
+            "padded": self.padded(call),
+            "flat": is_flat(call),
+            "joined": self.joined(call),
+            "by_rows": self.by_rows(call),
+            "bounds": self.bounds(call),
+            "x_line": "row % x_lines" if x.lines else "row",
+            "y_line": "row_out % y_lines" if y.lines else "row_out",
+            "several": x.shape[0] != 1,
+            "rounded": self.rounded(call),
+        }
+
+    def sizes(self, call: Call) -> Mapping[str, int]:
+        taken = {"taken": self.taken(call)} if self.rounded(call) else {}
+        return {**super().sizes(call), "steps": self.depth(call), **taken}
+
+    def rounded(self, call: Call) -> bool:
+        """Is a window shorter than its place in the patch, or may it be?"""
+        return self.depth(call) != self.taken(call) or bool(call.blocks[-1])
+
+
+def extremes_case(name: str, dtype: DType) -> Case:
+    """The lowest weights meet the lowest and the highest elements."""
+    case = rescaled_case(name, Conv((1, 1), (1, 1), (0,) * 4, 1, i32, x_zero=True), (1, 8, 2, 2), (8, 8, 1, 1), dtype)
+    x = np.empty((1, 8, 2, 2), dtype.numpy)
+    x[:, :, 0], x[:, :, 1] = dtype.low, dtype.high
+    return replace(case, values={**case.values, 0: x, 1: np.full((8, 8, 1, 1), -128, np.int8)})
