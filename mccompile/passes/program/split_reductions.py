@@ -1,5 +1,6 @@
 """split_reductions: where elements of few results lie side by side, as in the largest of each of three channels, rows
-of several times as many elements are combined in vectors first, then what is left of each row.
+of several times as many elements are combined in vectors first, then what is left of each row. The last elements, where
+they make no row, are copied behind it.
 
 Kernels have vectors along results, which are too few, or along combined elements, which lie apart. Sums are added up in
 another order.
@@ -16,6 +17,7 @@ from ...codegen.traffic import has_traffic
 from ...expr.ir import operand
 from ...kernels.api import static_views
 from ...kernels.registry import effort
+from ...kinds.map import Map
 from ...kinds.reduce import Reduce
 from ...program.ir import Buffer, Call, Item, Program, View, bodies
 from ...program.taken_names import taken_names
@@ -51,20 +53,29 @@ def parts(call: Call, program: Program) -> list[Call]:
     if [axis for axis in range(first, last) if axis not in kind.axes and shape[axis] != 1] or 0 in shape:
         return []
     outer, count, inner = prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
-    most = max((m for m in range(2, WIDEST // inner + 1) if count % m == 0), default=0) if inner <= FEW else 0
+    widest = WIDEST // inner if inner <= FEW else 0
+    whole = max((m for m in range(2, widest + 1) if count % m == 0), default=0)
+    most = whole if 2 * whole > widest else widest  # elements of a result in a row
     if inner == 1 or most < 2 or count < 4 * most:
         return []
+    return _in_rows(call, _seen(x, outer, count, inner), _seen(y, outer, 1, inner), most, program)
+
+
+def _in_rows(call: Call, x: View, y: View, most: int, program: Program) -> list[Call]:
+    kind, (outer, count, inner) = call.of(Reduce), x.type.static_shape
+    rows, left = divmod(count, most)
     name = taken_names(program).take(f"{y.buffer.name}_rows")
-    rows = Buffer(name, kind.accumulator, (outer, 1, most * inner), provenance=y.buffer.provenance)
-    once, again = replace(kind, axes=(1,), epilogue=None), operand(0, kind.accumulator)
+    made = Buffer(name, kind.accumulator, (outer, most + left, inner), provenance=y.buffer.provenance).whole()
+    once = replace(kind, axes=(1,), epilogue=None)
+    again = replace(once, element=operand(0, kind.accumulator), epilogue=kind.epilogue)
+    wide = most * inner
+    many = replace(x, shape=(outer, rows, wide), strides=(count * inner, wide, 1))
+    row = replace(made, shape=(outer, 1, wide), strides=(wide + left * inner, wide, 1))
+    behind = x.sliced(1, rows * most, left), made.sliced(1, most, left)
     return [
-        replace(call, kind=once, ins=(_seen(x, outer, count // most, most * inner),), outs=(rows.whole(),)),
-        replace(
-            call,
-            kind=replace(kind, axes=(1,), element=again),
-            ins=(_seen(rows.whole(), outer, most, inner),),
-            outs=(_seen(y, outer, 1, inner),),
-        ),
+        replace(call, kind=once, ins=(many,), outs=(row,)),
+        *([replace(call, kind=Map(kind.element), ins=behind[:1], outs=behind[1:])] if left else []),
+        replace(call, kind=again, ins=(made,), outs=(y,)),
     ]
 
 
