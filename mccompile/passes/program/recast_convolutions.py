@@ -6,6 +6,7 @@ support, where that takes less time, copies included.
 - Volumes as pictures: the depths that a window meets become channels side by side, so windows are flat.
 - As a product: where a window is one pixel and pictures lie planar, weights times pixels, which lie side by side.
 - As a product of windows: the elements under each window are copied beside each other first. For doubles.
+- As products of single weights of a window, which are shifted and added up: for few results, which fill no vector.
 
 Invariant: the same sums of the same terms, but for terms that are zero; the epilogue runs once per result.
 """
@@ -20,9 +21,9 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import static
-from ...base.dtypes import f64
+from ...base.dtypes import f32, f64
 from ...base.names import Names
-from ...base.tensor import Shape
+from ...base.tensor import Shape, dense_strides
 from ...codegen.traffic import has_traffic
 from ...expr.ir import Index, operand, walk
 from ...kernels.api import viewed
@@ -32,6 +33,7 @@ from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...kinds.map import Map
 from ...kinds.pad import Pad
+from ...kinds.reduce import Reduce
 from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
 from ...program.planar import planar
 from ...program.taken_names import taken_names
@@ -42,6 +44,8 @@ from ..channel_parts import cut
 CALLS = 1.05  # several calls take that much longer than one that does the same
 MOST_GROUPS = 64
 MOST_COPIED = 1 << 21  # elements under windows
+FEW = 8  # results of a group
+MOST_TERMS = 1 << 19  # that wait to be added up: what caches hold
 
 
 def recast_convolutions(program: Program, context: Context) -> None:
@@ -92,6 +96,8 @@ def recast(call: Call, names: Names, body: Sequence[Item] = ()) -> Iterator[list
         yield [product]
     if windows is not None:
         yield windows
+    if product is None:
+        yield from _as_sums_of_products(call, names)
     if _lies_apart(call.ins[0]) or _lies_apart(call.outs[0]):
         yield _around(call, names)
     inputs = static(w.shape[1])
@@ -165,14 +171,11 @@ def _as_product_of_windows(call: Call, names: Names) -> list[Call] | None:
     if kind.accumulator is not f64 or kind.fixed > 2 or copied > MOST_COPIED:
         return None
     calls = list[Call]()
+    if min(kind.pads) < 0:
+        return None
     if any(kind.pads):
-        before, after = (0, 0, *kind.pads[:rank]), (0, 0, *kind.pads[rank:])
-        if min(*before, *after) < 0:
-            return None
-        wide = tuple(b + static(dim) + a for b, dim, a in zip(before, x.shape, after, strict=True))
-        padded = _new(x, wide, "padded", names)
-        calls.append(Call(Pad(before, after), (x,), (padded,), call.provenance))
-        x = padded
+        calls.append(_with_zeros(call, names))
+        (x,) = calls[0].outs
     inputs, places = static(w.shape[1]), y.shape[2:]
     shape = (y.shape[0], kind.group, inputs, *w.shape[2:], *places)
     batch, channel, *along = map(static, x.strides)
@@ -189,6 +192,57 @@ def _as_product_of_windows(call: Call, names: Names) -> list[Call] | None:
     flat = replace(kind, strides=ones, dilations=ones, pads=(0,) * 2 * rank)
     product = _as_product(replace(call, kind=flat, ins=(b, weights, *call.ins[2:])))
     return None if product is None else [*calls, product]
+
+
+def _as_sums_of_products(call: Call, names: Names) -> Iterator[list[Call]]:
+    """Of weights that meet an element and all elements: [results x taps, inputs] x [inputs, elements]."""
+    kind, (x, w), y, calls = call.of(Conv), call.ins[:2], call.outs[0], list[Call]()
+    rank, of_one, depth = len(kind.strides), static(w.shape[0]) // kind.group, static(w.shape[1])
+    window, taps = map(static, w.shape[2:]), math.prod(map(static, w.shape[2:]))
+    if kind.accumulator is not f32 or kind.fixed > 2 or min(kind.pads) < 0 or of_one > FEW or min(taps, depth) == 1:
+        return
+    if any(kind.pads):
+        calls.append(_with_zeros(call, names))
+        (x,) = calls[0].outs
+    batch, places = static(x.shape[0]), x.type.static_shape[2:]
+    pixels, rows = math.prod(places), of_one * taps
+    b = x.reshaped((batch, kind.group, depth, pixels))
+    if b is None or batch * kind.group * rows * pixels > MOST_TERMS:
+        return
+    assert w.buffer.constant is not None
+    array = viewed(w, w.buffer.constant).reshape(kind.group, of_one, depth, taps).swapaxes(2, 3)
+    a = _constant(w.buffer, array.reshape(1, kind.group, rows, depth), names).broadcast_to(
+        (batch, kind.group, rows, depth)
+    )
+    terms = _new(y, (batch, kind.group, rows, pixels), "terms", names)
+    calls.append(Call(Gemm(f32, rounding=kind.rounding), (a, b), (terms,), call.provenance))
+    along = dense_strides((*window, *places))
+    lines = along[rank:]
+    steps = [step + dilation * line for step, dilation, line in zip(along, kind.dilations, lines, strict=False)]
+    steps += [stride * line for stride, line in zip(kind.strides, lines, strict=True)]
+    shape = (batch, static(w.shape[0]), *w.shape[2:], *y.shape[2:])
+    shifted = replace(terms, shape=shape, strides=(static(w.shape[0]) * taps * pixels, taps * pixels, *steps))
+    axes = tuple(range(2, 2 + rank))
+    out, *extras = (_with_ones(view, rank) for view in (y, *call.ins[2:]))
+    total = Reduce(axes, "add", f32, operand(0, f32), kind.epilogue)
+    yield [*calls, replace(call, kind=total, ins=(shifted, *extras), outs=(out,))]
+
+
+def _with_ones(view: View, rank: int) -> View:
+    """So many axes of one element in front of the places."""
+    shape, strides = view.shape, view.strides
+    return replace(
+        view, shape=(*shape[:2], *(1,) * rank, *shape[2:]), strides=(*strides[:2], *(0,) * rank, *strides[2:])
+    )
+
+
+def _with_zeros(call: Call, names: Names) -> Call:
+    """The operand with what its windows meet around it."""
+    x, pads, rank = call.ins[0], call.of(Conv).pads, len(call.of(Conv).strides)
+    before, after = (0, 0, *pads[:rank]), (0, 0, *pads[rank:])
+    wide = tuple(b + static(dim) + a for b, dim, a in zip(before, x.shape, after, strict=True))
+    made = _new(x, wide, "padded", names) if _lies_apart(x) else _last(x, wide, names)
+    return Call(Pad(before, after), (x,), (made,), call.provenance)
 
 
 def _new(like: View, shape: Shape, what: str, names: Names) -> View:

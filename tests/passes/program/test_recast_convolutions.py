@@ -63,7 +63,7 @@ def test_volumes_as_pictures_and_groups_apart(group: int) -> None:
     for stride, dilation, pads in itertools.product((1, 2), (1, 2), ((0, 0), (1, 2), (0, 1))):
         around = (pads[0], 1, 0, pads[1], 0, 2)
         kind = Conv((stride, 1, 2), (dilation, 2, 1), around, group, f32)
-        assert ways(kind, (2, 6, 5, 6, 5), (6, 6 // group, 2, 3, 2)) == (2 if group == 1 else 4)
+        assert ways(kind, (2, 6, 5, 6, 5), (6, 6 // group, 2, 3, 2)) == (3 if group == 1 else 5)
 
 
 @pytest.mark.parametrize("group", [1, 2, 6])
@@ -80,8 +80,17 @@ def test_zero_points_stand_around_volumes() -> None:
 
 
 def test_epilogues_run_once_per_result() -> None:
-    assert ways(Conv((1, 1), (1, 1), (1, 1, 1, 1), 2, f32, BIASED), (2, 4, 5, 4), (6, 2, 3, 3)) == 2
+    assert ways(Conv((1, 1), (1, 1), (1, 1, 1, 1), 2, f32, BIASED), (2, 4, 5, 4), (6, 2, 3, 3)) == 3
     assert ways(Conv((2, 1), (1, 1), (1, 1, 1, 1), 5, f32, BIASED), (1, 5, 5, 4), (5, 1, 3, 3)) == 1
+
+
+@pytest.mark.parametrize("group", [1, 3])
+def test_few_results_are_sums_of_products(group: int) -> None:
+    for stride, dilation, pads in itertools.product((1, 2), (1, 3), ((0, 0, 0, 0), (1, 0, 2, 3))):
+        kind = Conv((1, stride), (dilation, 2), pads, group, f32)
+        assert ways(kind, (2, 6, 9, 8), (3, 6 // group, 3, 2)) == (2 if group == 1 else 3)
+        assert ways(kind, (2, 6, 9, 8), (27, 6 // group, 3, 2)) == (1 if group == 1 else 2)
+    assert ways(Conv((2,), (1,), (1, 1), group, f32), (2, 6, 17), (3, 6 // group, 4)) == (2 if group == 1 else 3)
 
 
 def single(x: tuple[int, ...], w: tuple[int, ...], **attributes: object) -> ModelProto:
@@ -125,3 +134,12 @@ def test_windows_of_a_pixel_are_products(group: int) -> None:
         assert ways(kind, (2, 6, 5, 4), (4, 6 // group, 1, 1)) == (2 if group == 1 else 3)
     unjoined = Conv((2, 2), (1, 1), (0, 0, 0, 0), 1, f32)  # rows of pixels that no stride joins
     assert ways(unjoined, (2, 6, 5, 5), (4, 6, 1, 1)) == 1
+
+
+@VECTORS
+def test_planar_heads_with_few_results_are_products(tmp_path: Path) -> None:
+    verdict = check(
+        save(single((1, 33, 24, 30), (2, 33, 3, 3)), tmp_path), Options(target="native", prefer="time"), runs=1
+    )
+    assert verdict.ok
+    assert "gemm/f32_rows_tile__vec" in [step.function.kernel.id for step in verdict.package.plan.steps()]
