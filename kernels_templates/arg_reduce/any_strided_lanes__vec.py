@@ -14,7 +14,7 @@ import numpy as np
 from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f64, i8, i16, i32, i64, u8, u32
 from mccompile.base.tensor import Shape, TensorType
-from mccompile.codegen.lanes import LANES, LEAST, each_lane, lane_key, lanes_refusal
+from mccompile.codegen.lanes import LANES, LEAST, SHORTEST, each_lane, lane_key, lanes_refusal
 from mccompile.codegen.loops import Nest, beside, index_c
 from mccompile.codegen.tiles import Range
 from mccompile.expr.scalar_c import load_c, store_c
@@ -34,6 +34,7 @@ class Lanes(Kernel):
         ties: dict[str, Any] = {"values": {0: equal}}
         return [
             *(_case(str(dtype), dtype, (3, 7, 75), largest=dtype.bits > 8) for dtype in (i8, u8, i16, i32, u32, i64)),
+            *(_case(f"few_{dtype}", dtype, (5, 37, 9)) for dtype in (i8, i32, i64)),
             _case("many_places", i8, (300, 64), 0),
             _case("equal", f64, (9, 20), 0, **ties),
             _case("least_equal", f64, (9, 20), 0, largest=False, **ties),
@@ -53,7 +54,7 @@ class Lanes(Kernel):
             return No(reason)
         if not 0 < static(x.shape[axis]) <= i32.high or 0 in call.outs[0].shape:
             return No("there are no elements to compare, or too many for 32-bit indices")
-        chosen = _nest(call).side_by_side(1, LEAST)  # the loop that lanes lie along
+        chosen = _nest(call).side_by_side(1, SHORTEST)  # the loop that lanes lie along
         if chosen is None:
             return No("elements of the results are not contiguous, or are too few")
         return Needs(blocks=(_width(call, chosen), chosen))
@@ -61,8 +62,8 @@ class Lanes(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         x, machine, (width, chosen) = call.ins[0], target.machine, call.blocks
         row, place = _nest(call).loops[chosen].extent, _place(call)
-        vectors = max(x.buffer.dtype.bits, place.bits) / 8 / max(target.vector_bytes, 1)
-        each = vectors * OPERATIONS[x.buffer.dtype.is_float] / machine.fmas * (-(-row // width) * width / row)
+        vectors = max(1, width * max(x.buffer.dtype.bits, place.bits) / 8 / max(target.vector_bytes, 1))
+        each = vectors * OPERATIONS[x.buffer.dtype.is_float] / machine.fmas * -(-row // width) / row
         return Cost(static(x.type.count) * each + static(call.outs[0].type.count) * 2 * machine.element, code=300)
 
     def headers(self, call: Call) -> frozenset[str]:
@@ -118,12 +119,12 @@ def _width(call: Call, chosen: int) -> int:
     """Lanes: a vector of the machines that have the widest, or what a row has."""
     whole = max(LANES * 8 // call.ins[0].buffer.dtype.bits, LEAST)
     row = _nest(call).loops[chosen].extent
-    return next(width for width in (whole, whole // 2, LEAST) if width <= row)
+    return next(width for width in (whole, whole // 2, LEAST, LEAST // 2, SHORTEST) if width <= row)
 
 
 def places(first: int, second: int, last: int) -> Case:
     """Fewer results beside each other are not served."""
-    return _case(f"{first}_{second}_{last}", i16, (first, second, last + LEAST - 1))
+    return _case(f"{first}_{second}_{last}", i16, (first, second, last + SHORTEST - 1))
 
 
 def _case(

@@ -22,6 +22,7 @@ from mccompile.base.tensor import Shape, TensorType, dense_strides
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c, nest, size_name
 from mccompile.codegen.tiles import Range, epilogue_alias
+from mccompile.codegen.traffic import has_traffic
 from mccompile.codegen.vector.vector_epilogue import Reference, epilogue_statements
 from mccompile.codegen.vector.vector_groups import Groups
 from mccompile.codegen.vector.vector_runs import Run, cutting, longest_run, of_sums, runs
@@ -53,7 +54,8 @@ from mccompile.kernels.column_tiles import ColumnTiles, column_tiles
 from mccompile.kernels.work import Units, slowest
 from mccompile.kinds.gemm import Gemm
 
-PACKED, AS_IT_IS, TURNED, PACKED_EACH = range(4)  # how the right operand is read
+PACKED, AS_IT_IS, TURNED, PACKED_EACH, TRANSPOSED = range(5)  # how the right operand is read
+AT_RUN_TIME = (TURNED, TRANSPOSED)  # packed into the workspace: element by element, or in square tiles
 HELD = 1 << 14  # bytes that the nearest cache surely keeps
 FAR = 1 << 17  # bytes that it surely does not
 NOT_CUT, BY_BATCHES, BY_COLUMNS, BY_ROWS = range(4)  # how the work is cut for several workers
@@ -85,6 +87,7 @@ class RowsTile(Kernel):
             _case("packed_transposed", plain, (6, 7), (7, 50), permute={0: (1, 0), **turned}, constant=True),
             _case("long_sum", plain, (3, 3000), (3000, 9), constant=True),
             _case("batches", plain, *batches, permute={0: (0, 2, 1, 3), 1: (0, 2, 1, 3)}),
+            _case("turned_far", plain, (5, 19), (19, 67), permute=turned),
             _case("batches_turned", plain, *batches, permute={0: (0, 2, 1, 3), 1: (0, 2, 3, 1)}),
             _case("batches_constant", plain, *batches, constant=True),
             replace(_case("one_for_all", plain, *batches, constant=True), repeated={1: (0, 1)}),
@@ -138,7 +141,7 @@ class RowsTile(Kernel):
             return No(reason)
         if kind.a_zero or kind.b_zero:
             return No("not with zero points")
-        if call.ins[1].buffer.dtype is not computed_in(call) and _reading(call) not in (PACKED, PACKED_EACH):
+        if call.ins[1].buffer.dtype is not computed_in(call) and _reading(call, target) not in (PACKED, PACKED_EACH):
             return No("it has no layout for 4-bit weights")
         if 0 in (*y.shape, *call.ins[0].shape):
             return No("the result is empty")
@@ -146,12 +149,12 @@ class RowsTile(Kernel):
             return No("there is one column")
         if computed_in(call) is f16 and _apart(call):
             return No("columns of the result or an operand of the epilogue are not contiguous")
-        (size, cut), how = _best(call, target), _reading(call)
+        (size, cut), how = _best(call, target), _reading(call, target)
         return Needs(
             alias=epilogue_alias(call, kind.fixed),
             constant=frozenset({1}) if how in (PACKED, PACKED_EACH) else frozenset(),
             numeric="ulp",
-            scratch=static(call.ins[0].shape[-1]) * size.channels * 4 if how == TURNED else 0,
+            scratch=static(call.ins[0].shape[-1]) * size.channels * 4 if how in AT_RUN_TIME else 0,
             scratch_align=64,
             blocks=(size.lanes, size.points, size.vectors, size.together, how, cut),
         )
@@ -161,8 +164,7 @@ class RowsTile(Kernel):
         rows, columns = upper(y.shape[-2]), static(y.shape[-1])
         depth = static(call.ins[0].shape[-1])
         cycles = row_cycles(size, rows, columns, depth, target) * cutting(depth, call.of(Gemm).rounding)
-        if _reading(call) == TURNED:
-            cycles += depth * columns * 1.2
+        cycles += depth * columns * {TURNED: 1.2, TRANSPOSED: 0.5}.get(_reading(call, target), 0)
         cycles += rows * columns * _apart(call)
         bodies = len(Groups(size, columns).parts()) * (1 + bool(rows % size.points))
         return Cost(prod(map(upper, y.shape[:-2])) * cycles, code=bodies * size.points * size.vectors * 20)
@@ -206,7 +208,8 @@ class RowsTile(Kernel):
         return "_".join(["gemm", *map(size_name, call.outs[0].shape[:-2]), sizes])
 
     def headers(self, call: Call) -> frozenset[str]:
-        return vector_headers(call, computed_in(call))
+        tiles = {"mcc_vec_transpose_bits.h"} if call.blocks[-2] == TRANSPOSED else set()
+        return vector_headers(call, computed_in(call)) | tiles
 
     def units(self, call: Call) -> Sequence[int]:
         *size, _, cut = call.blocks
@@ -238,7 +241,7 @@ class _Layout:
     def rows_first(self) -> bool:
         """Is the second operand held by the nearest cache, but not the result? Its rows are finished one after the
         other then; elsewhere columns of tiles are, for which that operand is read once."""
-        held = self.depth * self.columns * 4 <= HELD and self.how != TURNED and self.cut != BY_COLUMNS
+        held = self.depth * self.columns * 4 <= HELD and self.how not in AT_RUN_TIME and self.cut != BY_COLUMNS
         return held and upper(self.rows) * self.columns * 4 >= FAR
 
     def batch(self, view: View) -> str:
@@ -255,7 +258,9 @@ class _Layout:
             "batches": batches,
             "scope": [f"{self.dtype.storage_c} *panel", *(loop.counter for loop in self.batches.loops)],
             "groups": [self.group(header, *part) for header, part in zip(headers, groups.parts(), strict=True)],
-            "turned": self.how == TURNED,
+            "turned": self.how in AT_RUN_TIME,
+            "side": _side(self.b) if self.how == TRANSPOSED else 0,
+            "bits": self.b.buffer.dtype.bits,
             "rows_first": self.rows_first,
             "number": self.dtype.storage_c,
             "zero": "0.0f" if self.dtype is f32 else "0u",
@@ -291,7 +296,7 @@ class _Layout:
         a_at = index_c([1, down, along], [self.batch(self.a), row, k])
         if self.how in (PACKED, PACKED_EACH):
             b_at = index_c([1, self.depth, vectors * lanes], [self.batch(self.b), "j", k])
-        elif self.how == TURNED:
+        elif self.how in AT_RUN_TIME:
             b_at = index_c([vectors * lanes], [k])
         else:
             b_at = index_c([1, 1, static(self.b.strides[-2])], [self.batch(self.b), "j", k])
@@ -328,13 +333,21 @@ def _sizes_refusal(call: Call) -> str:
     return f"the size {symbolic[0]} is known only at run time" if symbolic else ""
 
 
-def _reading(call: Call) -> int:
+def _side(view: View) -> int:
+    """Of the tiles that are transposed in registers."""
+    return 128 // view.buffer.dtype.bits
+
+
+def _reading(call: Call, target: Target) -> int:
     b = call.ins[1]
     alone = all(stride == 0 or dim == 1 for dim, stride in zip(b.shape[:-2], b.strides[:-2], strict=True))
     each = all(stride != 0 or dim == 1 for dim, stride in zip(b.shape[:-2], b.strides[:-2], strict=True))
     if b.buffer.constant is not None and (alone or each):
         return PACKED if alone else PACKED_EACH
-    return AS_IT_IS if b.strides[-1] == 1 else TURNED
+    if b.strides[-1] == 1:
+        return AS_IT_IS
+    tiles = has_traffic(target) and "rvv" not in target.isas and b.strides[-2] == 1 and static(b.shape[-2]) >= _side(b)
+    return TRANSPOSED if tiles else TURNED
 
 
 def _best(call: Call, target: Target) -> tuple[TileSize, int]:

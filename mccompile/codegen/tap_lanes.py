@@ -95,4 +95,6 @@ class Taps:
         terms = [source.element(operand(number, source.dtype)) for number in range(len(texts))]
         if before:
             terms.insert(0, operand(len(texts), self.total))
-        return to_statements(reduce(lambda a, b: apply(self.combine, a, b), terms), [*texts, before], local=local)
+        # On x86 the larger of two waits for the second number only, if it is given second.
+        total = reduce(lambda total, term: apply(self.combine, term, total), terms)
+        return to_statements(total, [*texts, before], local=local)

@@ -180,3 +180,30 @@ def test_the_largest_of_short_rows_are_found_in_many_rows_at_once(
     made.graph.output[1].type.tensor_type.elem_type = TensorProto.INT64
     (step,) = compile(save(made, tmp_path), Options(target="x86-64-v3", prefer="time")).plan.steps()
     assert step.function.kernel.id == "top_k/any_strided_lanes__vec"
+
+
+def test_operands_that_lie_across_are_packed_in_square_tiles(tmp_path: Path) -> None:
+    nodes = [node("Transpose", "b", "c", perm=[0, 2, 1]), node("MatMul", "a c", "y")]
+    shapes = [("a", (8, 49, 64)), ("b", (8, 197, 64))]
+    path = save(model("across", nodes, shapes, [("y", (8, 49, 197))]), tmp_path)
+    package = compile(path, Options(target="x86-64-v3", prefer="time"))
+    (step,) = package.plan.steps()
+    assert "mcc_vec_transpose_bits.h" in step.function.kernel.headers(step.function.call)
+
+
+def test_maxima_wait_for_the_second_operand_only(tmp_path: Path) -> None:
+    """An instruction of x86 gives the second one where either is NaN: only the first is asked whether it is."""
+    nodes = [node("MaxPool", "x", "y", kernel_shape=[2, 5, 3], strides=[3, 1, 2], pads=[1, 2, 1, 1, 2, 1])]
+    path = save(model("largest", nodes, [("x", (1, 4, 8, 10, 11))], [("y", (1, 4, 3, 10, 6))]), tmp_path)
+    compile(path, Options(target="x86-64-v3", prefer="time")).write(tmp_path / "out")
+    text = (tmp_path / "out" / "largest_kernels.c").read_text()
+    assert "mcc_max_f32(line[lane" in text and "mcc_max_f32(mcc_max_f32" not in text
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.INT32, TensorProto.INT64, TensorProto.DOUBLE])
+def test_places_of_the_largest_integers_are_found_beside_each_other(dtype: int, tmp_path: Path) -> None:
+    made = model("most", [node("ArgMax", "x", "y", axis=1, keepdims=0)], [("x", (13, 37, 9))], [("y", (13, 9))])
+    made.graph.input[0].type.tensor_type.elem_type = dtype
+    made.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    (step,) = compile(save(made, tmp_path), Options(target="x86-64-v3", prefer="time")).plan.steps()
+    assert step.function.kernel.id == "arg_reduce/any_strided_lanes__vec"
