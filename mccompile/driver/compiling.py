@@ -8,6 +8,7 @@ The order of passes stands in pipeline.py.
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
@@ -86,10 +87,27 @@ def settled(model: Path, options: Options) -> Options:
     searched = options.budget or options.recompute > 1 or target.machine.weight_byte or options.memory(target).copied
     if not searched:
         return options
-    found = _fitting(model, options)
-    return replace(
-        options, board="", budget={}, recompute=1.0, column_tiles=found.package.plan.column_tiles, **found.changes
-    )
+    asked, changes = _latest[-1]
+    if asked != (options, _file(model)):
+        changes = _changes(_fitting(model, options))
+    return replace(options, board="", budget={}, recompute=1.0, **changes)
+
+
+# What the latest search was asked and found: commands that measure what they have compiled ask for it again.
+_latest: deque[tuple[object, Changes]] = deque([(None, {})], maxlen=1)
+
+
+def _file(model: Path) -> object:
+    """What tells a file from others, and from what it was before."""
+    try:
+        seen = model.stat()
+    except OSError:
+        return object()  # what is read from a pipe
+    return model.absolute(), seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
+def _changes(found: Point) -> Changes:
+    return {"column_tiles": found.package.plan.column_tiles, **found.changes}
 
 
 def best_plans(model: Path, options: Options) -> list[Point]:
@@ -128,6 +146,8 @@ def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None)
     if not fits:
         further = frugal(options, point.changes)
         refused(point, options.budget, further, attempt, options.other_boards if options.board else None)
+    if facts is None:  # these decide, too
+        _latest.append(((options, _file(model)), _changes(point)))
     return point
 
 

@@ -6,12 +6,13 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mccompile import cli
 from mccompile.base.errors import CheckFailed, WrongUse
-from mccompile.driver import Options
+from mccompile.driver import Options, compiling, settled
 from mccompile.measure import budgets
 from mccompile.measure.budgets import hold, measured
 from mccompile.measure.cost import cost
@@ -94,3 +95,25 @@ def test_without_a_compiler_its_package_is_named(mlp: Path, monkeypatch: pytest.
     with pytest.raises(WrongUse, match="gcc-arm-none-eabi"):
         hold(mlp, within(flash=1 << 20))
     assert hold(mlp, within(ram=1, weights=1)) == []  # the driver's to hold
+
+
+def test_the_plan_is_searched_once(mlp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for the package and then for what is measured of it, but again where the file or the options are others."""
+    tried: list[str] = []
+    compile_graph = compiling.compile_graph
+
+    def counted(*arguments: Any) -> Any:
+        tried.append(arguments[2])
+        return compile_graph(*arguments)
+
+    monkeypatch.setattr(compiling, "compile_graph", counted)
+    plan = compiling.compile(mlp, within(ram=65536)).plan
+    assert len(tried) == 1
+    found = settled(mlp, within(ram=65536))
+    assert len(tried) == 1
+    assert not found.budget and compiling.compile(mlp, found).plan.arena_bytes == plan.arena_bytes
+    settled(mlp, within(ram=65537))
+    assert len(tried) == 3
+    mlp.write_bytes(small_models.conv().SerializeToString())
+    settled(mlp, within(ram=65537))
+    assert len(tried) == 4
