@@ -20,6 +20,7 @@ import numpy as np
 from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..base.extras import install
 from ..check.oracle import session_errors
+from ..frontend.caches import caches, hand_out_joined
 from ..frontend.declarations import declare_again
 from .samples import Feed
 
@@ -68,11 +69,19 @@ def ranges(model: Path, feeds: Sequence[Feed], method: str) -> Any:
     chosen, finer = known[method]
     with _refusals(), TemporaryDirectory(prefix="mccompile-") as scratch:
         augmented = str(Path(scratch, "augmented.onnx"))
-        calibrator = quantization.create_calibrator(
-            model, [*_OPERATORS, NORMALIZATION], augmented, chosen, extra_options={"symmetric": False, **finer}
-        )
-        calibrator.collect_data(_Reader(feeds))
-        return calibrator.compute_data()
+
+        def collected(parts: Sequence[Sequence[Feed]]) -> Any:
+            calibrator = quantization.create_calibrator(
+                model, [*_OPERATORS, NORMALIZATION], augmented, chosen, extra_options={"symmetric": False, **finer}
+            )
+            for part in parts:
+                calibrator.collect_data(_Reader(part))
+            return calibrator.compute_data()
+
+        try:
+            return collected([feeds])
+        except ValueError:  # tensors of other sizes in each run cannot be stacked
+            return collected([[feed] for feed in feeds])
 
 
 def multiplied(ranges: Any, factors: Mapping[str, float]) -> Any:
@@ -95,6 +104,7 @@ def static(
     from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
 
     byte = quantization.QuantType.QInt8
+    left = {*left, *caches(model)}
     with _refusals():
         quantizer = quantization.QDQQuantizer(
             load_model_with_shape_infer(model),
@@ -113,6 +123,7 @@ def static(
             },
         )
         quantizer.quantize_model()
+        hand_out_joined(quantizer.model.model.graph)
         quantizer.model.save_model_to_file(str(result), False)
     declare_again(model, result)
 
