@@ -32,7 +32,7 @@ from .integer_weights import STEPS, LearnDtype, as_float, as_kept, scheme, store
 from .losses import add_loss, loss_output
 from .optimizers import Optimizer, Sgd, add, div, mul, optimizer, place, root
 from .unrounded import leave_integers
-from .weights import learning, left_out, merged
+from .weights import copied, learning, left_out, merged
 
 RATE, LEARNED = "rate", "learned"
 SCALAR = TensorType(f32, ())
@@ -98,7 +98,7 @@ def keep_weights(graph: Graph, asked: Learning, infers: bool = False) -> Learned
     learned = learning(graph, asked.learn, of, trains, in_integers)
     normalized = of_batches(graph.nodes, learned) if trains else []
     averages = statistics(normalized, learned)
-    doubts = [*merged(learned), *left_out(graph, asked.learn, of, learned)]
+    doubts = [*merged(learned), *copied(graph, learned), *left_out(graph, asked.learn, of, learned)]
     doubts += unlearned(list(graph.nodes), learned) if trains else []
     if in_integers and not _rounds(learned):
         doubts.append("--learn-dtype int8 changes nothing: no int8 weights learn; `mccompile quantize` makes some")

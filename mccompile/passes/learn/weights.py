@@ -216,6 +216,25 @@ def merged(weights: Sequence[Value]) -> list[str]:
     return [f"{said}: {why}; docs/learning.md says how PyTorch leaves them apart"]
 
 
+def copied(graph: Graph, weights: Sequence[Value]) -> list[str]:
+    """What learns apart from another constant with its elements, turned: a weight that an exporter wrote twice. Those
+    that are not turned may be of copied layers, which learn apart."""
+    known, found = dict[bytes, Value](), []
+    for value in (*weights, *(other for other in graph.constants() if other not in weights)):
+        content = value.constant.array if value.constant is not None and value.type.rank == 2 else None
+        if content is None or value.type.dtype is not f32 or min(content.shape) < 2 or _is_uniform(value):
+            continue
+        own, turned = (each.shape[0].to_bytes(8, "big") + each.tobytes() for each in (content, content.T))
+        first = known.get(turned)
+        known.setdefault(own, value)
+        if first is not None and first in weights:
+            found.append(f"{value.name} of {first.name}")
+    if not found:
+        return []
+    why = "PyTorch's exporter (dynamo=True) writes one weight twice where one reader turns it, as of tied embeddings"
+    return [f"copies learn apart, or not at all: {_few(found)}: {why}; docs/learning.md says which export keeps it"]
+
+
 def _is_neutral(weight: Value) -> bool:
     """What nothing is scaled by, or adds nothing."""
     return _is_uniform(weight) and weight.constant is not None and weight.constant.array.flat[0] in (0, 1)

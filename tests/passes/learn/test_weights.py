@@ -8,7 +8,7 @@ from onnx import helper, parser
 
 import mccompile
 from mccompile.frontend.load import load_proto
-from mccompile.passes.learn.weights import learning, left_out, merged
+from mccompile.passes.learn.weights import copied, learning, left_out, merged
 
 
 @pytest.mark.parametrize(("bias", "said"), [("0, 0, 0", ["b learns as one weight of first, second"]), ("0, 1, 0", [])])
@@ -35,6 +35,21 @@ def test_layers_that_have_all_in_common_are_told(second: str, told: bool) -> Non
     assert [text.partition(":")[0] for text in found] == told * [
         "w1, b1 learn as one weight each of several layers, w1 of h, y"
     ]
+
+
+@pytest.mark.parametrize(("learn", "head", "told"), [
+    ("all", "1, 3, 5, 2, 4, 6", ["copies learn apart, or not at all: head of table"]),
+    ("last:1", "1, 3, 5, 2, 4, 6", ["copies learn apart, or not at all: table of head"]),
+    ("all", "1, 2, 3, 4, 5, 6", []),
+])  # fmt: skip
+def test_a_weight_that_is_there_twice_is_told(learn: str, head: str, told: list[str]) -> None:
+    """As PyTorch's exporter writes an embedding that is tied to the last layer."""
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 18]> g (int64[4] x) => (float[4, 3] y)
+        <float[3, 2] table = {{1, 2, 3, 4, 5, 6}}, float[2, 3] head = {{{head}}}>
+        {{ e = Gather(table, x) y = MatMul(e, head) }}""")
+    graph = load_proto(model)
+    found = copied(graph, learning(graph, learn, graph.outputs[0]))
+    assert [text.rpartition(": PyTorch")[0] for text in found] == told
 
 
 def test_parameters_in_no_layer_are_told() -> None:
