@@ -34,7 +34,9 @@ from mccompile.driver import Options
 from mccompile.driver.training import _REFUSED, train
 from mccompile.frontend.judged import judged as judge_graph
 from mccompile.judge.rules import NoWitness
+from mccompile.measure.sparse_update import choose
 from mccompile.memory import order, push_down
+from mccompile.passes.learn.phase_graphs import AUTO
 from mccompile.passes.program import bufferize
 from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import read_report
@@ -56,9 +58,10 @@ SEARCHES = (
     (push_down, "START_WORK"),
     (push_down, "REPAIR_WORK"),
 )
+AUTO_SHARE = 0.03  # of programs, whose weights samples choose: so many plans are made for it
 COMES_BACK = 4  # every such program's slots are read back into its model
 SHORTER = 100  # times: searches for small arenas find others then, and what is checked is the same
-APART = ("mem", "blob", "tuned", "threads", "io_layout", "dims", "bounds", "weights_section", "single_file")
+APART = ("blob", "tuned", "io_layout", "dims", "bounds", "weights_section", "single_file")
 
 
 def main() -> int:
@@ -97,9 +100,11 @@ def verdict(seed: int, number: int, there: Sequence[machines.Machine]) -> tuple[
         file, folder = Path(name, "net.onnx"), Path(name, "out")
         onnx.save(drawn.model, file)
         try:
-            judged = Reference(judge_graph(drawn.model), drawn.asked)
             with trial.limited(trial.COMPILE_SECONDS), shorter_searches():
+                if chance.random() < AUTO_SHARE:
+                    drawn, chosen = chosen_by_samples(file, drawn, chosen, chance)
                 train(file, drawn.asked, chosen).write(folder)
+            judged = Reference(judge_graph(drawn.model), drawn.asked)
             told = run(drawn, folder, read_report(folder), build)
             kind, detail = compared(judged, drawn.batches, told, chance)
             if kind in GOOD and number % COMES_BACK == 0:
@@ -138,7 +143,20 @@ def _options(chance: np.random.Generator, drawn: Drawn, machine: machines.Machin
     chosen, plain = options.draw(chance, subject.Subject(drawn.model, ()), machine), Options()
     left = {field: getattr(plain, field) for field in (*_REFUSED, *APART)}
     budget = {what: most for what, most in chosen.budget.items() if what in ("ram", "weights")}
+    if any(pool.copied for pool in chosen.mem):
+        left["mem"] = plain.mem
     return replace(chosen, **{**left, "budget": budget}, name="net")
+
+
+def chosen_by_samples(file: Path, drawn: Drawn, chosen: Options, chance: np.random.Generator) -> tuple[Drawn, Options]:
+    """What `--learn auto` makes of it, within a part of what all layers take."""
+    samples = file.with_name("samples.npz")
+    np.savez(samples, **{name: np.stack([batch[name] for batch in drawn.batches]) for name in drawn.batches[0]})
+    everything = train(file, replace(drawn.asked, learn="all"), replace(chosen, budget={}, mem=()))
+    ram = everything.plan.arena_bytes
+    chosen = replace(chosen, budget={"ram": int(ram * chance.uniform(0.6, 1.1))}, mem=(), prefer=None)
+    asked = choose(file, replace(drawn.asked, learn=AUTO), chosen, samples).asked
+    return replace(drawn, asked=asked), chosen
 
 
 def compared(

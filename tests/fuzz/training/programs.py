@@ -39,16 +39,19 @@ static int fill(int with_target)
 }}
 static void weights(void) {{ {weights} }}
 static void *aligned(char *room, size_t to) {{ return room + (to - (uintptr_t)room % to) % to; }}
+{shared}
 static void sums(void) {{ {sums} }}
 int main(int count, char **words)
 {{
-    char *room = malloc({P}_ARENA_BYTES + {P}_ARENA_ALIGN);
+    char *room[{arenas}];
     char *blob = malloc({p}_weights_bytes + 64);
     FILE *saved;
     given = count > 2 ? fopen(words[1], "rb") : NULL;
-    if (!given || !room || !blob) return 3;
+    if (!given || !blob) return 3;
+    {rooms}
     memcpy(aligned(blob, 64), {p}_weights, {p}_weights_bytes);
-    DO({p}_init(&m, aligned(room, {P}_ARENA_ALIGN), {P}_ARENA_BYTES, aligned(blob, 64), {p}_weights_bytes));
+    DO({p}_init(&m, {given}, aligned(blob, 64), {p}_weights_bytes));
+    {share}
     weights();
     for (int batch = 0; batch < {batches}; ++batch) {{
         float loss;
@@ -71,10 +74,19 @@ int main(int count, char **words)
     DO({p}_forget(&m));
     weights();
     fclose(given);
-    free(room);
+    for (int arena = 0; arena < {arenas}; ++arena) free(room[arena]);
     free(blob);
     return 0;
 }}
+"""
+
+
+BACKWARDS = """
+static void backwards(void *pool, mcc_index count, void (*body)(void *, mcc_index), void *context)
+{
+    (void)pool;
+    while (count-- > 0) body(context, count);
+}
 """
 
 
@@ -92,7 +104,9 @@ def run(drawn: Drawn, folder: Path, report: Report, build: Build) -> TrainingRec
     names = {f"{state.name}.gradient" for state in learned}  # running averages have none
     sums = [state for state in report.states if state.name in names]
     output = next(tensor for tensor in report.outputs if tensor.name == drawn.output)
-    (folder / "main.c").write_text(_main(drawn, report, learned, sums, output), encoding="utf-8")
+    is_shared = f"{report.prefix}_set_parallel(" in (folder / f"{report.prefix}.h").read_text(encoding="utf-8")
+    text = _main(drawn, report, learned, sums, output, is_shared)
+    (folder / "main.c").write_text(text, encoding="utf-8")
     program = folder / "program"
     sources = [str(path) for path in sorted(folder.glob("*.c"))]
     words = [build.compiler, *_flags(build), f"-I{folder}", f"-I{folder / 'runtime'}", *sources]
@@ -106,7 +120,11 @@ def _flags(build: Build) -> list[str]:
     return [*build.flags, "-static"] if build.command else list(build.flags)
 
 
-def _main(drawn: Drawn, report: Report, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor) -> str:
+def _main(
+    drawn: Drawn, report: Report, learned: Sequence[Tensor], sums: Sequence[Tensor], output: Tensor, is_shared: bool
+) -> str:
+    arenas = [f"{report.prefix.upper()}_ARENA{f'_{a.pool.upper()}' if a.pool else ''}" for a in report.arenas]
+    rooms = [f"if (!(room[{n}] = malloc({a}_BYTES + {a}_ALIGN))) return 3;" for n, a in enumerate(arenas)]
     p, rate, every = report.prefix, f"{drawn.optimizer.lr!r}f", drawn.asked.accumulate
     inputs = [tensor for tensor in report.inputs if tensor.name != "target"]
     takes = [f"take({p}_input_{t.symbol}(&m), {p.upper()}_INPUT_{t.symbol.upper()}_BYTES)" for t in inputs]
@@ -120,6 +138,11 @@ def _main(drawn: Drawn, report: Report, learned: Sequence[Tensor], sums: Sequenc
         batches=len(drawn.batches),
         learn=f"DO({p}_learn(&m{f', {rate}' if drawn.asked.at_once else ''}));",
         step="" if drawn.asked.at_once else f"if (batch % {every} == {every - 1}) DO({p}_step(&m, {rate}));",
+        arenas=len(arenas),
+        rooms=" ".join(rooms),
+        given=", ".join(f"aligned(room[{n}], {a}_ALIGN), {a}_BYTES" for n, a in enumerate(arenas)),
+        shared=BACKWARDS if is_shared else "",
+        share=f"DO({p}_set_parallel(&m, backwards, NULL));" if is_shared else "",
         output=output.symbol,
         OUTPUT=output.symbol.upper(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,11 +14,14 @@ from mccompile.check.learning import Arrays, Reference
 from mccompile.driver import Options
 from mccompile.driver.training import train
 from mccompile.frontend.judged import judged
+from mccompile.measure.sparse_update import choose
 from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning
+from mccompile.targets.api import Pool
 from mccompile.toolchain.learning import TrainingRecord
 from mccompile.toolchain.model_report import read_report
 from tests.fuzz.machines import MACHINES, Build
+from tests.fuzz.training import __main__ as fuzzer
 from tests.fuzz.training import drawn as drawing
 from tests.fuzz.training.__main__ import GOOD, OK, WRONG, come_back, compared, shorter_searches, verdict
 from tests.fuzz.training.drawn import Drawn
@@ -35,6 +39,22 @@ def test_quantized_networks_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "QUANTIZED", 1.0)
     for number in range(3):
         assert verdict(3, number, MACHINES[:1]) == (OK, "")
+
+
+@pytest.mark.parametrize("more", [{"threads": 3}, {"mem": (Pool("dtcm", 64, 0), Pool("sram", 1 << 20, 1))}])
+def test_programs_of_threads_and_memories_run(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzzer, "_options", lambda *_: Options(name="net", **more))
+    for number in range(2):
+        assert verdict(1, number, MACHINES[:1]) == (OK, "")
+
+
+def test_weights_are_chosen_by_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzzer, "AUTO_SHARE", 1.0)
+    monkeypatch.setattr(fuzzer, "_options", lambda *_: Options(name="net"))
+    chosen = []
+    monkeypatch.setattr(fuzzer, "choose", lambda *given: chosen.append(choose(*given)) or chosen[-1])
+    assert verdict(1, 1, MACHINES[:1]) == (OK, "")
+    assert chosen[0].ram <= chosen[0].budget
 
 
 @pytest.fixture(scope="module")
