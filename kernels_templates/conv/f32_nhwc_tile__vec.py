@@ -181,11 +181,11 @@ class ChannelsLastTile(Kernel):
         layout, size, cut = best_layout(call, target)
         if layout.edge_taps(size) > MOST_EDGE_TAPS:
             return No("the window is too wide to unroll at the edges")
-        if not layout.reaches:
+        if not VectorConv(call, layout.merged).reaches:
             return No("no window reaches the input")
         one_tile = packs and not layout.points_outside(size, cut)
-        layout = VectorConv(call, layout.merged, one_tile)
-        blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged, one_tile)
+        layout = VectorConv(call, layout.merged, one_tile, layout.by_point)
+        blocks = (size.lanes, size.points, size.vectors, size.together, cut, layout.merged, one_tile, layout.by_point)
         rows = frozenset({2}) if len(kind.strides) > 1 and not packs else frozenset()
         alias, needs = epilogue_alias(call, kind.fixed), needs_of_weights(packs, layout.weights(size))
         return Needs(alias=alias, numeric="ulp", blocks=blocks, rows=rows, **needs)
@@ -193,25 +193,25 @@ class ChannelsLastTile(Kernel):
     def cost(self, call: Call, target: Target) -> Cost:
         layout, size, _ = best_layout(call, target)
         cycles = layout.cycles(size, target)
-        bodies = len(layout.cover(size)) * len(Groups(size, layout.channels).parts())
+        code = layout.code_bytes(size)
         zeros = layout.weights(size) - static(call.ins[1].type.count)
         if call.outs[0].strides[1] != 1 and not layout.planar:
             cycles += static(call.outs[0].type.count)  # stored one by one
         if _packs(call):
             cycles += _scattered(call, layout, size, target)
-            return Cost(cycles + layout.weights(size) * 1.2, code=bodies * size.points * size.vectors * 20)
-        return Cost(cycles, code=bodies * size.points * size.vectors * 20, blob=zeros * 4)
+            return Cost(cycles + layout.weights(size) * 1.2, code=code)
+        return Cost(cycles, code=code, blob=zeros * 4)
 
     def rounding(self, call: Call) -> float:
-        *size, _, merged, _ = call.blocks
-        layout = VectorConv(call, merged)
+        *size, _, merged, _, by_point = call.blocks
+        layout = VectorConv(call, merged, by_point=bool(by_point))
         return in_runs(layout.depth, layout.terms_of_run(TileSize(*size).together))
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
-        *size, _, merged, _ = call.blocks
+        *size, _, merged, _, by_point = call.blocks
         if 1 not in constants:
             return {}
-        layout = VectorConv(call, merged)
+        layout = VectorConv(call, merged, by_point=bool(by_point))
         groups = Groups(TileSize(*size), layout.channels)
         w = merged_weights(viewed(call.ins[1], constants[1]), conv_of(call).group, merged)
         padded = np.zeros((w.shape[0], groups.padded, *w.shape[2:]), w.dtype)
@@ -225,7 +225,7 @@ class ChannelsLastTile(Kernel):
         return {1: np.concatenate(tiles, axis=1).reshape(-1)}
 
     def packing(self, call: Call) -> Mapping[int, str]:
-        lanes, _, vectors, *_, merged, _ = call.blocks
+        lanes, _, vectors, *_, merged, _, _ = call.blocks
         return {1: f"conv channels in {vectors}x{lanes}" + (f" of {merged} groups" if conv_of(call).group > 1 else "")}
 
     def label(self, call: Call) -> str:
@@ -240,17 +240,17 @@ class ChannelsLastTile(Kernel):
     def units(self, call: Call) -> Sequence[int]:
         if call.rows is not None:
             return super().units(call)
-        *size, cut, merged, _ = call.blocks
-        return VectorConv(call, merged).units(TileSize(*size), cut).sizes
+        *size, cut, merged, _, by_point = call.blocks
+        return VectorConv(call, merged, by_point=bool(by_point)).units(TileSize(*size), cut).sizes
 
     def varies(self, call: Call, target: Target) -> Sequence[str]:
-        merged = call.blocks[-2]
+        merged = call.blocks[-3]
         again = ["results that are not finite are computed again, group by group"] if merged > 1 else []
         return [*again, *super().varies(call, target)]
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        *size, cut, merged, one_tile = call.blocks
-        layout, names = VectorConv(call, merged, bool(one_tile)), self.parameter_names(call)[1]
+        *size, cut, merged, one_tile, by_point = call.blocks
+        layout, names = VectorConv(call, merged, bool(one_tile), bool(by_point)), self.parameter_names(call)[1]
         packed = packing(call.ins[1], TileSize(*size), layout.one_tile) if _packs(call) else ()
         return {**layout.context(TileSize(*size), cut, names), "packing": packed, "one_tile": one_tile}
 

@@ -18,12 +18,17 @@ from ..base.tensor import dense_strides
 from ..expr.ir import operand
 from ..expr.scalar_c import load_c, store_c, to_statements
 from ..kernels.api import Call, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
+from ..kernels.registry import effort
 from ..kinds.conv import Conv
+from ..targets.api import Prefer
 from .loops import index_c, magnitude, size_name
 from .packed_lanes import pack_rows, packed_lane_c, packed_row
 from .tiles import Body, Named, Product, Range, Tile, best_tile, cut_sum, epilogue_alias, is_constant, moved, term_c
 from .traffic import of_results
 from .windows import Sliding, any_axes, positions, ring_row
+
+CODE, ONE_POINT_CODE = 900, 450  # bytes of tiles of several points, with a body for those at edges, and of one
+ONE_POINT_TIME = 1.25  # of a product, as weights are loaded for one point each
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class DirectConv:
         first, end = self.axes[-1].interior
         lanes = kind.group if self.lanes_are_groups else self.group_out
         self.tile = self.best_tile(end - first, lanes)
+        if call.blocks:
+            self.tile = replace(self.tile, points=call.blocks[0])
         channel = index_c([self.group_out, 1], self.channel())
         if is_constant(self.w):
             channels, steps = static(self.w.shape[0]), math.prod(kernel) * self.group_in
@@ -119,7 +126,8 @@ class DirectConv:
         needs_single = not point_axis.is_static or point_axis.out != end - first or bool((end - first) % wide.points)
         x_at = self.place(self.x, self.group_in, origins, steps)
         # A tile of one position gains .2 % where its taps need no check: not worth a second body.
-        has_wide = end - first >= wide.points and (wide.points > 1 or self.lanes_are_groups or not needs_single)
+        gains = wide.points > 1 or (self.lanes_are_groups and not self.call.blocks)
+        has_wide = end - first >= wide.points and (gains or not needs_single)
         return {
             "outer": [loop for loop in outer if loop.extent != 1],
             "rows": [self.place_along(number) for number in range(self.last)],
@@ -255,13 +263,21 @@ class DirectConvKernel(Kernel):
         if reason:
             return No(reason)
         rows = frozenset({2}) if len(call.of(Conv).strides) > 1 else frozenset()
-        return Needs(alias=epilogue_alias(call, call.of(Conv).fixed), rows=rows, symbols=True)
+        alias = epilogue_alias(call, call.of(Conv).fixed)
+        return Needs(alias=alias, rows=rows, symbols=True, blocks=self.blocks(call, target))
+
+    def blocks(self, call: Call, target: Target) -> tuple[int, ...]:
+        """Tiles of one point where flash comes first and they save more than they take; else of several."""
+        if target.prefer != Prefer.FLASH:
+            return ()
+        return min(((), (1,)), key=lambda blocks: effort(self.cost(replace(call, blocks=blocks), target), target))
 
     def cost(self, call: Call, target: Target) -> Cost:
         machine, (outs, inputs) = target.machine, map(upper, call.ins[1].shape[:2])
         tap = machine.tap * call.of(Conv).group / max(outs * inputs, 1)
-        time = upper(call.macs) * (machine.mac + tap) + of_results(call, target)
-        return Cost(time, code=600)
+        one_point = ONE_POINT_TIME if call.blocks else 1.0
+        time = upper(call.macs) * (machine.mac * one_point + tap) + of_results(call, target)
+        return Cost(time, code=ONE_POINT_CODE if call.blocks else CODE)
 
     def units(self, call: Call) -> Sequence[int]:
         return super().units(call) if call.rows is not None else (1,) * self.printer(call).shared()[1]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,6 @@ from ..base.marked import named, sized
 from ..base.records import dataclass
 from ..base.tensor import dense_strides
 from ..kernels.api import Call, Cost, Target, viewed
-from ..kernels.registry import effort
-from ..targets.api import Prefer
 from .direct_conv import DirectConv, DirectConvKernel
 from .loops import index_c
 from .packed_lanes import pack_rows
@@ -84,8 +81,8 @@ class FpuConv(DirectConv):
     """Tiles of positions x channels; the last loop of a sum is a run without gaps in x and in the weights."""
 
     def best_tile(self, points: int, lanes: int) -> Tile:
-        wide, most = self.best_lanes(lanes), self.call.blocks[0] if self.call.blocks else 2
-        return Tile(min(max(points, 1), most), wide, filled_c("g" if self.lanes_are_groups else "o", lanes, wide))
+        wide = self.best_lanes(lanes)
+        return Tile(min(max(points, 1), 2), wide, filled_c("g" if self.lanes_are_groups else "o", lanes, wide))
 
     def best_lanes(self, lanes: int) -> int:
         return best_lanes(lanes)
@@ -224,12 +221,6 @@ class EachConv(FpuConv):
 class FpuConvKernel(DirectConvKernel):
     def printer(self, call: Call) -> FpuConv:
         raise NotImplementedError
-
-    def blocks(self, call: Call, target: Target) -> tuple[int, ...]:
-        """Tiles of one point where flash comes first and they save more than they take; else of two if there are."""
-        if target.prefer != Prefer.FLASH:
-            return ()
-        return min(((), (1,)), key=lambda blocks: effort(self.cost(replace(call, blocks=blocks), target), target))
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         return {1: self.printer(call).pack(viewed(call.ins[1], constants[1]))}

@@ -18,9 +18,11 @@ from ...base.dims import static
 from ...base.marked import named, sized
 from ...base.records import dataclass
 from ...expr.code import Code
+from ...kernels.api import Cost
+from ...kernels.registry import effort
 from ...kernels.work import Units, slowest
 from ...program.ir import Call, View
-from ...targets.api import Target
+from ...targets.api import Prefer, Target
 from ..loops import index_c
 from ..tiles import Range
 from ..windows import ring_row, ring_rows
@@ -44,6 +46,7 @@ from .vector_tiles import (
 
 NOT_CUT, BY_POSITIONS, BY_CHANNELS, BY_TILES = range(4)  # how the work is cut for several workers
 AROUND_TAP = 18  # cycles of the loop over taps in a tile, where a cycle begins one instruction
+OF_LOOPS, OF_SUM, OF_TAP, OF_PRODUCT = 160, 25, 40, 10  # bytes of code: see code_bytes
 SMALL_WEIGHTS = 16 << 10  # bytes that stay in the first-level cache besides everything else
 GROUPED_WEIGHTS = 160 << 10  # the same where there are groups: each reads little of a line of the cache, so all do
 
@@ -54,12 +57,20 @@ class Positions(Part):
 
 
 def best_layout(call: Call, target: Target) -> tuple[VectorConv, TileSize, int]:
-    """How many groups are merged, the size of tiles, and how the work is cut."""
+    """How many groups are merged, whether tiles are single points, the size of tiles, and how the work is cut."""
     group = conv_of(call).group
     wide = static(call.ins[1].shape[0]) // group
     counts = [n for n in range(1, group + 1) if group % n == 0 and (n == 1 or n * wide <= lanes_of(target))]
-    found = [(layout, *layout.best(target)) for layout in (VectorConv(call, merged) for merged in counts)]
-    return min(found, key=lambda one: one[0].cycles(one[1], target))
+    layouts = [VectorConv(call, merged) for merged in counts]
+    if target.prefer == Prefer.FLASH:
+        layouts += [VectorConv(call, merged, by_point=True) for merged in counts]
+    found = [(layout, *layout.best(target)) for layout in layouts]
+
+    def worth(one: tuple[VectorConv, TileSize, int]) -> float:
+        layout, size, _ = one
+        return effort(Cost(layout.cycles(size, target), code=layout.code_bytes(size)), target)
+
+    return min(found, key=worth)
 
 
 def merged_weights(w: np.ndarray, group: int, merged: int) -> np.ndarray:
@@ -106,7 +117,8 @@ class VectorConv(ConvTaps):
         if target.machine.issue < NARROW_CORE:
             tiles = -(-self.points.out // size.points) * -(-self.channels // (size.vectors * size.lanes))
             taps = prod(self.w.type.static_shape[2:]) if static(self.w.shape[1]) > 1 else 1
-            row += tiles * taps * AROUND_TAP
+            together = self.points.kernel if self.run > self.inputs else 1  # taps of one loop
+            row += tiles * taps // together * AROUND_TAP
         return rows * row * cutting(self.depth, self.kind.rounding)
 
     def units(self, size: TileSize, cut: int) -> Units:
@@ -150,6 +162,16 @@ class VectorConv(ConvTaps):
     def edge_taps(self, size: TileSize) -> int:
         """How many are unrolled."""
         return sum(len(self.edge_runs(first, count)) for first, count, _, edge in self.cover(size) if edge)
+
+    def code_bytes(self, size: TileSize) -> int:
+        """Roughly, of the loops, and of the taps that are unrolled at edges."""
+        total = 0
+        for _, _, vectors, _ in Groups(size, self.channels).parts():
+            for first, count, _, edge in self.cover(size):
+                sums = count * vectors
+                unrolled = len(self.edge_runs(first, count)) if edge else 0
+                total += OF_LOOPS + sums * OF_SUM + unrolled * (OF_TAP + sums * OF_PRODUCT)
+        return total
 
     def context(self, size: TileSize, cut: int, names: list[str]) -> dict[str, Any]:
         groups = Groups(size, self.channels)

@@ -23,21 +23,25 @@ from ..windows import Axis, any_axes, known
 from .vector_runs import Run, longest_run, runs
 from .vector_tiles import OwnSums, Pass, Taps, TileSize, computed_in, taken_together
 
+ONE_POINT = Axis(size=1, out=1, kernel=1, stride=1, dilation=1, pad=0, x=0, y=0)
 FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as many are a loop
 
 
 class ConvTaps:
     """The sums of one call. `channels` and `inputs` are those of `merged` groups; `one_tile`: the weights are those of
-    one tile of channels."""
+    one tile of channels. `by_point`: a tile has one point, and loops over taps find those inside the image, so that
+    edges are no code of their own."""
 
-    def __init__(self, call: Call, merged: int, one_tile: bool = False) -> None:
+    def __init__(self, call: Call, merged: int, one_tile: bool = False, by_point: bool = False) -> None:
         self.kind, self.call = conv_of(call), call
         self.x, self.w, self.y = call.ins[0], call.ins[1], call.outs[0]
         self.extras = call.ins[2:]
         kind, kernel = self.kind, self.w.type.static_shape[2:]
         window = (kernel, kind.strides, kind.dilations, kind.pads)
         *self.rows, self.points = known(any_axes(self.y, self.x, (), self.extras, *window, join=call.rows is None))
-        self.merged, self.group, self.one_tile = merged, kind.group // merged, one_tile
+        if by_point:
+            self.rows, self.points = [*self.rows, self.points], replace(ONE_POINT, extras=(0,) * len(self.extras))
+        self.merged, self.group, self.one_tile, self.by_point = merged, kind.group // merged, one_tile, by_point
         self.channels, self.inputs = static(self.w.shape[0]) // self.group, static(self.w.shape[1]) * merged
         self.batch = static(self.x.shape[0])
 

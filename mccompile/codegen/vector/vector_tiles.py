@@ -227,7 +227,7 @@ def step_cycles(size: TileSize, target: Target) -> float:
     points, vectors, machine = size.points, size.vectors, target.machine
     results = points * vectors
     if machine.issue <= NARROW_CORE:
-        instructions = results + vectors + (points + 2) / size.together
+        instructions = results + vectors + (points + 1 + (size.together != 2)) / size.together
         return max(instructions / machine.issue, machine.latency / size.together)
     wide = size.lanes == 16
     per_cycle = machine.widest_fmas if wide else machine.fmas

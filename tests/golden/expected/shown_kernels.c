@@ -1,7 +1,9 @@
 /* shown_kernels.c: the computations of the model, each distinct one once.
  * Shapes, strides and attributes are literals; every number that comes from the weights is read through a pointer. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__ARM_FEATURE_MVE)
-#pragma GCC optimize("no-tree-loop-vectorize") /* gcc's vectors of whole loops need up to a kilobyte of stack here */
+/* There are eight vector registers: gcc's vectors of whole loops take up to a kilobyte of stack, and instructions that it
+ * moves before registers are given out put vectors there, too. */
+#pragma GCC optimize("no-tree-loop-vectorize", "no-schedule-insns")
 #endif
 #include "shown_kernels.h"
 
