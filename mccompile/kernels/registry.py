@@ -20,6 +20,7 @@ from ..kinds.api import Kind
 from ..program.ir import Call
 from ..targets.api import Prefer, Target
 from .api import Cost, Kernel, Needs, No, static_views
+from .called_code import called_code
 from .identity import version_of
 from .measurements import Measured
 from .slices import longest_slice
@@ -131,6 +132,7 @@ class Registry(Mapping[str, Kernel]):
         found = kernel.cost(call, target)
         if self.measured is not None:
             found = self.measured.corrected(found, kernel, call, target)
+        found = replace(found, code=found.code + called_code(call, kernel.isa, target))
         return found if found.measured else replace(found, time=found.time + soft_floats(call, target))
 
     def _answer(self, kernel: Kernel, call: Call, target: Target) -> No | Candidate:

@@ -53,6 +53,12 @@ def can_join(call: Call) -> bool:
     return isinstance(call.kind, Concat) or (isinstance(call.kind, Pad) and call.kind.mode == "constant")
 
 
+def may_take_longer(target: Target) -> bool:
+    """May a call get another kernel, so that a copy goes? Where speed comes first, the models of both have to be right:
+    they count instructions of cores without caches."""
+    return target.prefer == Prefer.RAM or (target.prefer == Prefer.TIME and not target.hosted)
+
+
 @dataclass
 class Joiner:
     program: Program
@@ -240,8 +246,8 @@ class Joiner:
         choice = self.registry.choose(call, self.target)
         for candidate in sorted(choice.candidates, key=lambda c: c.kernel.id != call.kernel):
             needs = candidate.needs
-            if candidate.kernel.id != call.kernel and self.target.prefer != Prefer.RAM:
-                return False  # a slower kernel is no price for a copy
+            if candidate.kernel.id != call.kernel and not may_take_longer(self.target):
+                return False
             if not _meets(call, needs):
                 continue
             if needs.scratch > (call.scratch.max_bytes if call.scratch else 0):

@@ -28,12 +28,13 @@ from ...memory.interval import Block, highest_end, lower_bound, peak
 from ...memory.push_down import push_down
 from ...program.clone import clone
 from ...program.ir import Buffer, Program, walk
+from ...targets.api import Prefer
 from ..api import Context
 from ..memory.apart import lay_apart
 from ..memory.bring_states import bring_states
 from ..memory.holes import fill, holes
 from ..memory.in_place import write_in_place
-from ..memory.join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates
+from ..memory.join_parts import COPY, PIECES, PLANES, STRIDED, Joiner, candidates, may_take_longer
 from ..memory.liveness import blocks_of, liveness
 from ..memory.state import bind_states
 from ..planning.estimate import total
@@ -70,10 +71,13 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
 
     worth = context.memory.worth
     time = total(program.body, context, lambda cost: cost.time) if worth else 0.0
+    quickest = context.target.prefer == Prefer.TIME and may_take_longer(context.target)
 
     def score(found: _Peak) -> tuple[float, float]:
         taken = time + found.longer
-        return (float(found.bytes) ** worth * taken, 0) if worth else (found.bytes, taken)
+        if worth:
+            return float(found.bytes) ** worth * taken, 0
+        return (taken, found.bytes) if quickest else (found.bytes, taken)
 
     def attempt(tried: Choice, gain: int) -> None:
         nonlocal best, now, trials

@@ -1,8 +1,8 @@
 """fuse_recurrent_inputs: a recurrent layer itself multiplies its inputs by the gates' weights, one time step at a time.
 The product over all time steps at once is usually the largest tensor around, and needs another call.
 
-Where memory comes first, the layer's kernel may be slower at it than the product's own (`DEARER`); else it has to be
-clearly cheaper (`CHEAPER`).
+Where memory comes first, the layer's kernel may be slower at it than the product's own (`DEARER`), and as much slower
+as the memory is worth that goes with the product's result; else it has to be clearly cheaper (`CHEAPER`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from ...expr.ir import Expr, apply, cast, operand
 from ...kernels.registry import effort
 from ...kinds.gemm import Gemm
 from ...kinds.recurrent import Recurrent
+from ...memory.interval import peak
 from ...program.ir import TEMPORARY, Buffer, Call, Item, Program, View, bodies, reads, walk
 from ...targets.api import Prefer
 from ..api import Context
+from ..memory.liveness import blocks_of, liveness
 
 DEARER, CHEAPER = 1.25, 0.9
 
@@ -28,27 +30,39 @@ def fuse_recurrent_inputs(program: Program, context: Context) -> None:
             readers[buffer] = readers.get(buffer, 0) + 1
     kept = {view.buffer for _, view in program.outputs}
     once = {buffer for buffer, count in readers.items() if count == 1 and buffer.role == TEMPORARY} - kept
-    _absorb(program.body, once, context)
+    _absorb(program, program.body, once, context)
 
 
-def _absorb(body: list[Item], once: set[Buffer], context: Context) -> None:
+def _absorb(program: Program, body: list[Item], once: set[Buffer], context: Context) -> None:
     made = {item.outs[0].buffer: item for item in body if isinstance(item, Call) and isinstance(item.kind, Gemm)}
     gone: set[int] = set()
     for item in body:
         for inner in bodies(item):
-            _absorb(inner, once, context)
+            _absorb(program, inner, once, context)
         if not isinstance(item, Call) or not isinstance(item.kind, Recurrent) or "w" in item.kind.uses:
             continue
         product = made.get(item.ins[0].buffer)
         if product is None or item.ins[0].buffer not in once:
             continue
         joined = _joined(product, item, item.kind)
-        most = DEARER if context.target.prefer == Prefer.RAM else CHEAPER
-        if joined is not None and _taken(joined, context) <= most * (_taken(product, context) + _taken(item, context)):
+        if joined is None:
+            continue
+        most = _most(program, item.ins[0].buffer, context)
+        if _taken(joined, context) <= most * (_taken(product, context) + _taken(item, context)):
             item.kind, item.ins = joined.kind, joined.ins
             item.provenance = joined.provenance
             gone.add(id(product))
     body[:] = [item for item in body if id(item) not in gone]
+
+
+def _most(program: Program, made: Buffer, context: Context) -> float:
+    """How many times as long the layer may take without what the product makes."""
+    if context.target.prefer != Prefer.RAM:
+        return CHEAPER
+    lives = liveness(program, context.memory.keep_inputs)
+    without = {buffer: span for buffer, span in lives.items() if buffer is not made}
+    before, after = (peak(blocks_of(each, context.target.align)[0]).bytes for each in (lives, without))
+    return max(DEARER, (before / max(after, 1)) ** context.memory.worth)
 
 
 def _taken(call: Call, context: Context) -> float:

@@ -12,7 +12,7 @@ from mccompile.frontend.load import load_proto
 from mccompile.kernels.registry import Registry
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.recurrent import Recurrent
-from mccompile.passes.api import Context
+from mccompile.passes.api import Context, Memory
 from mccompile.passes.lower import lower
 from mccompile.passes.program.fuse import fuse
 from mccompile.passes.program.fuse_recurrent_inputs import fuse_recurrent_inputs
@@ -82,3 +82,11 @@ def test_a_product_goes_where_the_layer_is_clearly_quicker_with_it() -> None:
     program = program_of(hidden=8)
     fuse_recurrent_inputs(program, replace(CONTEXT, target=replace(targets.load("cortex-m4"), prefer="time")))
     assert not any(isinstance(call.kind, Gemm) for call in program.calls())
+
+
+@pytest.mark.parametrize(("worth", "is_kept"), [(0, True), (1, True), (2, False)])
+def test_a_product_goes_where_its_memory_is_worth_the_time(worth: int, is_kept: bool) -> None:
+    program = program_of(hidden=16)
+    target = replace(targets.load("cortex-m55"), prefer="ram")
+    fuse_recurrent_inputs(program, replace(CONTEXT, target=target, memory=Memory(worth=worth)))
+    assert any(isinstance(call.kind, Gemm) for call in program.calls()) == is_kept
