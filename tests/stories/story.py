@@ -107,6 +107,24 @@ class Story(RuleBasedStateMachine):
         elif not self.edited:
             assert not self.now.has_interface_of(self.code) or self.now.family == "memory", "weights were refused"
 
+    @precondition(lambda self: self.code is not None)
+    @rule()
+    def gets_slots(self) -> None:
+        """Code for updates in the field joins the folder, which runs and takes weights as before."""
+        assert self.command("slots", self.out) == 0 or self.edited or self.form not in RUNNABLE
+
+    @rule(form=st.sampled_from(((), ("--prefer", "flash"), ("--blob", "external"), ("--target", "native"))))
+    def learns(self, form: tuple[str, ...]) -> None:
+        """Code that learns takes the weights of a model that was trained elsewhere."""
+        assert self.now is not None
+        made = self.folder / "learning"
+        if self.command("train", self.model, "--loss", "mse:y", "-o", made, *form) == 0:
+            other = self.folder / "anew" / "g.onnx"
+            other.parent.mkdir(exist_ok=True)
+            other.write_bytes(Network(self.now.family, self.now.variant, self.now.seed + 1).made().SerializeToString())
+            assert self.command("blob", other, "--for", made) == 0
+            shutil.rmtree(made)
+
     @precondition(lambda self: self.out.is_dir())
     @rule()
     def writes_notes(self) -> None:
