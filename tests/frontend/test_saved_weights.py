@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import tempfile
 import tracemalloc
 import zlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -47,15 +49,31 @@ int main(void)
 
 
 def trained(folder: Path, name: str = "out", *more: str, seed: int = 0) -> Path:
+    """Code that learns, and its model beside it; both are made once for all tests that ask for the same."""
+    model, out = made_once(more, seed)
+    shutil.copy(model, folder)
+    return Path(shutil.copytree(out, folder / name))
+
+
+@cache
+def made_once(more: tuple[str, ...], seed: int) -> tuple[Path, Path]:
+    folder = Path(tempfile.mkdtemp(dir=kept().name))
     model = network()
     draw = np.random.default_rng(seed)
     for tensor in model.graph.initializer:
         moved = numpy_helper.to_array(tensor) + np.float32(seed * draw.random())
         tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
-    onnx.save(model, folder / f"net{seed or ''}.onnx")
-    words = ["train", str(folder / f"net{seed or ''}.onnx"), "-o", str(folder / name), "--loss", "cross_entropy:p"]
-    assert run([*words, "--name", "net", *(more or ["--learn", "all"])]) == 0
-    return folder / name
+    file = folder / f"net{seed or ''}.onnx"
+    onnx.save(model, file)
+    words = ["train", str(file), "-o", str(folder / "out"), "--loss", "cross_entropy:p", "--name", "net"]
+    assert run([*words, *(more or ["--learn", "all"])]) == 0
+    return file, folder / "out"
+
+
+@cache
+def kept() -> tempfile.TemporaryDirectory[str]:
+    """As long as the process."""
+    return tempfile.TemporaryDirectory(prefix="saved-weights-")
 
 
 def slot(out: Path, weights: dict[str, np.ndarray], sequence: int = 1) -> bytes:
