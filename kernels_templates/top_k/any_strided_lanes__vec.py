@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import log
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,8 @@ class Lanes(Kernel):
         x, (lane,) = call.ins[0], call.blocks
         wide = (max(x.buffer.dtype.bits, 32) + 32) / 8 / max(target.vector_bytes, 1)
         n, row = static(x.shape[call.of(TopK).axis]), static(x.shape[lane])
-        put = 4 * k * wide / target.machine.fmas * min(1, LEAST * k / n)
+        better = k * (1 + log(max(n / k, 1)))  # of a row of random numbers so many go into its list
+        put = 4 * k * wide / target.machine.fmas * min(1, LEAST * better / n)
         lanes = count / row * -(-row // LEAST) * LEAST
         return Cost(lanes * (1 + put + APART * (x.strides[lane] != 1)), code=200 + 100 * min(k, GROUP))
 

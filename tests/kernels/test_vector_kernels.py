@@ -207,3 +207,19 @@ def test_places_of_the_largest_integers_are_found_beside_each_other(dtype: int, 
     made.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
     (step,) = compile(save(made, tmp_path), Options(target="x86-64-v3", prefer="time")).plan.steps()
     assert step.function.kernel.id == "arg_reduce/any_strided_lanes__vec"
+
+
+def test_long_lists_of_a_few_long_rows_are_heaps(tmp_path: Path) -> None:
+    """Of 16 rows, one has an element for its list nearly always."""
+    found = (20, 50)
+    made = model(
+        "top",
+        [node("TopK", "x k", "y places")],
+        [("x", (20, 2000))],
+        [("y", found), ("places", found)],
+        {"k": np.array([50], np.int64)},
+    )
+    for value in (*made.graph.input[:1], *made.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.INT64
+    (step,) = compile(save(made, tmp_path), Options(target="x86-64-v4", prefer="time")).plan.steps()
+    assert step.function.kernel.id == "top_k/any_strided_heap__c"
