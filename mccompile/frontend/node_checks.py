@@ -66,13 +66,15 @@ def no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: 
         place = f" of domain {domain!r}" if domain else ""
         if reason := composed.why_not(domain, node.op_type):
             raise Unsupported(*reason)
-        known = [] if domain in STANDARD_DOMAINS else [name for d, name in registry() if d == domain]
+        own = {*registry(), *composed.names()}
+        known = [] if domain in STANDARD_DOMAINS else sorted(name for d, name in own if d == domain)
         function = re.sub(r"\W", "_", node.op_type)
         asked = f"--external {node.op_type}={function},include={function}.h"
+        meant = similar(node.op_type, known)
+        write = f"{meant} Or write" if meant else "write"
         raise Unsupported(
             f"mccompile has no operator {node.op_type}{place}; a C function of yours can compute it",
-            similar(node.op_type, known)
-            or f"write the function, then add {asked}\n{skeleton(function, f'{function}.h')}",
+            f"{write} the function, then add {asked}\n{skeleton(function, f'{function}.h')}",
         )
     raise Unsupported(
         f"version {version} of {node.op_type} is not supported, versions {', '.join(map(str, cls.versions))} are",

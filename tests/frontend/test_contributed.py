@@ -10,6 +10,7 @@ from onnx import helper, parser
 from mccompile import backend
 from mccompile.base.errors import InternalError, UnsupportedModel
 from mccompile.frontend.contributed import contributed, writes
+from mccompile.frontend.load import load_proto
 
 EXAMPLES = [(domain, name, text) for (domain, name), entry in contributed().items() for text in entry.examples]
 
@@ -47,3 +48,14 @@ def test_a_word_that_begins_with_0_gives_zeros() -> None:
     shapes = [[dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in model.graph.input]
     rows = backend.run_model(model, [np.ones(shape, np.float32) for shape in shapes])[0]
     assert not rows[0].any() and rows[1:].all()
+
+
+def test_what_is_missing_is_nothing_of_a_distant_name() -> None:
+    """The only class of that domain was proposed in place of what helps."""
+    text = "g (float[1,2,6] x, int32[1,2,6] m) => (float[1,2,4] y) { y = com.microsoft.NAME<kernel_shape=[3]>(x, m) }"
+    head = '<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> '
+    with pytest.raises(UnsupportedModel, match="--external MaxpoolWithMask=") as missing:
+        load_proto(parser.parse_model(head + text.replace("NAME", "MaxpoolWithMask")))
+    assert "did you mean" not in str(missing.value)
+    with pytest.raises(UnsupportedModel, match=r"did you mean NhwcMaxPool\? Or write the function"):
+        load_proto(parser.parse_model(head + text.replace("NAME", "NhwcMaxPol")))
