@@ -139,7 +139,7 @@ def _main(
         learn=f"DO({p}_learn(&m{f', {rate}' if drawn.asked.at_once else ''}));",
         step="" if drawn.asked.at_once else f"if (batch % {every} == {every - 1}) DO({p}_step(&m, {rate}));",
         arenas=len(arenas),
-        rooms=" ".join(rooms),
+        rooms="\n    ".join(rooms),
         given=", ".join(f"aligned(room[{n}], {a}_ALIGN), {a}_BYTES" for n, a in enumerate(arenas)),
         shared=BACKWARDS if is_shared else "",
         share=f"DO({p}_set_parallel(&m, backwards, NULL));" if is_shared else "",

@@ -44,6 +44,8 @@ def test_quantized_networks_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("more", [{"threads": 3}, {"mem": (Pool("dtcm", 64, 0), Pool("sram", 1 << 20, 1))}])
 def test_programs_of_threads_and_memories_run(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzer, "_options", lambda *_: Options(name="net", **more))
+    strict = Build(MACHINES[0], "gcc", ("-O0", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"))
+    monkeypatch.setattr(fuzzer, "_build", lambda *_: strict)
     for number in range(2):
         assert verdict(1, number, MACHINES[:1]) == (OK, "")
 
