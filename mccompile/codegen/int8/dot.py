@@ -328,6 +328,12 @@ def pack_unsigned(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(moved.reshape(-1, 4, moved.shape[1]).transpose(0, 2, 1))
 
 
+def pack_signed(rows: np.ndarray) -> np.ndarray:
+    """The same as they are, for mcc_scalar_pairs.h."""
+    moved = padded(rows, 4, 4)
+    return np.ascontiguousarray(moved.reshape(-1, 4, moved.shape[1]).transpose(0, 2, 1))
+
+
 def pack_words(rows: np.ndarray) -> np.ndarray:
     """Weights [channels, sum], negated, for mcc_scalar_wide.h: [channels / 4][sum][two channels], each a word with the
     first of the two below."""

@@ -19,22 +19,23 @@ from ...base.dtypes import DType, i8, i32, u8
 from ...kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 from ...kinds.conv import Conv
 from ..tiles import epilogue_alias
-from .dot import left_over, numbers, pack_unsigned, pack_words, rescaling_in, with_biases, without_zero
+from .dot import left_over, numbers, pack_signed, pack_unsigned, pack_words, rescaling_in, with_biases, without_zero
 from .patch_conv import PatchConv, conv_of, is_flat, rescaled_case, totals_case
 from .rates import scalar_cycles
-from .two_parts import READ_FLIPPED, READ_UNSIGNED, in_two_parts, saves
+from .two_parts import READ_FLIPPED, READ_UNSIGNED, are_apart, in_two_parts, saves
 
-WIDE = 0.85  # of the time of a call
+WIDE, PAIRS = 0.85, 0.85  # of the time of a call
 FLIPPED = 1 - 128  # what wide patches hold is 127 less an element and its type's distance to u8: see mcc_scalar_wide.h
 
 
 class ScalarIm2col(PatchConv):
     rows_apart = True
     wide: ClassVar[bool] = False  # do words hold the weights of two channels?
+    pairs: ClassVar[bool] = False  # are weights signed, and steps of a sum taken two at a time?
 
     def cases(self) -> Sequence[Case]:
         plain = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32, x_zero=True)
-        if self.wide:
+        if self.wide or self.pairs:
             return [*super().cases(), extremes_case("extremes", i8), extremes_case("extremes_u8", u8)]
         return [
             *super().cases(),
@@ -44,9 +45,11 @@ class ScalarIm2col(PatchConv):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = self.refusal(call, range(32), totals=not self.wide)
+        reason = self.refusal(call, range(32), totals=not (self.wide or self.pairs))
         if reason:
             return No(reason)
+        if self.pairs and not are_apart(target):
+            return No("pairs of steps need a core that multiplies, adds and takes upper halves in one instruction each")
         if self.wide and not (saves(target) and target.prefer == Prefer.TIME):
             return No("words of two weights need a core whose products have no upper half, and that time is preferred")
         found = rescaling_in(call)
@@ -62,12 +65,18 @@ class ScalarIm2col(PatchConv):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
+        if self.pairs:
+            return Cost(scalar_cycles(self.work(call), call, target) * PAIRS, code=self.code)
         found = Cost(scalar_cycles(self.work(call), call, target), code=self.code)
         if not self.wide:
             return found
         outs = static(call.ins[1].shape[0])
         weights = self.depth(call) * (outs + -outs % 4)
         return replace(found, time=found.time * WIDE, blob=weights)
+
+    def computed(self, call: Call) -> int:
+        outs = super().computed(call)
+        return outs + -outs % 4 if self.pairs else outs
 
     def taken(self, call: Call) -> int:
         """Elements of a window."""
@@ -82,13 +91,16 @@ class ScalarIm2col(PatchConv):
         rows = viewed(call.ins[1], constants[1]).transpose(0, 2, 3, 1).reshape(channels, -1)
         zero = int(viewed(call.ins[2], constants[2]).reshape(-1)[0]) if kind.x_zero else 0
         values = numbers(call, constants, found, channels) if found else np.zeros((1, channels), np.int32)
-        values = without_zero(values, rows, zero + (FLIPPED if self.wide else 0), call.ins[0].buffer.dtype)
+        values = without_zero(
+            values, rows, zero + (FLIPPED if self.wide else -128 if self.pairs else 0), call.ins[0].buffer.dtype
+        )
         if found is None:
             return {1: with_biases(pack_unsigned(rows), values)}
         if call.blocks[0]:
             values = in_two_parts(values, rows, READ_FLIPPED if self.wide else READ_UNSIGNED, found, lanes=4)
+        pack = pack_words if self.wide else pack_signed if self.pairs else pack_unsigned
         return {
-            1: pack_words(rows) if self.wide else pack_unsigned(rows),
+            1: pack(rows),
             **dict.fromkeys(found.tables, np.ascontiguousarray(values.T)),
         }
 
@@ -97,11 +109,13 @@ class ScalarIm2col(PatchConv):
         if found is None:
             return {1: "scalar_with_biases"}
         parts = "_parts" * call.blocks[0]
-        table = f"table_channels_less_{'flipped' if self.wide else 'zero'}{parts}"
-        return {1: "scalar_words" if self.wide else "scalar", **dict.fromkeys(found.tables, table)}
+        less, words = ("flipped", "_words") if self.wide else ("middle", "_signed") if self.pairs else ("zero", "")
+        table = f"table_channels_less_{less}{parts}"
+        return {1: f"scalar{words}", **dict.fromkeys(found.tables, table)}
 
     def headers(self, call: Call) -> frozenset[str]:
-        return frozenset({"mcc_scalar_wide.h" if self.wide else "mcc_scalar.h"})
+        part = "_wide" if self.wide else "_pairs" if self.pairs else ""
+        return frozenset({f"mcc_scalar{part}.h"})
 
     def unpassed(self, call: Call) -> frozenset[str]:
         """The zero point, where no window reaches beyond the image."""
@@ -121,6 +135,7 @@ class ScalarIm2col(PatchConv):
             "totals": found is None,
             "dot": "parts2x4" if call.blocks[0] else "dot2x4",
             "zero": f"(uint8_t)x_zero[0]{flip}" if kind.x_zero else f"0u{flip}",
+            "middle_zero": f"{'x_zero[0]' if kind.x_zero else '0'} - {128 if x.buffer.dtype is u8 else 0}",
             "flipped_zero": f"{'127' if x.buffer.dtype is u8 else '-1'} - {'x_zero[0]' if kind.x_zero else '0'}",
             "padded": self.padded(call),
             "flat": is_flat(call),

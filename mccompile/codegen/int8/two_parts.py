@@ -25,12 +25,18 @@ PARTS = 32  # of what a sum of 1 makes, in which the addend moves
 MOVES = sorted(range(-PARTS // 2, PARTS // 2 + 1), key=abs)
 READ_UNSIGNED = (0, 255)  # elements of patches
 READ_FLIPPED = (-127, 128)  # of those that mcc_scalar_wide.h reads, less the constants in biases
+SLOW_PRODUCT = 1.2  # of 8-bit integers: what multiplies and adds at once takes less
 SLOW_RESULT = 40.0  # what a sum takes besides its products, in plain C, where there are no upper halves
 
 
 def saves(target: Target) -> bool:
     """Is it worth the code?"""
     return target.machine.result >= SLOW_RESULT and target.prefer != Prefer.FLASH
+
+
+def are_apart(target: Target) -> bool:
+    """Does it take an instruction to multiply and one to add, though products have upper halves?"""
+    return target.machine.result < SLOW_RESULT and target.machine.short_mac >= SLOW_PRODUCT
 
 
 def less_zero(dtype: DType) -> tuple[int, int]:

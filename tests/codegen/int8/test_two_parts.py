@@ -13,14 +13,17 @@ from mccompile.codegen.int8.dot import Rescaling
 from mccompile.codegen.int8.two_parts import in_two_parts
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
+from mccompile.kernels.api import Needs
 from mccompile.targets import api as targets
 from mccompile.targets.api import Prefer
+from tests.kernels.harness import call_of
 from tests.kernels.test_matrix import KERNELS, wrong_results
 from tests.signal_networks import Signal
 
 SCALAR = (
     "conv/i8_nhwc_im2col__scalar",
     "conv/i8_nhwc_im2col_wide__scalar",
+    "conv/i8_nhwc_im2col_pairs__scalar",
     "conv/i8_nhwc_depthwise_3x3__scalar",
     "gemm/i8_rows_patch__scalar",
 )
@@ -66,8 +69,8 @@ def test_sums_of_more_bits_keep_the_upper_half() -> None:
 
 @pytest.mark.parametrize("id", SCALAR)
 def test_portable_form_computes_what_the_kernel_means(id: str, tmp_path: Path) -> None:
-    generic = targets.load("generic")
-    target = replace(generic, machine=targets.load("cortex-m0").machine, prefer=Prefer.TIME)
+    generic, core = targets.load("generic"), "rv32imc" if "_pairs_" in id else "cortex-m0"
+    target = replace(generic, machine=targets.load(core).machine, prefer=Prefer.TIME)
     assert not wrong_results(KERNELS[id], target, tmp_path)
 
 
@@ -101,3 +104,12 @@ def test_words_of_two_weights_cost_flash_where_time_is_preferred() -> None:
     ):
         package = compile_graph(load_proto(net.model("n"), Path()), Options(target=target, prefer=prefer), "n")
         assert (wide in {function.kernel.id for function in package.plan.functions}) is expected, (target, prefer)
+
+
+@pytest.mark.parametrize(("target", "expected"), [("rv32imc", True), ("cortex-m3", False), ("cortex-m0", False)])
+def test_steps_are_taken_in_pairs_where_adding_is_an_instruction_of_its_own(target: str, expected: bool) -> None:
+    kernel = KERNELS["conv/i8_nhwc_im2col_pairs__scalar"]
+    call, _ = call_of(kernel, kernel.cases()[0])
+    for prefer in Prefer:
+        found = kernel.match(call, replace(targets.load(target), prefer=prefer))
+        assert isinstance(found, Needs) is expected
