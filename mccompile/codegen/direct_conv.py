@@ -27,7 +27,11 @@ from .tiles import Body, Named, Product, Range, Tile, best_tile, cut_sum, epilog
 from .traffic import of_results
 from .windows import Sliding, any_axes, positions, ring_row
 
-CODE, ONE_POINT_CODE = 900, 450  # bytes of tiles of several points, with a body for those at edges, and of one
+CODE, ONE_POINT_CODE, INTEGER_CODE = (
+    900,
+    450,
+    600,
+)  # bytes of tiles of several points and a body for edges, of one point
 ONE_POINT_TIME = 1.25  # of a product, as weights are loaded for one point each
 
 
@@ -267,8 +271,9 @@ class DirectConvKernel(Kernel):
         return Needs(alias=alias, rows=rows, symbols=True, blocks=self.blocks(call, target))
 
     def blocks(self, call: Call, target: Target) -> tuple[int, ...]:
-        """Tiles of one point where flash comes first and they save more than they take; else of several."""
-        if target.prefer != Prefer.FLASH:
+        """Tiles of one point where flash comes first and they save more than they take; else of several. Integers have
+        kernels of their own, which are worth more than the bytes."""
+        if target.prefer != Prefer.FLASH or not call.of(Conv).accumulator.is_float:
             return ()
         return min(((), (1,)), key=lambda blocks: effort(self.cost(replace(call, blocks=blocks), target), target))
 
@@ -277,7 +282,8 @@ class DirectConvKernel(Kernel):
         tap = machine.tap * call.of(Conv).group / max(outs * inputs, 1)
         one_point = ONE_POINT_TIME if call.blocks else 1.0
         time = upper(call.macs) * (machine.mac * one_point + tap) + of_results(call, target)
-        return Cost(time, code=ONE_POINT_CODE if call.blocks else CODE)
+        floats = ONE_POINT_CODE if call.blocks else CODE
+        return Cost(time, code=floats if call.of(Conv).accumulator.is_float else INTEGER_CODE)
 
     def units(self, call: Call) -> Sequence[int]:
         return super().units(call) if call.rows is not None else (1,) * self.printer(call).shared()[1]

@@ -82,6 +82,7 @@ class TapPlaces(Kernel):
             case("short", wide, (1, 6, 5, 4), (5, 3), shift=2, short=True),
             case("short_raised", wide, (1, 8, 5, 4), (3, 5), shift=12, short=True),
             case("two_results", wide, (1, 6, 5, 6), (5, 3), results=2),
+            case("two_results_of_four", wide, (1, 4, 5, 6), (5, 3), results=2),
             case("three_results_raised", flat, (2, 5, 2, 6), (1, 4), results=3, shift=12),
             residual_case("residual", replace(flat, group=10), (1, 10 * n, 3, 7), (10 * n, n, 1, 5)),
             totals_case("totals", replace(wide, group=6), (1, 6 * n, 5, 4), (12 * n, n, 3, 3)),
@@ -171,8 +172,8 @@ class TapPlaces(Kernel):
         rows = np.pad(_by_result(weights, count), [(0, 0), (0, more), (0, window - weights.shape[1])])
         blocks = rows.reshape(-1, AT_ONCE, window).swapaxes(1, 2)
         ordered = self.order(blocks.reshape(len(blocks), -1, self.step, AT_ONCE)).reshape(len(blocks), -1)
-        first = np.pad(_by_result(begins, count), [(0, 0), (0, more)]).reshape(-1, AT_ONCE).view(np.int8)
-        return np.concatenate([first, ordered], 1)
+        first = np.ascontiguousarray(np.pad(_by_result(begins, count), [(0, 0), (0, more)]).reshape(-1, AT_ONCE))
+        return np.concatenate([first.view(np.int8), ordered], 1)
 
     def form(self, call: Call) -> str:
         """What the packing of weights is called."""
