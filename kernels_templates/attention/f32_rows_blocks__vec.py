@@ -48,7 +48,7 @@ from mccompile.kinds.attention import Attention
 NOT_CUT, BY_BATCHES, BY_ROWS = range(3)  # how the work is cut for several workers
 PANEL = 32 << 10  # bytes of keys in a block: what the first-level cache holds
 SOFTMAX = 2.4  # cycles that an exponential and its sums take
-PACKING = 1.2  # cycles per number
+PACKING = 0.5  # cycles per number
 
 
 @dataclass(frozen=True)

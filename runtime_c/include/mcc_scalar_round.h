@@ -292,7 +292,7 @@ MCC_SCALAR_LONG2X4(i32, int32_t)
     MCC_INLINE void mcc_scalar_round2x4_##T(C *y, const int32_t *sums, const int32_t *table,                           \
                                             const mcc_scalar_rounding *r, int32_t stride)                              \
     {                                                                                                                  \
-        if (table[1] < 0) mcc_scalar_short2x4_##T(y, sums, table, stride);                                             \
+        if (table[1] < 0 && r->reach == 4) mcc_scalar_short2x4_##T(y, sums, table, stride);                            \
         else mcc_scalar_long2x4_##T(y, sums, table, r, stride);                                                        \
     }
 MCC_SCALAR_ROUND(i8, int8_t)

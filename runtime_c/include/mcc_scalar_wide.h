@@ -121,7 +121,7 @@ MCC_SCALAR_APART mcc_scalar_wide1x4(const int8_t *w, const int32_t *patch, int32
             int32_t sums[4];                                                                                           \
             if (left < 4) r.reach = left;                                                                              \
             mcc_scalar_wide1x4(w, patch, sums, t->steps);                                                              \
-            if (table[1] < 0) mcc_scalar_short1x4_##T(y, sums, table);                                                 \
+            if (table[1] < 0 && left >= 4) mcc_scalar_short1x4_##T(y, sums, table);                                    \
             else mcc_scalar_long_##T(y, sums, table, &r);                                                              \
             w += 8 * t->steps;                                                                                         \
             table += 12;                                                                                               \

@@ -50,10 +50,11 @@ class Rates:
         return instructions * INSTRUCTION * target.machine.short_mac
 
 
-def scalar_cycles(work: Work, call: Call, target: Target) -> float:
-    """On cores without SIMD, where a result takes a little more than in plain C."""
+def scalar_cycles(work: Work, call: Call, target: Target, product: float = 1.0, result: float = 0.0) -> float:
+    """On cores without SIMD, where a result takes a little more than in plain C: `result` more than otherwise, and each
+    product so much of its usual time."""
     machine = target.machine
-    products = SCALAR_PRODUCT * work.products * machine.short_mac
+    products = SCALAR_PRODUCT * product * work.products * machine.short_mac
     copied = SCALAR_COPIED * work.copied * machine.mac
-    results = of_results(call, target) + SCALAR_RESULT * work.results
+    results = of_results(call, target) + (SCALAR_RESULT + result) * work.results
     return products + copied + results + SCALAR_WINDOW * work.windows

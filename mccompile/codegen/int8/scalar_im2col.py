@@ -24,7 +24,9 @@ from .patch_conv import PatchConv, conv_of, is_flat, rescaled_case, totals_case
 from .rates import scalar_cycles
 from .two_parts import READ_FLIPPED, READ_UNSIGNED, are_apart, in_two_parts, saves
 
-WIDE, PAIRS = 0.85, 0.85  # of the time of a call
+WIDE, PAIRS = 0.72, 0.88  # of the time of a product, on the cores that they are made for
+ELSEWHERE = 1.1  # where products have upper halves, or are added by the instruction that makes them
+PAIRS_RESULT, TWO_PARTS_RESULT = 5.0, -12.0  # what a result takes more: sums of pairs, and rescaling in two parts
 FLIPPED = 1 - 128  # what wide patches hold is 127 less an element and its type's distance to u8: see mcc_scalar_wide.h
 
 
@@ -48,10 +50,8 @@ class ScalarIm2col(PatchConv):
         reason = self.refusal(call, range(32), totals=not (self.wide or self.pairs))
         if reason:
             return No(reason)
-        if self.pairs and not are_apart(target):
-            return No("pairs of steps need a core that multiplies, adds and takes upper halves in one instruction each")
-        if self.wide and not (saves(target) and target.prefer == Prefer.TIME):
-            return No("words of two weights need a core whose products have no upper half, and that time is preferred")
+        if self.wide and target.prefer != Prefer.TIME:
+            return No("words of two weights take twice the flash: only where time is preferred")
         found = rescaling_in(call)
         results = (1 if self.wide else 2) * static(call.ins[1].shape[0]) * (1 if found else 4) if left_over(call) else 0
         return Needs(
@@ -61,18 +61,19 @@ class ScalarIm2col(PatchConv):
             alias=epilogue_alias(call, conv_of(call).fixed),
             scratch=self.depth(call) * 4 + results,
             scratch_align=4,
-            blocks=(int(found is not None and saves(target)), int(target.prefer == Prefer.FLASH)),
+            blocks=(int(found is not None and (self.wide or saves(target))), int(target.prefer == Prefer.FLASH)),
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        if self.pairs:
-            return Cost(scalar_cycles(self.work(call), call, target) * PAIRS, code=self.code)
-        found = Cost(scalar_cycles(self.work(call), call, target), code=self.code)
-        if not self.wide:
-            return found
         outs = static(call.ins[1].shape[0])
-        weights = self.depth(call) * (outs + -outs % 4)
-        return replace(found, time=found.time * WIDE, blob=weights)
+        product = 1.0
+        if self.wide:
+            product = WIDE if saves(target) else ELSEWHERE
+        elif self.pairs:
+            product = PAIRS if are_apart(target) else ELSEWHERE
+        result = PAIRS_RESULT if self.pairs else TWO_PARTS_RESULT if rescaling_in(call) and saves(target) else 0.0
+        time = scalar_cycles(self.work(call), call, target, product, result)
+        return Cost(time, code=self.code, blob=self.depth(call) * (outs + -outs % 4) if self.wide else 0)
 
     def computed(self, call: Call) -> int:
         outs = super().computed(call)

@@ -38,7 +38,7 @@ from ..graph.assign_layout import first_order, last_order
 from .choose_kernels.scored import is_better
 from .split_groups import effort_of_groups, split_wherever_faster
 
-SAVED = 0.02  # of the effort of the calls, at least: costs are estimates
+SAVED = 0.02  # of the effort of the calls, at least, where costs are estimates: cores without caches are counted
 
 
 def lay_channels_last(program: Program, context: Context) -> None:
@@ -88,7 +88,7 @@ class Layouts:
         before = self.best(call) if pictures else None
         if before is None or not (before.kernel.isa == PORTABLE or _may_gain(call)):
             return
-        least, best = self.effort(call) * (1 - SAVED), None
+        least, best = self.effort(call) * (1 - SAVED * self.target.hosted), None
         for views in (some for count in (1, 2) for some in combinations(pictures, count)):
             turned = {view: copies.get(view) or channels_last(view, self.names) for view in views}
             total = self.effort(_with(call, turned))

@@ -13,10 +13,8 @@ from mccompile.codegen.int8.dot import Rescaling
 from mccompile.codegen.int8.two_parts import in_two_parts
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
-from mccompile.kernels.api import Needs
 from mccompile.targets import api as targets
 from mccompile.targets.api import Prefer
-from tests.kernels.harness import call_of
 from tests.kernels.test_matrix import KERNELS, wrong_results
 from tests.signal_networks import Signal
 
@@ -108,8 +106,11 @@ def test_words_of_two_weights_cost_flash_where_time_is_preferred() -> None:
 
 @pytest.mark.parametrize(("target", "expected"), [("rv32imc", True), ("cortex-m3", False), ("cortex-m0", False)])
 def test_steps_are_taken_in_pairs_where_adding_is_an_instruction_of_its_own(target: str, expected: bool) -> None:
-    kernel = KERNELS["conv/i8_nhwc_im2col_pairs__scalar"]
-    call, _ = call_of(kernel, kernel.cases()[0])
-    for prefer in Prefer:
-        found = kernel.match(call, replace(targets.load(target), prefer=prefer))
-        assert isinstance(found, Needs) is expected
+    net = Signal(16, 60, picture=False, quantized=True)
+    net.stored()
+    net.conv(16, 1)
+    net.conv(16, 3)
+    net.conv(8, 1)
+    pairs, read = "conv/i8_nhwc_im2col_pairs__scalar", load_proto(net.model("n"), Path())
+    package = compile_graph(read, Options(target=target, prefer="time"), "n")
+    assert (pairs in {function.kernel.id for function in package.plan.functions}) is expected
