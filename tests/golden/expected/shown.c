@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0xE3A2B1A4u
+#define READY 0x64329BAFu
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0xE3, 0xA2, 0xB1, 0xA4, 0xD6, 0x56, 0x7D, 0x4D, 0x6F, 0x3D, 0x27, 0xCA, 0x41, 0x94, 0xAA, 0xF5
+        0x64, 0x32, 0x9B, 0xAF, 0xC0, 0x3F, 0x0A, 0xF9, 0xCB, 0xB6, 0xFD, 0xE0, 0x4E, 0x0F, 0x14, 0xA2
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;

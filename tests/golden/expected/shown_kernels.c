@@ -1,8 +1,8 @@
 /* shown_kernels.c: the computations of the model, each distinct one once.
  * Shapes, strides and attributes are literals; every number that comes from the weights is read through a pointer. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__ARM_FEATURE_MVE)
-/* There are eight vector registers: gcc's vectors of whole loops take up to a kilobyte of stack, and instructions that it
- * moves before registers are given out put vectors there, too. */
+/* There are eight vector registers: gcc's vectors of whole loops take up to a kilobyte of stack, and instructions that
+ * it moves before registers are given out put vectors there, too. */
 #pragma GCC optimize("no-tree-loop-vectorize", "no-schedule-insns")
 #endif
 #include "shown_kernels.h"
