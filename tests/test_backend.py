@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from mccompile import backend
 from mccompile.base.errors import MccError
@@ -39,9 +39,18 @@ def test_a_node_is_read_by_the_opset_that_is_named() -> None:
 
 
 def test_what_an_input_holds_is_not_taken_for_known() -> None:
-    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
-    with pytest.raises(MccError, match="computed at run time"):
-        backend.run_node(node, [np.zeros((2, 3), np.float32), np.array([3, 2], np.int64)])
+    """One compiled node serves other contents; sizes that they decide have a bound by default."""
+    shapes = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "shape"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3]), shapes],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    prepared = backend.prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+    for shape in ([3, 2], [6, 1]):
+        (y,) = prepared.run([np.arange(6, dtype=np.float32).reshape(2, 3), np.array(shape, np.int64)])
+        np.testing.assert_array_equal(y, np.arange(6).reshape(shape))
 
 
 def test_compatible_means_that_it_can_be_compiled() -> None:

@@ -27,11 +27,8 @@ from .tiles import Body, Named, Product, Range, Tile, best_tile, cut_sum, epilog
 from .traffic import of_results
 from .windows import Sliding, any_axes, positions, ring_row
 
-CODE, ONE_POINT_CODE, INTEGER_CODE = (
-    900,
-    450,
-    600,
-)  # bytes of tiles of several points and a body for edges, of one point
+CODE, ONE_POINT_CODE = 900, 450  # bytes of tiles of several points and a body for edges, of one point
+ABOUT = 600  # where bytes hardly count, and of integers
 ONE_POINT_TIME = 1.25  # of a product, as weights are loaded for one point each
 
 
@@ -282,8 +279,8 @@ class DirectConvKernel(Kernel):
         tap = machine.tap * call.of(Conv).group / max(outs * inputs, 1)
         one_point = ONE_POINT_TIME if call.blocks else 1.0
         time = upper(call.macs) * (machine.mac * one_point + tap) + of_results(call, target)
-        floats = ONE_POINT_CODE if call.blocks else CODE
-        return Cost(time, code=floats if call.of(Conv).accumulator.is_float else INTEGER_CODE)
+        exact = target.prefer == Prefer.FLASH and call.of(Conv).accumulator.is_float
+        return Cost(time, code=ABOUT if not exact else ONE_POINT_CODE if call.blocks else CODE)
 
     def units(self, call: Call) -> Sequence[int]:
         return super().units(call) if call.rows is not None else (1,) * self.printer(call).shared()[1]

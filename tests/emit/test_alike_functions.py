@@ -72,9 +72,9 @@ def test_a_long_function_of_several_is_in_parts(tmp_path: Path, monkeypatch: pyt
 
 def lines(*widths: int) -> onnx.ModelProto:
     """Depthwise convolutions of lines that are so long. The one number that their functions do not share is 9 less."""
-    nodes = [node("Conv", f"x{w} w{w}", f"y{w}", pads=[0, 1, 0, 1], group=2) for w in widths]
-    ins, outs = ([(f"{name}{w}", (1, 2, 1, w)) for w in widths] for name in "xy")
-    return model("lines", nodes, ins, outs, {f"w{w}": floats(1, 2, 1, 1, 3) for w in widths})
+    nodes = [node("Conv", f"x{w} w{w}", f"y{w}", pads=[0, 1, 0, 1], group=8) for w in widths]
+    ins, outs = ([(f"{name}{w}", (1, 8, 1, w)) for w in widths] for name in "xy")
+    return model("lines", nodes, ins, outs, {f"w{w}": floats(1, 8, 1, 1, 3) for w in widths})
 
 
 @pytest.mark.parametrize(

@@ -89,21 +89,26 @@ class Code:
         behind = tuple(self.block(at).behind for at in found if self.block(at).behind)
         return {at: (*ways, *behind) if self.block(at).goes_back else ways for at, ways in found.items()}
 
-    def kept(self, entry: int) -> tuple[int, ...]:
-        """Registers that calls need not keep and a function does, as compilers know of those in the same file: it calls
-        nothing, and none of its instructions names them."""
-        own, text = self.starts[entry], ""
+    def kept(self, entry: int, around: frozenset[int] = frozenset()) -> tuple[int, ...]:
+        """Registers that calls need not keep and a function does, as compilers know of those in the same file: none of
+        its instructions names them, nor do those of functions that it calls. `around`: functions that call it."""
+        own, text, kept = self.starts[entry], "", {1: "r1", 2: "r2", 3: "r3", 12: "ip"}
         for at in self.ways(entry):
             last = self.block(at).last
             while at in own and at != last:
                 text += f" {self.at[at].operands}"
                 at = self.follows[at]
-            if at not in own or thumb.bare(self.at[at].name) in ("bl", "blx"):
+            if at not in own:
                 return ()
+            if thumb.bare(self.at[at].name) in ("bl", "blx"):
+                goal = _GOAL.search(self.at[at].operands)
+                to = int(goal[1], 16) if goal else -1
+                if to not in self.starts or to in around | {entry}:
+                    return ()
+                inner = self.kept(to, around | {entry})
+                kept = {number: name for number, name in kept.items() if number in inner}
             text += f" {self.at[at].operands}"
-        return tuple(
-            n for n, name in ((1, "r1"), (2, "r2"), (3, "r3"), (12, "ip")) if not re.search(rf"\b{name}\b", text)
-        )
+        return tuple(number for number, name in kept.items() if not re.search(rf"\b{name}\b", text))
 
 
 class _Builder:
