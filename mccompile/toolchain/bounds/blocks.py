@@ -92,7 +92,7 @@ class Code:
     def kept(self, entry: int, around: frozenset[int] = frozenset()) -> tuple[int, ...]:
         """Registers that calls need not keep and a function does, as compilers know of those in the same file: none of
         its instructions names them, nor do those of functions that it calls. `around`: functions that call it."""
-        own, text, kept = self.starts[entry], "", {1: "r1", 2: "r2", 3: "r3", 12: "ip"}
+        own, text, kept = self.starts[entry], "", {0: "r0", 1: "r1", 2: "r2", 3: "r3", 12: "ip"}
         for at in self.ways(entry):
             last = self.block(at).last
             while at in own and at != last:
