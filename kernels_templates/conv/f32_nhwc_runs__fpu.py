@@ -56,7 +56,10 @@ class Runs(FpuConvKernel):
             return No(reason)
         if not is_constant(w) or 0 in w.shape or 0 in call.outs[0].shape:
             return No("weights are computed, or the result is empty")
-        if not self.printer(replace(call, rows=None)).has_runs:
+        printer = self.printer(replace(call, rows=None))
+        if printer.lanes_are_groups:
+            return No("each group has one result, from inputs of its own")
+        if not printer.has_runs:
             return No("neither channels nor taps of x are contiguous")
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)

@@ -35,3 +35,12 @@ def test_tiles_have_one_point_where_bytes_count_more(
     text = text if isinstance(text, str) else bytes(text).decode()
     assert set(re.findall(r"mcc_fpu_sums_(\d)x", text)) == points
     assert check(path, options, runs=1).ok
+
+
+@pytest.mark.parametrize("prefer", ["time", "flash"])
+def test_groups_of_several_inputs_and_one_result(prefer: str, target: str, tmp_path: Path) -> None:
+    """Their lanes share no inputs, so tiles of the runs that channels make do not serve them."""
+    ins, weights = [("x", (1, 20, 3, 7))], {"w": floats(1, 5, 4, 2, 1), "v": floats(2, 20, 20, 1, 1)}
+    nodes = [node("Conv", "x v", "a"), node("Conv", "a w", "y", group=5)]
+    path = save(model("groups", nodes, ins, [("y", (1, 5, 2, 7))], weights), tmp_path)
+    assert check(path, Options(target=target, prefer=prefer), runs=1).ok
