@@ -10,11 +10,12 @@ import numpy as np
 
 from mccompile.base.constant import Constant
 from mccompile.base.dims import static
-from mccompile.base.dtypes import i32, u8
-from mccompile.codegen.int8.dot import left_over, numbers, pack_unsigned, rescaling_in, with_biases, without_zero
+from mccompile.base.dtypes import u8
+from mccompile.codegen.int8.dot import left_over, numbers, rescaling_in, without_zero
 from mccompile.codegen.int8.rates import scalar_cycles
 from mccompile.codegen.int8.rows_gemm import RowsGemm, totals_case
-from mccompile.codegen.int8.two_parts import READ_UNSIGNED, in_two_parts, saves
+from mccompile.codegen.int8.scalar_sums import packed_sums, sums_context
+from mccompile.codegen.int8.two_parts import saves
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Prefer, Target
 
 TOTALS_BYTES = 1024  # of scratch, where RAM is preferred
@@ -53,11 +54,7 @@ class Rows(RowsGemm):
         values = numbers(call, constants, found, columns) if found else np.zeros((1, columns), np.int32)
         if call.blocks[0] == 2:
             values = without_zero(values, rows, 0, call.ins[0].buffer.dtype)
-        if found is None:
-            return {1: with_biases(pack_unsigned(rows), values)}
-        if call.blocks[1]:
-            values = in_two_parts(values, rows, READ_UNSIGNED, found, lanes=4)
-        return {1: pack_unsigned(rows), **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
+        return packed_sums(call, rows, values, call.blocks[1])
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found, less = rescaling_in(call), "_less_zero" if call.blocks[0] == 2 else ""
@@ -70,15 +67,10 @@ class Rows(RowsGemm):
         return frozenset({"mcc_scalar.h"})
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        a, found = call.ins[0], rescaling_in(call)
+        found = rescaling_in(call)
         return {
             **self.rest(call),
-            "type": a.buffer.dtype.name,
-            "y_type": (found.dtype if found else i32).name,
-            "y_c_type": (found.dtype if found else i32).storage_c,
-            "shift": found.shift if found else 0,
-            "totals": found is None,
-            "dot": "parts2x4" if call.blocks[1] else "dot2x4",
+            **sums_context(call, call.blocks[1]),
             "table_rows": len(found.tables) if found else 1,
             "several": call.blocks[0] == 2,
         }

@@ -19,10 +19,11 @@ from ...base.dtypes import DType, i8, i32, u8
 from ...kernels.api import Call, Case, Cost, Needs, No, Prefer, Target, viewed
 from ...kinds.conv import Conv
 from ..tiles import epilogue_alias
-from .dot import left_over, numbers, pack_signed, pack_unsigned, pack_words, rescaling_in, with_biases, without_zero
+from .dot import left_over, numbers, pack_signed, pack_unsigned, pack_words, rescaling_in, without_zero
 from .patch_conv import PatchConv, conv_of, is_flat, rescaled_case, totals_case
 from .rates import scalar_cycles
-from .two_parts import READ_FLIPPED, READ_UNSIGNED, are_apart, in_two_parts, saves
+from .scalar_sums import packed_sums, sums_context
+from .two_parts import READ_FLIPPED, READ_UNSIGNED, are_apart, saves
 
 WIDE, PAIRS = 0.72, 0.88  # of the time of a product, on the cores that they are made for
 ELSEWHERE = 1.1  # where products have upper halves, or are added by the instruction that makes them
@@ -95,15 +96,9 @@ class ScalarIm2col(PatchConv):
         values = without_zero(
             values, rows, zero + (FLIPPED if self.wide else -128 if self.pairs else 0), call.ins[0].buffer.dtype
         )
-        if found is None:
-            return {1: with_biases(pack_unsigned(rows), values)}
-        if call.blocks[0]:
-            values = in_two_parts(values, rows, READ_FLIPPED if self.wide else READ_UNSIGNED, found, lanes=4)
         pack = pack_words if self.wide else pack_signed if self.pairs else pack_unsigned
-        return {
-            1: pack(rows),
-            **dict.fromkeys(found.tables, np.ascontiguousarray(values.T)),
-        }
+        read = READ_FLIPPED if self.wide else READ_UNSIGNED
+        return packed_sums(call, rows, values, call.blocks[0], pack, read)
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found = rescaling_in(call)
@@ -124,17 +119,12 @@ class ScalarIm2col(PatchConv):
         return super().unpassed(call) | (frozenset({"x_zero"}) if zero else frozenset())
 
     def context(self, call: Call) -> Mapping[str, Any]:
-        kind, x, y, found = conv_of(call), call.ins[0], call.outs[0], rescaling_in(call)
+        kind, x, y = conv_of(call), call.ins[0], call.outs[0]
         flip = "" if x.buffer.dtype is u8 else " ^ 128u"
         return {
             **self.rest(call),
-            "type": x.buffer.dtype.name,
+            **sums_context(call, call.blocks[0]),
             "c_type": x.buffer.dtype.storage_c,
-            "y_type": (found.dtype if found else i32).name,
-            "y_c_type": (found.dtype if found else i32).storage_c,
-            "shift": found.shift if found else 0,
-            "totals": found is None,
-            "dot": "parts2x4" if call.blocks[0] else "dot2x4",
             "zero": f"(uint8_t)x_zero[0]{flip}" if kind.x_zero else f"0u{flip}",
             "middle_zero": f"{'x_zero[0]' if kind.x_zero else '0'} - {128 if x.buffer.dtype is u8 else 0}",
             "flipped_zero": f"{'127' if x.buffer.dtype is u8 else '-1'} - {'x_zero[0]' if kind.x_zero else '0'}",

@@ -19,24 +19,22 @@ from ...kernels.api import static_views
 from ...kernels.registry import PORTABLE, effort
 from ...kinds.pool import Pool
 from ...kinds.reduce import Reduce
-from ...program.ir import Call, Item, Program, View, bodies
+from ...program.ir import Call, Program, View
+from ...program.replace_calls import replace_calls
 from ...targets.api import Prefer
 from ..api import Context
 
 
 def global_pool_to_reduce(program: Program, context: Context) -> None:
+    def replacement(call: Call) -> list[Call]:
+        if not isinstance(call.kind, Pool | Reduce):
+            return [call]
+        other = reduction(call, call.kind) if isinstance(call.kind, Pool) else pool(call, call.kind)
+        better = other is not None and _effort(other, context, portable=False) < _effort(call, context)
+        return [other] if other is not None and better else [call]
+
     if has_traffic(context.target) and context.target.prefer == Prefer.TIME:
-        _body(program.body, context)
-
-
-def _body(body: list[Item], context: Context) -> None:
-    for index, item in enumerate(body):
-        for inner in bodies(item):
-            _body(inner, context)
-        if isinstance(item, Call) and isinstance(item.kind, Pool | Reduce):
-            other = reduction(item, item.kind) if isinstance(item.kind, Pool) else pool(item, item.kind)
-            if other is not None and _effort(other, context, portable=False) < _effort(item, context):
-                body[index] = other
+        replace_calls(program.body, replacement)
 
 
 def reduction(call: Call, kind: Pool) -> Call | None:

@@ -6,18 +6,11 @@ axis, or one less, cost nothing, so all kernels serve signals as well. After `fu
 
 from __future__ import annotations
 
-from ...program.ir import Call, Item, Program, bodies
+from ...program.ir import Program
 from ...program.planar import planar
+from ...program.replace_calls import replace_calls
 from ..api import Context
 
 
 def planar_windows(program: Program, context: Context) -> None:
-    _body(program.body)
-
-
-def _body(body: list[Item]) -> None:
-    for index, item in enumerate(body):
-        for inner in bodies(item):
-            _body(inner)
-        if isinstance(item, Call):
-            body[index] = planar(item)
+    replace_calls(program.body, lambda call: [planar(call)])

@@ -14,7 +14,7 @@ Invariant: the same sums of the same terms, but for terms that are zero; the epi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -27,19 +27,21 @@ from ...base.tensor import Shape, dense_strides
 from ...codegen.traffic import has_traffic
 from ...expr.ir import Index, operand, walk
 from ...kernels.api import viewed
-from ...kernels.registry import effort
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
 from ...kinds.map import Map
 from ...kinds.pad import Pad
 from ...kinds.reduce import Reduce
-from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.ir import CONSTANT, Buffer, Call, Program, View
+from ...program.ir import walk as walk_items
 from ...program.planar import planar
+from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
 from ..channel_parts import cut
+from ..efforts import effort_of
 
 CALLS = 1.05  # several calls take that much longer than one that does the same
 MOST_GROUPS = 64
@@ -49,20 +51,22 @@ MOST_TERMS = 1 << 19  # that wait to be added up: what caches hold
 
 
 def recast_convolutions(program: Program, context: Context) -> None:
+    names, interleaved = taken_names(program), _interleaved(program)
+
+    def replacement(call: Call) -> list[Call]:
+        if not isinstance(call.kind, Conv) or not _is_known(call):
+            return [call]
+        return _quickest(call, call.outs[0].buffer in interleaved, context, names)
+
     if has_traffic(context.target) and context.target.prefer == Prefer.TIME:
-        _body(program.body, context, taken_names(program))
+        replace_calls(program.body, replacement)
 
 
-def _body(body: list[Item], context: Context, names: Names) -> None:
-    result: list[Item] = []
-    for item in body:
-        for inner in bodies(item):
-            _body(inner, context, names)
-        if isinstance(item, Call) and isinstance(item.kind, Conv) and _is_known(item):
-            result += _quickest(item, body, context, names)
-        else:
-            result.append(item)
-    body[:] = result
+def _interleaved(program: Program) -> set[Buffer]:
+    """What becomes part of the rows of a picture, where no stride joins its own."""
+    calls = (item for item in walk_items(program.body) if isinstance(item, Call))
+    joins = (call for call in calls if isinstance(call.kind, Concat) and call.kind.axis > 1)
+    return {view.buffer for call in joins for view in call.ins}
 
 
 def _is_known(call: Call) -> bool:
@@ -71,25 +75,18 @@ def _is_known(call: Call) -> bool:
     return known and all(view.is_static and 0 not in view.shape for view in views)
 
 
-def _quickest(call: Call, body: Sequence[Item], context: Context, names: Names) -> list[Call]:
-    chosen, least = [call], _effort([call], context) / CALLS
-    for way in recast(call, names, body):
-        takes = _effort(way, context)
+def _quickest(call: Call, interleaved: bool, context: Context, names: Names) -> list[Call]:
+    chosen, least = [call], effort_of([call], context) / CALLS
+    for way in recast(call, names, interleaved):
+        takes = effort_of(way, context)
         if takes < least:
             chosen, least = way, takes
     return chosen
 
 
-def _effort(calls: Sequence[Call], context: Context) -> float:
-    """Of the best kernels for all of them."""
-    found = [context.registry.choose(call, context.target).candidates for call in calls]
-    return sum(effort(each[0].cost, context.target) if each else math.inf for each in found)
-
-
-def recast(call: Call, names: Names, body: Sequence[Item] = ()) -> Iterator[list[Call]]:
+def recast(call: Call, names: Names, interleaved: bool = False) -> Iterator[list[Call]]:
     """Calls that do the same, in every way that applies."""
     w = call.ins[1]
-    interleaved = _is_interleaved(call.outs[0].buffer, body)
     product = None if interleaved else _as_product(call)
     windows = None if interleaved or product is not None else _as_product_of_windows(call, names)
     if product is not None:
@@ -108,12 +105,6 @@ def recast(call: Call, names: Names, body: Sequence[Item] = ()) -> Iterator[list
         yield _around(call, names, flat=True)
         if grouped:
             yield _around(call, names, flat=True, split=True)
-
-
-def _is_interleaved(buffer: Buffer, body: Sequence[Item]) -> bool:
-    """Does it become part of the rows of a picture, where no stride joins its own?"""
-    joins = (item for item in body if isinstance(item, Call) and isinstance(item.kind, Concat) and item.kind.axis > 1)
-    return any(view.buffer is buffer for item in joins for view in item.ins)
 
 
 def _lies_apart(view: View) -> bool:

@@ -19,7 +19,8 @@ from ...base.dims import static
 from ...base.names import Names
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
-from ...program.ir import Call, Item, Program, bodies
+from ...program.ir import Call, Program
+from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
@@ -30,21 +31,16 @@ CALLS = 1.05  # several calls take that much longer than one that does the same
 
 
 def split_dilations(program: Program, context: Context) -> None:
+    names = taken_names(program)
+
+    def replacement(call: Call) -> list[Call]:
+        if not isinstance(call.kind, Conv) or not _may_split(call, call.kind):
+            return [call]
+        effort = sum(effort_of_groups(each, context) for each in split(call, call.kind, Names())) * CALLS
+        return list(split(call, call.kind, names)) if effort < effort_of_groups(call, context) else [call]
+
     if context.target.prefer == Prefer.TIME:
-        _body(program.body, context, taken_names(program))
-
-
-def _body(body: list[Item], context: Context, names: Names) -> None:
-    result: list[Item] = []
-    for item in body:
-        for inner in bodies(item):
-            _body(inner, context, names)
-        if isinstance(item, Call) and isinstance(item.kind, Conv) and _may_split(item, item.kind):
-            effort = sum(effort_of_groups(each, context) for each in split(item, item.kind, Names())) * CALLS
-            result += split(item, item.kind, names) if effort < effort_of_groups(item, context) else [item]
-        else:
-            result.append(item)
-    body[:] = result
+        replace_calls(program.body, replacement)
 
 
 def _may_split(call: Call, kind: Conv) -> bool:

@@ -24,7 +24,8 @@ from ...kernels.registry import PORTABLE, effort
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...program.clone import clone
-from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.ir import CONSTANT, Buffer, Call, Program, View, walk
+from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
@@ -50,7 +51,15 @@ def split_groups(program: Program, context: Context) -> None:
 
 def split_wherever_faster(program: Program, context: Context) -> bool:
     """Whatever memory that takes; True if anything was split."""
-    return _body(program.body, context, taken_names(program))
+    names, before = taken_names(program), [*walk(program.body)]
+
+    def replacement(call: Call) -> list[Call]:
+        is_grouped = isinstance(call.kind, Conv) and _is_grouped(call, call.kind)
+        return _quickest(call, call.of(Conv), context, names) if is_grouped else [call]
+
+    replace_calls(program.body, replacement)
+    after = [*walk(program.body)]
+    return len(after) > len(before) or any(new is not old for new, old in zip(after, before, strict=True))
 
 
 def effort_of_groups(call: Call, context: Context) -> float:
@@ -76,20 +85,6 @@ def _whole(call: Call, context: Context) -> float:
 def _is_portable(call: Call, context: Context) -> bool:
     found = context.registry.choose(call, context.target).candidates
     return bool(found) and found[0].kernel.isa == PORTABLE
-
-
-def _body(body: list[Item], context: Context, names: Names) -> bool:
-    result: list[Item] = []
-    for item in body:
-        if any([_body(inner, context, names) for inner in bodies(item)]):
-            result.append(item)
-        elif isinstance(item, Call) and isinstance(item.kind, Conv) and _is_grouped(item, item.kind):
-            result += _quickest(item, item.kind, context, names)
-        else:
-            result.append(item)
-    changed = len(result) > len(body) or any(new is not old for new, old in zip(result, body, strict=False))
-    body[:] = result
-    return changed
 
 
 def _is_grouped(call: Call, kind: Conv) -> bool:

@@ -37,7 +37,8 @@ from ...kinds.concat import Concat
 from ...kinds.conv import Conv
 from ...kinds.conv_transpose import ConvTranspose
 from ...kinds.map import Map
-from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.ir import CONSTANT, Buffer, Call, Program, View
+from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
@@ -81,19 +82,12 @@ class Phase:
 
 def split_phases(program: Program, context: Context) -> None:
     names = taken_names(program)
-    _body(program.body, context, names)
 
+    def replacement(call: Call) -> list[Call]:
+        may_split = isinstance(call.kind, ConvTranspose) and _may_split(call, call.kind, context)
+        return _quickest(call, call.of(ConvTranspose), context, names) if may_split else [call]
 
-def _body(body: list[Item], context: Context, names: Names) -> None:
-    result: list[Item] = []
-    for item in body:
-        for inner in bodies(item):
-            _body(inner, context, names)
-        if isinstance(item, Call) and isinstance(item.kind, ConvTranspose) and _may_split(item, item.kind, context):
-            result += _quickest(item, item.kind, context, names)
-        else:
-            result.append(item)
-    body[:] = result
+    replace_calls(program.body, replacement)
 
 
 def _are_few(kind: ConvTranspose) -> bool:

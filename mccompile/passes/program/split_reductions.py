@@ -8,38 +8,32 @@ another order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, prod
+from math import prod
 
 from ...base.dims import static
 from ...codegen.traffic import has_traffic
 from ...expr.ir import operand
 from ...kernels.api import static_views
-from ...kernels.registry import effort
 from ...kinds.map import Map
 from ...kinds.reduce import Reduce
-from ...program.ir import Buffer, Call, Item, Program, View, bodies
+from ...program.ir import Buffer, Call, Program, View
+from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
 from ..api import Context
+from ..efforts import effort_of
 
 FEW = 8  # results side by side
 WIDEST = 64  # elements of the rows that are combined first
 
 
 def split_reductions(program: Program, context: Context) -> None:
+    def replacement(call: Call) -> list[Call]:
+        calls = parts(call, program) if isinstance(call.kind, Reduce) else []
+        return calls if calls and effort_of(calls, context) < effort_of([call], context) else [call]
+
     if has_traffic(context.target):
-        _body(program.body, program, context)
-
-
-def _body(body: list[Item], program: Program, context: Context) -> None:
-    result: list[Item] = []
-    for item in body:
-        for inner in bodies(item):
-            _body(inner, program, context)
-        calls = parts(item, program) if isinstance(item, Call) and isinstance(item.kind, Reduce) else []
-        result += calls if calls and _effort(calls, context) < _effort([item], context) else [item]
-    body[:] = result
+        replace_calls(program.body, replacement)
 
 
 def parts(call: Call, program: Program) -> list[Call]:
@@ -82,8 +76,3 @@ def _in_rows(call: Call, x: View, y: View, most: int, program: Program) -> list[
 def _seen(view: View, *shape: int) -> View:
     """The same elements, side by side, in another shape."""
     return replace(view, shape=shape, strides=(shape[1] * shape[2], shape[2], 1))
-
-
-def _effort(calls: Sequence[Item], context: Context) -> float:
-    found = [context.registry.choose(call, context.target).candidates for call in calls if isinstance(call, Call)]
-    return sum(effort(each[0].cost, context.target) if each else inf for each in found)

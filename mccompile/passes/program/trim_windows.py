@@ -19,22 +19,19 @@ from ...base.dims import static
 from ...base.names import Names
 from ...kernels.api import viewed
 from ...kinds.conv import Conv
-from ...program.ir import CONSTANT, Buffer, Call, Item, Program, View, bodies
+from ...program.ir import CONSTANT, Buffer, Call, Program, View
+from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
 from ..api import Context
 
 
 def trim_windows(program: Program, context: Context) -> None:
     names = taken_names(program)
-    _body(program.body, names)
 
+    def replacement(call: Call) -> list[Call]:
+        return [trimmed(call, call.kind, names) if isinstance(call.kind, Conv) else call]
 
-def _body(body: list[Item], names: Names) -> None:
-    for index, item in enumerate(body):
-        for inner in bodies(item):
-            _body(inner, names)
-        if isinstance(item, Call) and isinstance(item.kind, Conv):
-            body[index] = trimmed(item, item.kind, names)
+    replace_calls(program.body, replacement)
 
 
 def trimmed(call: Call, kind: Conv, names: Names) -> Call:
