@@ -7,7 +7,7 @@ Invariant: network and tokenizer are those of the other commands; what is added 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from ..tokenizer.library import printed
 from ..tokenizer.regex import NotUnderstood
 from . import chat
 from .pieces import Chat, parts
+from .stops import Stops, stops_of
 
 _HERE = Path(__file__).parent
 _LINE = 48  # characters of a string on a line
@@ -57,7 +58,8 @@ class Program:
 def program(path: Path, options: Options, chats: bool = True) -> Program:
     """Tokenizer, network and sampler of a folder or a GGUF file; with its chat template if `chats`."""
     is_gguf = with_tokenizer(path)
-    words, stops = gguf.read(path) if is_gguf else (reading.read(path), _stops(path))
+    words, tokens = gguf.read(path) if is_gguf else (reading.read(path), ())
+    stops = Stops(sorted(set(tokens))) if is_gguf else stops_of(path)
     template = chat.found(path) if chats else None
     try:
         chatting = chat.compiled(template) if template else None
@@ -65,7 +67,7 @@ def program(path: Path, options: Options, chats: bool = True) -> Program:
         raise reading.placed(path, error) from None
     package = compile_model(path, replace(options, blob=Carrier.EXTERNAL, advance=not options.slices))
     try:
-        return _joined(package, words, sorted(set(stops)), chatting)
+        return _joined(package, words, stops, chatting)
     except NotUnderstood as error:
         raise reading.placed(path, unsupported("its words", f"a regular expression with {error}")) from None
     except MccError as error:
@@ -92,7 +94,7 @@ def with_tokenizer(path: Path) -> bool:
     return is_gguf
 
 
-def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: Chat | None) -> Program:
+def _joined(package: Package, words: Tokenizer, stops: Stops, chatting: Chat | None) -> Program:
     plan, report = package.plan, json.loads(package.files[MARK])
     prefix, vocabulary = plan.prefix, int(report["outputs"][0]["shape"][-1])
     if max(words.texts) >= vocabulary:
@@ -116,8 +118,14 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         "N": prefix.upper(),
         "title": plan.name.replace("*/", ""),
     }
-    told |= {"context": context, "batch": batch, "vocabulary": vocabulary, "prompt": _PROMPT * context, "stops": stops}
-    told |= {"stop_strings": _STOP_STRINGS}
+    told |= {
+        "context": context,
+        "batch": batch,
+        "vocabulary": vocabulary,
+        "prompt": _PROMPT * context,
+        "stops": stops.tokens,
+    }
+    told |= {"stop_strings": [_in_c(text) for text in stops.strings], "most_stop_strings": _STOP_STRINGS}
     told |= {"answer_end": _answer_end(words, chatting) if chatting else -1}
     told |= {"advances": plan.advances, "grows": grows}
     told |= {"program": build_name(prefix), "chat": chatting, "piece": _piece}
@@ -141,7 +149,8 @@ def _joined(package: Package, words: Tokenizer, stops: Sequence[int], chatting: 
         "context": context,
         "batch": batch,
         "cache_bytes": state_bytes(plan),
-        "stops": list(stops),
+        "stops": list(stops.tokens),
+        "stop_strings": list(stops.strings),
         "chats": chatting is not None,
         "systems": bool(chatting and chatting.system),
         "dates": bool(chatting and chatting.dates),
@@ -172,17 +181,3 @@ def _in_c(text: str) -> str:
     letters = [c if c in plain else "".join(f"\\{byte:03o}" for byte in c.encode()) for c in text]
     lines = ["".join(letters[at : at + _LINE]) for at in range(0, len(letters), _LINE)]
     return "\n        ".join(f'"{line}"' for line in lines) if lines else '""'
-
-
-def _stops(folder: Path) -> list[int]:
-    """Tokens that end a text, as generation_config.json says it, or else config.json or genai_config.json."""
-    for name in ("generation_config.json", "config.json", "genai_config.json"):
-        try:
-            said = json.loads((folder / name).read_bytes())
-            said = (said["model"] if name.startswith("genai") else said)["eos_token_id"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue
-        found = said if isinstance(said, list) else [said]
-        if found and all(type(each) is int and 0 <= each < 1 << 31 for each in found):
-            return found
-    return []

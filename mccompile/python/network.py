@@ -133,7 +133,7 @@ class Network:
         again, the text goes on. `told` is handed pieces as they come, and ends it with False. `sampling`: temperature
         (0: the likeliest token), top_k, top_p, min_p, repetition_penalty, seed; and `keep`: where the context is full,
         the text goes on with its first `keep` tokens and the newer half of the others; `stop`: a string, or several, in
-        front of which the text ends."""
+        front of which the text ends, instead of those that generation_config.json names."""
         return self._writes().generate(prompt, most, told, **sampling)
 
     @spoken

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.near import meant
+from ..llm.stops import STOP_STRINGS, is_stop_string
 
 _LARGEST = (1 << 31) - 1
 _KNOWN: Mapping[str, tuple[Any, float, str]] = {  # the number without one, the largest, and an example
@@ -50,9 +51,6 @@ def stop_strings(given: Any) -> list[bytes]:
     """In UTF-8: of one string, or several."""
     texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     for text in texts:
-        if not isinstance(text, str) or not text or "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
-            why = (
-                "it is a text, or several, none of them empty, without characters of number 0 and halves of surrogates"
-            )
-            raise WrongUse(Problem(f"stop cannot be {text!r:.60}", "stop=...", why, "such as stop=['###']"))
+        if not is_stop_string(text):
+            raise WrongUse(Problem(f"stop cannot be {text!r:.60}", "stop=...", STOP_STRINGS, "such as stop=['###']"))
     return [text.encode() for text in texts]

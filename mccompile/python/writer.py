@@ -146,14 +146,14 @@ class Writer:
         self._code.text_sampling(
             self._at(self._session), self._ffi.new("float[]", shares), how["top_k"], how["seed"], keep
         )
-        stops = [self._ffi.new("char[]", text) for text in how["stop"]]
-        kept = self._ffi.new("const char *[]", stops), stops
+        stops = [self._ffi.new("char[]", text) for text in how["stop"] or ()]
+        kept = self._ffi.NULL if how["stop"] is None else self._ffi.new("const char *[]", stops), stops
         self._code.text_stop(self._at(self._session), kept[0], len(stops))
         return kept
 
 
 def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
-    stop = stop_strings(given.get("stop", ()))
+    stop = stop_strings(given["stop"]) if given.get("stop") is not None else None
     return {**numbers({name: value for name, value in given.items() if name != "stop"}), "stop": stop}
 
 

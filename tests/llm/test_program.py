@@ -288,6 +288,21 @@ def test_a_text_ends_in_front_of_a_stop_string(tmp_path: Path) -> None:
     assert "at most 16 stop strings" in said(code, *["-e", "a"] * 17, _PROMPT, status=2)
 
 
+def test_stop_strings_of_generation_config_count_where_none_are_given(tmp_path: Path) -> None:
+    models.llama(tmp_path / "tiny", "llama3")
+    config = tmp_path / "tiny" / "generation_config.json"
+    text = said(built(tmp_path / "tiny", tmp_path / "out", strict=False), "-n", "12", _PROMPT).removeprefix(_PROMPT)
+    stop = text[7:10]
+    config.write_text(json.dumps({"stop_strings": ["not there", stop]}))
+    code = built(tmp_path / "tiny", tmp_path / "again")
+    assert said(code, "-n", "12", _PROMPT) == _PROMPT + text[: text.index(stop)]
+    assert said(code, "-n", "12", "-e", "not there", _PROMPT) == _PROMPT + text
+    for wrong in ("", 3, ["a", None], ["\0"]):
+        config.write_text(json.dumps({"stop_strings": wrong}))
+        with pytest.raises(MccError, match="stop_strings cannot be read"):
+            program(tmp_path / "tiny", Options())
+
+
 def test_what_is_no_language_model_with_its_tokenizer_is_refused(tmp_path: Path) -> None:
     models.llama(tmp_path / "tiny", "llama3")
     (tmp_path / "tiny" / "tokenizer.json").rename(tmp_path / "a.json")

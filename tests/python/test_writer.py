@@ -56,6 +56,16 @@ def test_a_text_goes_on_and_begins_again(tmp_path: Path) -> None:
     assert net.generate("a", most=9, temperature=1.5, top_k=90, seed=3) == chance
 
 
+def test_stop_strings_of_the_folder_count_where_none_are_given(tmp_path: Path) -> None:
+    models.llama(tmp_path / "tiny", "llama3")
+    text = str(loaded(tmp_path / "tiny").generate("the time", most=12))
+    (tmp_path / "tiny" / "generation_config.json").write_text(json.dumps({"stop_strings": [text[5:8]]}))
+    net = loaded(tmp_path / "tiny")
+    for given, wanted in (({}, text[: text.index(text[5:8])]), ({"stop": []}, text), ({"stop": "none"}, text)):
+        net.reset()
+        assert net.generate("the time", most=12, **given) == wanted
+
+
 def test_what_a_caller_raises_ends_the_text(tmp_path: Path) -> None:
     models.llama(tmp_path / "tiny", "llama3")
     net = loaded(tmp_path / "tiny")
