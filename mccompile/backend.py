@@ -94,8 +94,8 @@ class MccompileBackend(Backend):
     def prepare(cls, model: ModelProto | str | Path, device: str = "CPU", **kwargs: Any) -> Prepared:
         """Compiles and builds a model, or the file of one. Keywords are those of `mccompile.Options`, besides `flags`
         for the C compiler (else those of the target), `cc` to name it, and `folder` of external data. `bounds` are of
-        sizes that follow from data; where nothing bounds one it is 64. What cannot be compiled raises
-        `mccompile.MccError`."""
+        sizes that follow from data; where nothing bounds one it is 64, and less for more than three
+        such sizes of one tensor. What cannot be compiled raises `mccompile.MccError`."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device {device!r}; code runs on CPU")
         flags, cc = kwargs.pop("flags", ()), kwargs.pop("cc", None)

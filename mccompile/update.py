@@ -33,6 +33,7 @@ from .emit.several import same_weights
 from .frontend.learned import write_learned
 from .frontend.saved_weights import saved_weights
 from .graph.ir import Graph, all_nodes
+from .option_table import options
 from .passes.learn.integer_weights import LearnDtype
 from .passes.learn.phase_graphs import Learning
 
@@ -220,15 +221,30 @@ def _missing_facts(model: Path, code: Code, made: Package, graph: Graph) -> Iter
         free = set(code.made_of(model, None, {}).plan.assumptions).difference(code.facts)
     except MccError:
         free = set()
-    advice = "compile the model to code of its own, and flash that once"
+    advice = f"compile the model to code of its own, and flash that once: {_again(model, code)}"
     if not code.options.updatable:
-        advice += "; with --updatable it takes scales and zero points trained anew"
+        advice += "\n(--updatable keeps equal constants apart, and suits scales and zero points trained anew)"
     for fact in missing:
         tensor, node = _where(fact, graph)
         instead = [other for other in free if tensor and other.startswith(f"{tensor} is rescaled")]
         why = "it does not hold for the new model"
         why += f", of which this is true: {instead[0]}" if instead else ""
         yield Problem(f"the code relies on a fact about values: {fact}", node, why, advice)
+
+
+def _again(model: Path, code: Code) -> str:
+    """The command for code that takes more trainings, with the options of the code that is there."""
+    words, folder = ["mccompile", str(model), "-o", f"{code.folder}-new"], code.report["options"]
+    more = []
+    for option in options():
+        value = folder.get(option.name)
+        if not option.has_flag or option.name == "updatable" or value is None:
+            continue
+        if isinstance(value, (dict, list)):
+            more.append(option.flag)
+        else:
+            words += [option.flag] if isinstance(value, bool) else [option.flag, str(value)]
+    return shlex.join([*words, "--updatable"]) + (f", and {' '.join(more)} as before" if more else "")
 
 
 def _where(fact: str, graph: Graph) -> tuple[str, str]:

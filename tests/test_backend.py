@@ -84,3 +84,18 @@ def test_a_target_is_built_with_its_flags(target: str) -> None:
 def test_a_target_that_does_not_run_here_is_refused() -> None:
     with pytest.raises(MccError, match="cortex-m4 does not run on this machine"):
         backend.prepare(small_models.branches(), target="cortex-m4")
+
+
+def test_several_sizes_that_a_run_computes_share_what_a_result_may_have() -> None:
+    """64 along each of six axes would be 275 GB."""
+    node = helper.make_node("ConstantOfShape", ["shape"], ["y"])
+    (result,) = backend.run_node(node, np.array([2, 3, 4, 5, 6, 7], np.int64))
+    np.testing.assert_array_equal(result, np.zeros((2, 3, 4, 5, 6, 7)))
+
+
+def test_more_than_the_usual_bound_is_refused_with_one_that_suits() -> None:
+    node, size = helper.make_node("ConstantOfShape", ["shape"], ["y"]), np.array([100], np.int64)
+    with pytest.raises(MccError, match=r"bounds=\{'\*': \(128,\)\}"):
+        backend.run_node(node, size)
+    (result,) = backend.run_node(node, size, bounds={"*": (128,)})
+    assert result.shape == (100,)

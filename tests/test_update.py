@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -370,3 +371,27 @@ def test_another_interface_is_refused_where_code_is_the_same(
     assert not changed(before, out)
     assert compile(new).files["g.c"] != before["g.c"]  # nor does init take the other's blob
     assert blob(_reshaped("1, 6", "2, 3", tmp_path / "same"), "--for", out) == 0
+
+
+@pytest.mark.parametrize("op", ["LayerNormalization (x, a, b)", "Gemm (c, d)", "Add (e, f)"])
+def test_weights_that_are_equal_by_chance_are_refused_with_a_command_that_helps(
+    op: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command keeps options, and its code takes both trainings."""
+
+    def model(other: int, folder: str) -> Path:
+        text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[2,2] x) => (float[2,2] y)
+            <float[2] a = {{1, 2}}, float[2] b = {{1, {other}}}, float[2,2] d = {{1, 2, 3, 4}},
+             float[2,2] g = {{1, 2, 3, {other + 2}}}, float[2] e = {{3, 4}}, float[2] f = {{3, {other + 2}}}>
+            {{ c = Gemm (x, g) h = Add (x, e) i = {op.replace("(e", "(h")} z = Add (i, c) y = Relu (z) }}"""
+        return saved(parser.parse_model(text), tmp_path / folder, "net")
+
+    out, new = tmp_path / "out", model(5, "new")
+    written(model(2, "old"), out, Options(target="cortex-m4"))
+    assert blob(new, "--for", out) == 1
+    command = next(line for line in capsys.readouterr().err.splitlines() if "mccompile " in line)
+    words = shlex.split(command[command.index("mccompile ") :])
+    assert words[-3:] == ["--target", "cortex-m4", "--updatable"]
+    assert cli.run(words[1:]) == 0
+    for path in (model(2, "old"), new):
+        assert blob(path, "--for", tmp_path / "out-new") == 0

@@ -41,6 +41,7 @@ class Range:
 
     low: int
     high: int
+    total: int | None = None  # what all elements together come to, at most
 
 
 MASK = Range(0, 2)
@@ -68,7 +69,8 @@ def _index_range(value: Value, sizes: Sizes, seen: set[Value]) -> Range | None:
     if not found:
         return None
     low, high = max(each.low for each in found), min(each.high for each in found)
-    return Range(low, high) if low < high else Range(low, low + 1)
+    total = min((each.total for each in found if each.total is not None), default=None)
+    return Range(low, high, total) if low < high else Range(low, low + 1, total)
 
 
 def _looks_through(node: Node, position: int) -> bool:
@@ -88,8 +90,20 @@ def _before(node: Node, position: int, after: Range, sizes: Sizes) -> Range:
         else:
             found = Range(most - after.high + 1, least - after.low + 1)
         return found if found.low < found.high else Range(found.low, found.low + 1)
-    # A sum of a mask that may not be 0 is that of all tokens there are.
-    return ONES if node.op.name in ("ReduceSum", "CumSum") and after.low > 0 else MASK
+    if node.op.name not in ("ReduceSum", "CumSum"):
+        return MASK
+    total = after.high - 1
+    if _summed(node, sizes) > total:  # as many elements that are 1 as what reads the sum has room for
+        return Range(0, 2, max(total, 0))
+    return ONES if after.low > 0 else MASK  # a sum of a mask that may not be 0 is that of all tokens there are
+
+
+def _summed(node: Node, sizes: Sizes) -> int:
+    """How many elements one sum is of."""
+    shape = shape_at(node.inputs[0], sizes) if node.inputs[0] else ()
+    axes = _numbers(node.inputs[1]) if len(node.inputs) > 1 else None
+    known = axes is not None and all(-len(shape) <= int(axis) < len(shape) for axis in axes.flat)
+    return prod(shape[int(axis)] for axis in axes.flat) if known and axes is not None else prod(shape)
 
 
 def _numbers(value: Value | None) -> np.ndarray | None:

@@ -83,7 +83,8 @@ def random_input(value: Value, chance: np.random.Generator, sizes: Sizes = EMPTY
         if array is not None:
             return array.astype(dtype.numpy)
     if dtype.kind == "bool":
-        return chance.integers(0, 2, shape).astype(bool)
+        rows, mask = contracts.index_range(value, sizes), chance.integers(0, 2, shape)
+        return (mask if rows is None or rows.total is None else _within(mask, rows.total)).astype(bool)
     if dtype.is_integer:
         low, high = max(int(dtype.low), -_SMALL), min(int(dtype.high), _SMALL)
         if dtype.bits == 8:  # most likely quantised: every value is as good as any other
@@ -105,6 +106,8 @@ def _by_contract(value: Value, chance: np.random.Generator, sizes: Sizes, shape:
         most = int(min(dtype.high, 2**31))
         low, high = max(rows.low, int(max(dtype.low, -most))), min(rows.high, most)
         chosen: np.ndarray = chance.integers(low, max(high, low + 1), shape)
+        if rows.total is not None and low == 0:
+            return _within(chosen, rows.total)
         return _with_compared(value, chance, chosen, low, high)
     if not contracts.is_mask(value):
         return None
@@ -112,6 +115,12 @@ def _by_contract(value: Value, chance: np.random.Generator, sizes: Sizes, shape:
     if shape:
         mask[..., :1] = 1  # what hides everything leaves nothing to compare
     return mask
+
+
+def _within(array: np.ndarray, total: int) -> np.ndarray:
+    """Without what makes all elements together more than this, from the first on."""
+    flat = array.reshape(-1)
+    return np.where(np.cumsum(flat) <= total, flat, 0).reshape(array.shape)
 
 
 def _with_compared(

@@ -108,11 +108,15 @@ class Site:
         said: Sequence[int | None] = limit.declared if len(limit.declared) == len(most) else [None] * len(most)
         dims = list(enumerate(zip(said, most, strict=True)))
         served = limit.shapes and limit.otherwise is not None
-        if not served and any(n is bound is limit.most(axis) is None for axis, (n, bound) in dims):
+        free = [axis for axis, (n, bound) in dims if n is bound is limit.most(axis) is None]
+        if free and not served:
             likely = tuple(n or 2 * upper(like[axis]) for axis, (n, _) in dims) if like else (100,)
             self.declared(index, what, (limit.name or "NAME", likely))
         part = "_{}" if len(most) > 1 else ""
-        own = (self.size(index, axis, bound, part=part.format(axis)) if n is None else n for axis, (n, bound) in dims)
+        bounds = [limit.shared(len(free)) if axis in free else bound for axis, (_, bound) in dims]
+        own = [
+            self.size(index, axis, bounds[axis], part=part.format(axis)) if n is None else n for axis, (n, _) in dims
+        ]
         return tuple(own)
 
     def size(self, index: int, axis: int, most: Dim | None, least: int = 0, part: str = "") -> Dim:

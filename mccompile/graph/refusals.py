@@ -26,6 +26,9 @@ class Unsupported(Refused):
     """The model is right, but this cannot be compiled."""
 
 
+_FREE_AXES = 3
+
+
 @dataclass(frozen=True)
 class Limit:
     """What the user says of sizes of a result that follow from data: the most for each axis, or one for all alike."""
@@ -40,6 +43,13 @@ class Limit:
         if len(self.sizes) == 1:
             return self.sizes[0]
         return self.sizes[axis] if axis < len(self.sizes) else None
+
+    def shared(self, axes: int) -> int | None:
+        """What bounds each of several sizes of one result that nothing else bounds: so that it has no more elements
+        than one of three such sizes."""
+        if self.otherwise is None or axes <= _FREE_AXES:
+            return self.otherwise
+        return max(most for most in range(1, self.otherwise + 1) if most**axes <= self.otherwise**_FREE_AXES)
 
 
 def bound_flag(name: str, sizes: Iterable[int]) -> str:

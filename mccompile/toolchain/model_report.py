@@ -13,11 +13,13 @@ import numpy as np
 
 from mccompile.base import dims
 from mccompile.base.dtypes import DTYPES, DType, string
-from mccompile.base.errors import BadFile, Problem, WrongUse, raise_all
+from mccompile.base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
 from mccompile.base.near import meant
 from mccompile.base.records import dataclass
 from mccompile.base.structures import Interface
+from mccompile.graph.refusals import bound_flag
 
+OUT_OF_BOUNDS = 3  # of the statuses (emit/statuses.py): MCC_ERR_SIZE
 _COUNT = 4  # bytes of the number of pushes, which is saved behind the states
 
 
@@ -95,6 +97,7 @@ class Report:
     module: str = ""  # the file that code and weights become; "": they are linked with the program
     initial: tuple[str, ...] = ()  # states that begin with values of the blob
     phases: tuple[Phase, ...] = ()  # of a model that learns
+    bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of tensors, as it was compiled with
     warm_up: int = 0  # pushes up to the first that gives a result; 0: a run takes whole windows
 
     @property
@@ -105,11 +108,27 @@ class Report:
     def learns(self) -> bool:
         return any(phase.name == "learn" for phase in self.phases)
 
+    def failed(self, function: str, status: int, text: str) -> CheckFailed:
+        """What a call that answered with another status than MCC_OK is reported as."""
+        why, fix = f"{text} (status {status})", ""
+        if status == OUT_OF_BOUNDS and self.bounds:
+            why += f": these inputs lead to sizes above {_flags(self.bounds, 1)}"
+            fix = f"compile with higher bounds, such as {_flags(self.bounds, 2)}, or give inputs with smaller results"
+        return CheckFailed(Problem(f"{self.prefix}_{function} failed", "", why, fix))
+
     def resets(self, before: Mapping[str, int], now: Mapping[str, int]) -> bool:
         """Do other sizes than before reset it? Those in its shapes do."""
         known = {name: dims.symbol(name, low, high) for name, (low, high) in self.given.items()}
         shapes = (dims.parse(size, known) for state in self.states for size in state.shape if isinstance(size, str))
         return any(before[symbol.name] != now[symbol.name] for dim in shapes for symbol in dims.symbols(dim))
+
+
+def _flags(bounds: Mapping[str, tuple[int, ...]], times: int) -> str:
+    """Bounds of sizes as they are given, so many times as high; in Python where they are for all sizes."""
+    higher = {name: tuple(times * n for n in most) for name, most in bounds.items()}
+    if "*" in bounds:
+        return f"bounds={higher}"
+    return " ".join(bound_flag(name, most) for name, most in higher.items())
 
 
 def read_report(folder: Path) -> Report:
@@ -165,6 +184,9 @@ def report_of(content: Mapping[str, Any]) -> Report:
             Phase(str(phase["name"]), tuple(phase["inputs"]), tuple(phase["arguments"]))
             for phase in content.get("phases", [])
         ),
+        bounds={str(name): tuple(map(int, most)) for name, most in content["options"].get("bounds", {}).items()}
+        if "options" in content
+        else {},
         warm_up=int(content.get("stream", {}).get("warm_up", 0)),
     )
 

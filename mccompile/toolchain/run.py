@@ -238,7 +238,7 @@ class Model:
     def _check_status(self, function: str, status: int) -> None:
         if status != 0:
             text = self._library.ffi.string(self._library.functions.mcc_host_status_text(status)).decode()
-            raise CheckFailed(Problem(f"{self.report.prefix}_{function} failed", why=f"{text} (status {status})"))
+            raise self.report.failed(function, status, text)
 
     def _check_memory(self) -> None:
         problems = [

@@ -20,7 +20,7 @@ import numpy as np
 
 from mccompile.base.constant import encoded
 from mccompile.base.dtypes import string
-from mccompile.base.errors import CheckFailed, Problem, WrongUse
+from mccompile.base.errors import Problem, WrongUse
 
 from .build import Library, load
 from .elements import Bytes, descriptors, from_bytes, read_strings, to_bytes
@@ -192,7 +192,7 @@ class Session:
     def _check(self, function: str, status: int) -> None:
         if status != 0:
             text = self._library.ffi.string(self._library.functions.mcc_host_status_text(status)).decode()
-            raise CheckFailed(Problem(f"{self.report.prefix}_{function} failed", "", f"{text} (status {status})"))
+            raise self.report.failed(function, status, text)
 
 
 _SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()

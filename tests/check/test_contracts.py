@@ -83,3 +83,14 @@ def test_lengths_of_a_prompt_are_those_of_all_tokens() -> None:
         y, c, d = com.microsoft.GroupQueryAttention<num_heads = 2, kv_num_heads = 2>(q, k, v, a, b, m, total)
     }"""
     assert lengths(parser.parse_model(text).graph) == {"n": 3}
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_a_mask_has_no_more_ones_than_what_is_sized_by_them_has_room_for(dtype: str) -> None:
+    """A shape counted from 8 places, in code whose result may have 3 elements."""
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g ({dtype}[8] m) => (float[n] y) <int64 axis = {{0}}, '
+        "int64[1] last = {-1}> { i = Cast<to = 7>(m) c = CumSum(i, axis) k = Gather(c, last) y = ConstantOfShape(k) }"
+    )
+    totals = {int(each.inputs["m"].sum()) for each in random_sets(load_proto(model, bounds={"y": (3,)}), 0, 20)}
+    assert totals <= {0, 1, 2, 3} and 3 in totals

@@ -356,3 +356,10 @@ def test_data_without_a_finite_element_is_refused(tmp_path: Path) -> None:
     samples[1, 0] = 1
     np.savez(file, x=samples)
     assert check(model, Options(), data=file).ok
+
+
+def test_results_beyond_a_bound_are_told_with_a_bound_that_suits(tmp_path: Path) -> None:
+    path = model_of("g (float[6] x) => (int64[1,n] y) { y = NonZero(x) }", tmp_path / "m.onnx")
+    with pytest.raises(CheckFailed, match=r"sizes above --bound y=3\n.*--bound y=6"):
+        check(path, Options(bounds={"y": (3,)}))
+    assert check(path, Options(bounds={"y": (6,)})).ok
