@@ -1,4 +1,5 @@
 """arg_reduce of any element types in loops over lanes, which compilers make vectors of: lanes are neighbouring results.
+These also have compared elements beside each other, in rows too short for loops along them.
 
 Places are counted in integers as wide as the elements where these hold them all. Lanes of the last vector of a row
 begin earlier rather than being few.
@@ -32,9 +33,17 @@ class Lanes(Kernel):
         equal[3:5, 2:5] = equal[0, 4:7] = np.nan
         equal[6] = np.where(equal[6] > 1, 0.0, -0.0)
         ties: dict[str, Any] = {"values": {0: equal}}
+        short: dict[int, np.ndarray] = {0: equal.reshape(36, 5)}
         return [
             *(_case(str(dtype), dtype, (3, 7, 75), largest=dtype.bits > 8) for dtype in (i8, u8, i16, i32, u32, i64)),
             *(_case(f"few_{dtype}", dtype, (5, 37, 9)) for dtype in (i8, i32, i64)),
+            *(_case(f"rows_of_{few}", dtype, (5, 37, few), 2) for few, dtype in ((2, i8), (3, i64), (7, u32))),
+            _case("rows_of_4_last", i16, (65, 4), 1, largest=False, last=True),
+            *(
+                _case(f"equal_rows_of_5_{largest}_{last}", f64, (36, 5), 1, largest, last, values=short)
+                for largest in (True, False)
+                for last in (True, False)
+            ),
             _case("many_places", i8, (300, 64), 0),
             _case("equal", f64, (9, 20), 0, **ties),
             _case("least_equal", f64, (9, 20), 0, largest=False, **ties),
@@ -45,7 +54,7 @@ class Lanes(Kernel):
         ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
-        return [places]
+        return [places, short_rows]
 
     def match(self, call: Call, target: Target) -> No | Needs:
         x, axis = call.ins[0], call.of(ArgReduce).axis
@@ -55,6 +64,8 @@ class Lanes(Kernel):
         if not 0 < static(x.shape[axis]) <= i32.high or 0 in call.outs[0].shape:
             return No("there are no elements to compare, or too many for 32-bit indices")
         chosen = _nest(call).side_by_side(1, SHORTEST)  # the loop that lanes lie along
+        if chosen is None:
+            chosen = _rows_of_few(call)
         if chosen is None:
             return No("elements of the results are not contiguous, or are too few")
         return Needs(blocks=(_width(call, chosen), chosen))
@@ -71,15 +82,16 @@ class Lanes(Kernel):
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, (width, chosen), x = call.of(ArgReduce), call.blocks, call.ins[0]
-        loops, dtype, (y,), (name,) = _nest(call), x.buffer.dtype, *self.parameter_names(call)
+        loops, dtype, (y,), (operand,) = _nest(call), x.buffer.dtype, *self.parameter_names(call)
         row, place = loops.loops[chosen], _place(call)
         counters = [loop.counter for loop in loops.loops]
         better = (">" if kind.largest else "<") + "=" * kind.last
 
-        def one(at: str) -> str:
-            index = index_c([*loops.strides[1], x.strides[kind.axis], 1], [*counters, at, "lane"])
-            key, value = lane_key(load_c(dtype, name, index), dtype, kind.largest)
-            return f"const {key.compute_c} one = {value};"
+        key, steps = lane_key("", dtype, kind.largest)[0], [*loops.strides[1], x.strides[kind.axis]]
+
+        def one(at: str, name: str = "one") -> str:
+            index = index_c([*steps, loops.strides[1][chosen]], [*counters, at, "lane"])
+            return f"const {key.compute_c} {name} = {lane_key(load_c(dtype, operand, index), dtype, kind.largest)[1]};"
 
         compared = [
             one("r"),
@@ -88,12 +100,21 @@ class Lanes(Kernel):
             f"where[lane] = taken ? ({place.storage_c})r : where[lane];",
         ]
         result = index_c([*loops.strides[0], loops.strides[0][chosen]], [*counters, "lane"])
+        few = [f"{key.compute_c} best = first;", f"{place.compute_c} where = 0;"]
+        for r in range(1, static(x.shape[kind.axis])):
+            few += [
+                one(str(r), f"one{r}"),
+                f"where = one{r} {better} best ? {r} : where;",
+                f"best = one{r} {better} best ? one{r} : best;",
+            ]
+        few = [one("0", "first"), *few, store_c(i64, y, result, "where")]
         return {
+            "few": each_lane(width, few) if loops.strides[1][chosen] != 1 else (),
             "around": [Range(loop.counter, loop.extent) for loop in loops.loops if loop is not row],
             "counter": row.counter,
             "row": row.extent,
             "width": width,
-            "key": lane_key("", dtype, kind.largest)[0].storage_c,
+            "key": key.storage_c,
             "place": place.storage_c,
             "extent": static(x.shape[kind.axis]),
             "first": each_lane(width, [one("0"), "best[lane] = one;", "where[lane] = 0;"]),
@@ -107,6 +128,16 @@ class Lanes(Kernel):
 
 def _nest(call: Call) -> Nest:
     return beside(call.of(ArgReduce).axis, call.outs[0], call.ins[0])
+
+
+def _rows_of_few(call: Call) -> int | None:
+    """The loop over short rows that lie one after the other."""
+    x, loops = call.ins[0], _nest(call)
+    few = static(x.shape[call.of(ArgReduce).axis])
+    if few >= LEAST // 2 or x.strides[call.of(ArgReduce).axis] != 1:
+        return None
+    rows = (n for n, loop in enumerate(loops.loops) if loops.strides[1][n] == few and loop.extent >= LEAST)
+    return next(rows, None)
 
 
 def _place(call: Call) -> DType:
@@ -125,6 +156,12 @@ def _width(call: Call, chosen: int) -> int:
 def places(first: int, second: int, last: int) -> Case:
     """Fewer results beside each other are not served."""
     return _case(f"{first}_{second}_{last}", i16, (first, second, last + SHORTEST - 1))
+
+
+def short_rows(first: int, second: int, last: int) -> Case:
+    """Of 2 to 7 elements, and not fewer than are served."""
+    few = 2 + second % (LEAST // 2 - 2)
+    return _case(f"rows_{first}_{second}_{last}", i32, (first, last + LEAST - 1, few), 2)
 
 
 def _case(

@@ -14,7 +14,7 @@ Invariant: the same sums of the same terms, but for terms that are zero; the epi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -51,20 +51,24 @@ MOST_TERMS = 1 << 19  # that wait to be added up: what caches hold
 
 
 def recast_convolutions(program: Program, context: Context) -> None:
-    names, interleaved = taken_names(program), _interleaved(program)
+    calls = (item for item in walk_items(program.body) if isinstance(item, Call))
+    names, among = taken_names(program), interleaved(calls)
 
     def replacement(call: Call) -> list[Call]:
         if not isinstance(call.kind, Conv) or not _is_known(call):
             return [call]
-        return _quickest(call, call.outs[0].buffer in interleaved, context, names)
+        return _quickest(call, call.outs[0].buffer in among, context, names)
 
-    if has_traffic(context.target) and context.target.prefer == Prefer.TIME:
+    if _runs(context):
         replace_calls(program.body, replacement)
 
 
-def _interleaved(program: Program) -> set[Buffer]:
+def _runs(context: Context) -> bool:
+    return has_traffic(context.target) and context.target.prefer == Prefer.TIME
+
+
+def interleaved(calls: Iterable[Call]) -> set[Buffer]:
     """What becomes part of the rows of a picture, where no stride joins its own."""
-    calls = (item for item in walk_items(program.body) if isinstance(item, Call))
     joins = (call for call in calls if isinstance(call.kind, Concat) and call.kind.axis > 1)
     return {view.buffer for call in joins for view in call.ins}
 
@@ -84,6 +88,13 @@ def _quickest(call: Call, interleaved: bool, context: Context, names: Names) -> 
     return chosen
 
 
+def effort_recast(call: Call, interleaved: bool, context: Context) -> float:
+    """What a call takes at least in another form, if this pass is to run; else it takes forever."""
+    if not _runs(context) or not isinstance(call.kind, Conv) or not _is_known(call):
+        return math.inf
+    return min((effort_of(way, context) for way in recast(call, Names(), interleaved)), default=math.inf)
+
+
 def recast(call: Call, names: Names, interleaved: bool = False) -> Iterator[list[Call]]:
     """Calls that do the same, in every way that applies."""
     w = call.ins[1]
@@ -101,7 +112,7 @@ def recast(call: Call, names: Names, interleaved: bool = False) -> Iterator[list
     grouped = 1 < call.of(Conv).group <= MOST_GROUPS and inputs > 1
     if grouped:
         yield _around(call, names, split=True)
-    if len(call.of(Conv).strides) == 3 and inputs > 1:
+    if len(call.of(Conv).strides) == 3 and (inputs > 1 or call.of(Conv).group == 1):
         yield _around(call, names, flat=True)
         if grouped:
             yield _around(call, names, flat=True, split=True)

@@ -43,6 +43,7 @@ from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
 from .lay_channels_last import channels_last, is_planar
+from .recast_convolutions import effort_recast, interleaved
 from .split_groups import effort_of_groups
 
 SAVED = 0.02  # of the effort, at least, where pictures are copied: costs are estimates
@@ -152,8 +153,13 @@ def _best(call: Call, kind: ConvTranspose, context: Context) -> tuple[float, boo
 
 
 def _effort(calls: Sequence[Call], context: Context) -> float:
-    """Of the best kernels for all of them."""
-    return sum(effort_of_groups(call, context) for call in calls) if calls else math.inf
+    """Of the best kernels for all of them, in the forms that they take later."""
+    among = interleaved(calls)
+    found = (
+        min(effort_of_groups(call, context), effort_recast(call, call.outs[0].buffer in among, context))
+        for call in calls
+    )
+    return sum(found) if calls else math.inf
 
 
 def split(call: Call, kind: ConvTranspose, names: Names, joined: bool, in_place: bool = False) -> list[Call]:

@@ -79,6 +79,13 @@ def test_zero_points_stand_around_volumes() -> None:
     assert ways(kind, (1, 4, 3, 4, 3), (6, 2, 3, 3, 3), u8) == 4
 
 
+def test_volumes_of_one_channel_are_pictures_of_several() -> None:
+    kind = Conv((2, 1, 1), (1, 1, 1), (1, 1, 2, 1, 1, 2), 1, i32, x_zero=True)
+    assert ways(kind, (2, 1, 4, 5, 6), (3, 1, 3, 3, 5), u8) == 2
+    depthwise = Conv((1, 1, 1), (1, 1, 1), (1, 1, 1, 1, 1, 1), 4, i32, x_zero=True)
+    assert ways(depthwise, (1, 4, 3, 4, 3), (4, 1, 3, 3, 3), u8) == 1
+
+
 def test_epilogues_run_once_per_result() -> None:
     assert ways(Conv((1, 1), (1, 1), (1, 1, 1, 1), 2, f32, BIASED), (2, 4, 5, 4), (6, 2, 3, 3)) == 3
     assert ways(Conv((2, 1), (1, 1), (1, 1, 1, 1), 5, f32, BIASED), (1, 5, 5, 4), (5, 1, 3, 3)) == 1
@@ -110,16 +117,16 @@ def test_single_depthwise_convolutions_are_copied_where_that_is_quicker(tmp_path
 
 
 @VECTORS
-@pytest.mark.parametrize("group", [1, 2])
-def test_quantized_volumes_and_groups_are_no_portable_c(tmp_path: Path, group: int) -> None:
+@pytest.mark.parametrize(("inputs", "group"), [(16, 1), (16, 2), (1, 1)])
+def test_quantized_volumes_and_groups_are_no_portable_c(tmp_path: Path, inputs: int, group: int) -> None:
     nodes = [
         node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "d"),
         node("DequantizeLinear", "w t", "v"), node("Conv", "d v", "c", pads=[1] * 6, group=group),
         node("QuantizeLinear", "c s z", "r"), node("DequantizeLinear", "r s z", "y"),
     ]  # fmt: skip
-    whole = np.random.default_rng(0).integers(-127, 128, (24, 16 // group, 3, 3, 3)).astype(np.int8)
+    whole = np.random.default_rng(0).integers(-127, 128, (24, inputs // group, 3, 3, 3)).astype(np.int8)
     weights = {"s": np.float32(0.05), "z": np.uint8(128), "t": np.float32(0.002), "w": whole}
-    proto = model("m", nodes, [("x", (1, 16, 8, 10, 10))], [("y", (1, 24, 8, 10, 10))], weights)
+    proto = model("m", nodes, [("x", (1, inputs, 8, 10, 10))], [("y", (1, 24, 8, 10, 10))], weights)
     verdict = check(save(proto, tmp_path), Options(target="native", prefer="time"), runs=1)
     functions = [step.function for step in verdict.package.plan.steps()]
     kernels = {function.kernel for function in functions if isinstance(function.call.kind, Conv)}

@@ -203,6 +203,18 @@ def test_where_bytes_of_code_count_one_function_stays(tmp_path: Path) -> None:
         assert [step.function.call.kind.name for step in plan.steps()] == ["conv_transpose"]
 
 
+def test_results_of_few_channels_become_products_rather_than_fill_vectors_with_nothing() -> None:
+    def kinds(channels: int) -> set[str]:
+        nodes = [node("ConvTranspose", "x w", "y", pads=[1] * 4)]
+        shapes = [("x", (1, 33, 64, 64))], [("y", (1, channels, 64, 64))]
+        made = model("net", nodes, *shapes, {"w": floats(0, 33, channels, 3, 3)})
+        plan = compile_graph(load_proto(made), Options(target="x86-64-v3", prefer="time"), "net").plan
+        return {step.op for step in plan.steps()}
+
+    assert kinds(3) >= {"gemm", "reduce"} and "conv" not in kinds(3)
+    assert "conv" in kinds(64)
+
+
 def test_what_would_become_too_many_convolutions_stays_one_call() -> None:
     def calls(step: int, side: int) -> list[str]:
         size = step * (side - 1) + 3
