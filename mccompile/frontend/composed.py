@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from onnx import FunctionProto, NodeProto, TensorProto
 
 from ..base.dims import static
@@ -28,6 +27,7 @@ from .composed_early import STANDARD_FROM
 from .composed_early import WRITERS as EARLY
 from .composed_grouped import group_query_attention
 from .composed_lstm import dynamic_quantize_lstm
+from .composed_pieces import channels_of, give_token_counts, plus, root_mean_square
 from .composed_qonnx import WRITERS as QONNX
 from .composed_quantizers import WRITERS as QUANTIZERS
 from .contributed import contributed
@@ -169,8 +169,7 @@ def _qgemm(body: Body) -> None:
     if body.attribute("transB", 0):
         b = body.op("Transpose", b, perm=[1, 0])
     total = body.op("MatMulInteger", a, b, body.operand(2), body.operand(5))
-    if body.has(6):
-        total = body.op("Add", total, body.operand(6))
+    total = plus(body, total, 6)
     factor = body.op("Mul", body.operand(1), body.operand(4))
     alpha = body.attribute("alpha", 1.0)
     if alpha != 1:
@@ -184,9 +183,7 @@ def _qgemm(body: Body) -> None:
 def _fused_conv(body: Body) -> None:
     window = body.picked("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     made = body.op("Conv", body.operand(0), body.operand(1), body.operand(2), **window)
-    if body.has(3):
-        made = body.op("Add", made, body.operand(3))
-    body.give(0, body.activated(made))
+    body.give(0, body.activated(plus(body, made, 3)))
 
 
 def _fused_gemm(body: Body) -> None:
@@ -210,9 +207,7 @@ def _fused_matmul(body: Body) -> None:
 
 
 def _skip_layer_normalization(body: Body) -> None:
-    total = body.op("Add", body.operand(0), body.operand(1))
-    if body.has(4):
-        total = body.op("Add", total, body.operand(4))
+    total = plus(body, body.op("Add", body.operand(0), body.operand(1)), 4)
     epsilon = body.attribute("epsilon", 1e-12)
     parts = (total, body.operand(2), body.operand(3))
     made = body.op(
@@ -226,11 +221,8 @@ def _skip_layer_normalization(body: Body) -> None:
 
 
 def _skip_rms_normalization(body: Body) -> None:
-    total = body.op("Add", body.operand(0), body.operand(1))
-    if body.has(3):
-        total = body.op("Add", total, body.operand(3))
-    square = body.op("ReduceMean", body.op("Mul", total, total), body.ints(-1), keepdims=1)
-    root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-12))))
+    total = plus(body, body.op("Add", body.operand(0), body.operand(1)), 3)
+    root = root_mean_square(body, total, body.attribute("epsilon", 1e-12))
     body.give(0, body.op("Mul", body.op("Div", total, root), body.operand(2)))
     if body.wants(1):  # there is no mean, for which onnxruntime gives 0
         body.give(1, body.op("Sub", root, root), False)
@@ -249,9 +241,7 @@ def _layer_normalization(body: Body) -> None:
 
 def _group_normalization(body: Body) -> None:
     """As opset 18 had it: a scale and a bias for each group, where later ones have one for each channel."""
-    groups, channels = int(body.attribute("num_groups", 0)), body.type(0).shape[1]
-    if not isinstance(channels, int):
-        raise Unsupported("channels whose number is known only at run time", "fix it with --dim or --shape")
+    groups, (channels,) = int(body.attribute("num_groups", 0)), channels_of(body.type(0).shape[1])
     if groups < 1 or channels % groups or body.type(1).shape != (groups,):
         raise Invalid(f"{groups} groups of {channels} channels with a scale {body.type(1)}")
     which = body.ints(*(channel * groups // channels for channel in range(channels)))
@@ -265,21 +255,14 @@ def _rms_normalization(body: Body) -> None:
     x, rank = body.operand(0), body.type(0).rank
     body.give(0, body.op("RMSNormalization", x, body.operand(1), **attributes))
     if body.wants(1):
-        axes = body.ints(*range(int(attributes["axis"]) % rank, rank))
-        square = body.op("ReduceMean", body.op("Mul", x, x), axes, keepdims=1)
-        root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-5))))
-        body.give(1, body.op("Reciprocal", root))
+        axes = range(int(attributes["axis"]) % rank, rank)
+        body.give(1, body.op("Reciprocal", root_mean_square(body, x, body.attribute("epsilon", 1e-5), *axes)))
 
 
 def _embed_layer_normalization(body: Body) -> None:
     body.ignore(7)  # the mask counts tokens for result 1 only
-    if len(body.node.output) > 1 and body.node.output[1]:
-        if body.has(7):
-            whole = body.op("Cast", body.operand(7), to=TensorProto.INT32)
-            body.give(1, body.op("ReduceSum", whole, body.ints(1), keepdims=0), False)
-        else:
-            none = body.constant(np.array(0, np.int32))
-            body.give(1, body.op("Expand", none, body.sizes(body.size(0, 0))), False)
+    if body.wants(1):
+        give_token_counts(body, 7, 0)
     total = body.op("Gather", body.operand(2), body.operand(0), axis=0)
     if body.has(8):
         total = body.op("Add", total, body.op("Gather", body.operand(3), body.operand(8), axis=0))
@@ -297,13 +280,13 @@ def _dynamic_quantize_matmul(body: Body) -> None:
     x = body.op("DynamicQuantizeLinear", body.operand(0), outs=3)
     total = body.op("MatMulInteger", x, body.operand(1), f"{x}_2", body.operand(3))
     scaled = body.op("Mul", body.as_float(total), body.op("Mul", f"{x}_1", body.operand(2)))
-    body.give(0, body.op("Add", scaled, body.operand(4)) if body.has(4) else scaled)
+    body.give(0, plus(body, scaled, 4))
 
 
 def _matmul_integer_to_float(body: Body) -> None:
     total = body.op("MatMulInteger", body.operand(0), body.operand(1), body.operand(4), body.operand(5))
     scaled = body.op("Mul", body.as_float(total), body.op("Mul", body.operand(2), body.operand(3)))
-    body.give(0, body.op("Add", scaled, body.operand(6)) if body.has(6) else scaled)
+    body.give(0, plus(body, scaled, 6))
 
 
 def _quantize(body: Body) -> None:

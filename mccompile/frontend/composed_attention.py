@@ -10,6 +10,7 @@ from onnx import TensorProto
 
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body, Size
+from .composed_pieces import FIX, channels_of, heads_of, join_heads, plus, scores_of, split_heads
 
 # What asks for what is not done here; how much is rotated means nothing where nothing is.
 _OFF = ("do_rotary", "past_present_share_buffer")
@@ -22,9 +23,7 @@ def attention(body: Body) -> None:
     body.only("num_heads", "unidirectional", "scale", "mask_filter_value", "qkv_hidden_sizes", _ROTATED, off=_OFF)
     if body.has(6) or (body.has(4) and body.has(5)):
         raise Unsupported("a past in a buffer of fixed length, or with a bias of the scores")
-    projected = body.op("MatMul", body.operand(0), body.operand(1))
-    if body.has(2):
-        projected = body.op("Add", projected, body.operand(2))
+    projected = plus(body, body.op("MatMul", body.operand(0), body.operand(1)), 2)
     _mix(body, projected, 3, past=4, bias=5)
 
 
@@ -38,15 +37,12 @@ def quantized_attention(body: Body) -> None:
 
 def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = None) -> None:
     """What follows on the projection; mask, past and bias are operands."""
-    heads = int(body.attribute("num_heads", 0))
-    hidden = body.type(1).shape[1]
-    if not isinstance(hidden, int) or heads < 1:
-        raise Unsupported("channels whose number is known only at run time", "fix it with --dim or --shape")
+    heads, (hidden,) = heads_of(body), channels_of(body.type(1).shape[1])
     length = body.size(0, 1)
     widths = _widths(heads, hidden, tuple(body.attribute("qkv_hidden_sizes", ())))
     parts = body.op("Split", projected, body.ints(*widths), axis=2, outs=3)
     query, key, value = (
-        cut(body, name, heads, width // heads)
+        split_heads(body, name, heads, width // heads)
         for name, width in zip((parts, f"{parts}_1", f"{parts}_2"), widths, strict=True)
     )
     before: Size = 0
@@ -60,11 +56,8 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
         kept = key if widths[1] == widths[2] else _as_wide(body, key, value)
         sides = [body.op("Unsqueeze", side, body.ints(0)) for side in (kept, value)]
         body.give(1, body.op("Concat", *sides, axis=0))
-    scale = body.attribute("scale", 0.0) or (widths[0] // heads) ** -0.5
-    products = body.op("MatMul", query, body.op("Transpose", key, perm=[0, 1, 3, 2]))
-    scores = body.op("Mul", products, body.number(scale))
-    if bias is not None and body.has(bias):
-        scores = body.op("Add", scores, body.operand(bias))
+    scores = scores_of(body, query, body.op("Transpose", key, perm=[0, 1, 3, 2]), widths[0] // heads)
+    scores = scores if bias is None else plus(body, scores, bias)
     if body.attribute("unidirectional", 0):
         scores = body.op("Where", _later(body, length, before, length), body.number(_LOWEST), scores)
     if body.has(mask):
@@ -72,8 +65,7 @@ def _mix(body: Body, projected: str, mask: int, past: int, bias: int | None = No
         low = body.number(body.attribute("mask_filter_value", -10000.0))
         scores = body.op("Add", scores, body.op("Where", outside, low, body.number(0.0))) if outside else scores
     mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), value)
-    back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
-    body.give(0, body.op("Reshape", back, body.ints(0, 0, widths[2])))
+    body.give(0, join_heads(body, mixed, widths[2]))
 
 
 def _as_wide(body: Body, key: str, value: str) -> str:
@@ -95,11 +87,6 @@ def _widths(heads: int, hidden: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     if any(size < 1 or size % heads for size in sizes):
         raise Invalid(f"qkv_hidden_sizes {sizes} do not divide by {heads} heads")
     return sizes
-
-
-def cut(body: Body, name: str, heads: int, width: int = -1) -> str:
-    """Channels cut into heads, which go before the tokens."""
-    return body.op("Transpose", body.op("Reshape", name, body.ints(0, 0, heads, width)), perm=[0, 2, 1, 3])
 
 
 def _later(body: Body, length: Size, before: Size, keys: Size) -> str:
@@ -145,9 +132,7 @@ def _outside(body: Body, mask: int, total: Size) -> str:
 def multi_head_attention(body: Body) -> None:
     """Queries, keys and values are operands of their own, or some of them packed into one."""
     body.only("num_heads", "unidirectional", "scale", "mask_filter_value")
-    heads, causal = int(body.attribute("num_heads", 0)), int(body.attribute("unidirectional", 0))
-    if heads < 1:
-        raise Invalid(f"num_heads is {heads}")
+    heads, causal = heads_of(body), int(body.attribute("unidirectional", 0))
     body.opset = 23
     sides = biased(body, _sides(body))
     attributes: dict[str, int | float] = {"q_num_heads": heads, "kv_num_heads": heads}
@@ -159,7 +144,7 @@ def multi_head_attention(body: Body) -> None:
     wanted = 3 if (body.wants(1) or body.wants(2)) and body.has(6) else 1
     for number in (1, 2):
         if wanted == 1 and body.wants(number):  # there is no past: just those of this run
-            body.give(number, cut(body, sides[number], heads))
+            body.give(number, split_heads(body, sides[number], heads))
     if body.wants(3):
         if causal:
             raise Unsupported("scores (result 3) of tokens that see none behind them", "leave that result out")
@@ -177,10 +162,8 @@ def biased(body: Body, sides: list[str]) -> list[str]:
         return sides
     wide = body.type(3).shape[0]
     widths = [body.type(i).shape[2] if body.has(i) and body.type(i).rank == 3 else None for i in range(3)]
-    first = widths[0] if isinstance(widths[0], int) else wide // 3
-    last = widths[2] if isinstance(widths[2], int) else first
-    if not isinstance(first, int) or not isinstance(last, int):
-        raise Unsupported("channels whose number is known only at run time", "fix it with --dim or --shape")
+    each = widths[0] if isinstance(widths[0], int) else wide // 3
+    first, last = channels_of(each, widths[2] if isinstance(widths[2], int) else each)
     parts = body.op("Split", body.operand(3), body.ints(first, first, last), axis=0, outs=3)
     ready = [body.has(i) and body.type(i).rank == 4 for i in range(3)]
     return [
@@ -202,7 +185,7 @@ def _sides(body: Body) -> list[str]:
     for number in (1, 2):
         side = body.operand(number)
         if body.type(number).rank == 4:  # cut into heads already, as those of an encoder are
-            side = body.op("Reshape", body.op("Transpose", side, perm=[0, 2, 1, 3]), body.ints(0, 0, -1))
+            side = join_heads(body, side)
         sides.append(side)
     return sides
 
@@ -249,9 +232,7 @@ def rotary_embedding(body: Body) -> None:
     if x.rank == 3 and not heads:
         channels, half = x.shape[2], cosines.shape[1]
         if width or not isinstance(channels, int) or not isinstance(half, int):
-            raise Unsupported(
-                f"x {x} with caches {cosines}, whose heads are not known", "fix sizes with --dim or --shape"
-            )
+            raise Unsupported(f"x {x} with caches {cosines}, whose heads are not known", FIX)
         heads = channels // (2 * half)
     if body.type(1).count == 1 and body.type(1).rank == 1:
         places = body.op("Unsqueeze", body.places(body.size(0, x.rank - 2 if x.rank == 4 else 1)), body.ints(0))

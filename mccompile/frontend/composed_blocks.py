@@ -13,6 +13,7 @@ import numpy as np
 from ..base.dtypes import DTYPES, u8
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body
+from .composed_pieces import FIX, packed_bits, plus
 
 # What the 16 numbers of MatMulBnb4 mean: floats of 4 bits, and quantiles of the normal distribution
 _FP4 = (0.0, 0.0052083333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -27,11 +28,9 @@ _TABLES = (np.array([*_FP4, *(-value for value in _FP4)], np.float32), np.array(
 def matmul_nbits(body: Body) -> None:
     """The right operand is [n, blocks, bytes] of packed numbers, with a scale and a zero point for each block."""
     depth, columns = int(body.attribute("K", 0)), int(body.attribute("N", 0))
-    bits, block = int(body.attribute("bits", 4)), int(body.attribute("block_size", 32))
-    if bits not in (2, 4, 8) or block < 1:
-        raise Unsupported(f"{bits} bits in blocks of {block}")
-    if bits == 2:
-        body.opset = 25  # that has integers of 2 bits
+    bits, block = packed_bits(body, int(body.attribute("bits", 4))), int(body.attribute("block_size", 32))
+    if block < 1:
+        raise Unsupported(f"blocks of {block} weights")
     blocks = -(-depth // block)
     numbers = [1, *([3] if body.has(3) and not body.type(3).dtype.is_float else []), *([4] if body.has(4) else [])]
     if not all(body.are_constant(index) for index in numbers):
@@ -68,7 +67,7 @@ def matmul_nbits(body: Body) -> None:
         less = body.op("Mul", body.op("Sub", floats, body.number(half)), scales)
         sums = _block_sums(body, x, len(which), block, depth)
         made = body.op("Sub", made, body.op("MatMul", sums, body.op("Transpose", less, perm=[1, 0])))
-    body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+    body.give(0, plus(body, made, 5))
 
 
 def _computed_weights(body: Body, shape: tuple[int, int, int], depth: int, bits: int) -> None:
@@ -92,7 +91,7 @@ def _computed_weights(body: Body, shape: tuple[int, int, int], depth: int, bits:
     rows = body.op("Reshape", whole, body.ints(columns, -1))
     weights = body.op("Slice", rows, body.ints(0), body.ints(depth), body.ints(1))
     made = body.op("MatMul", body.operand(0), body.op("Transpose", weights, perm=[1, 0]))
-    body.give(0, body.op("Add", made, body.operand(5)) if body.has(5) else made)
+    body.give(0, plus(body, made, 5))
 
 
 def _of_elements(body: Body, blocks: str) -> str:
@@ -178,7 +177,7 @@ def gather_block_quantized(body: Body) -> None:
     along, blocked = (int(body.attribute(n, d)) % rank for n, d in (("gather_axis", 0), ("quantize_axis", 1)))
     in_bytes, size = table.dtype is u8, table.shape[blocked]
     if not isinstance(size, int):
-        raise Unsupported(f"{table}, whose blocks are known only at run time", "fix sizes with --dim or --shape")
+        raise Unsupported(f"{table}, whose blocks are known only at run time", FIX)
     if along == blocked or block < 1 or not ((blocked == rank - 1 and bits in (2, 4, 8)) if in_bytes else bits == 4):
         raise Unsupported(f"{table} of {bits} bits in blocks of {block} along axis {blocked}, gathered along {along}")
     size, blocks = size * 8 // bits if in_bytes else size, scales.shape[blocked]

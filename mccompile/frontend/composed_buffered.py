@@ -12,6 +12,7 @@ from ..base.dtypes import i32
 from ..graph.ir import Invalid, Unsupported
 from . import composed_attention
 from .composed_body import CONTRIB, Body, Size
+from .composed_pieces import join_heads, scores_of, split_heads
 
 (QUERY, KEY, VALUE, BIAS, MASK, SCORES, PAST_KEY, PAST_VALUE, LENGTH, SOURCES) = range(10)
 _FIX = "export the model with a past that grows"
@@ -53,7 +54,7 @@ def _buffered(body: Body) -> None:
         raise Invalid(f"{heads} heads of {width} channels, with a length {body.type(LENGTH)}")
     body.opset = 24  # that has TensorScatter
     sides = composed_attention.biased(body, [body.operand(index) for index in (QUERY, KEY, VALUE)])
-    query, key, value = (composed_attention.cut(body, side, heads) for side in sides)
+    query, key, value = (split_heads(body, side, heads) for side in sides)
     batch, length, room = body.size(QUERY, 0), body.size(QUERY, 1), body.size(PAST_KEY, 2)
     before = body.op("Reshape", body.op("Cast", body.operand(LENGTH), to=TensorProto.INT64), body.ints(1))
     starts = body.op("Expand", before, body.sizes(batch))
@@ -65,8 +66,7 @@ def _buffered(body: Body) -> None:
     if body.has(SOURCES) and body.type(SOURCES).shape[1] != 1:
         places = _sources(body, before, batch, room)
         caches = [_picked(body, cache, places) for cache in caches]
-    scores = body.op("MatMul", query, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]))
-    scores = body.op("Mul", scores, body.number(body.attribute("scale", 0.0) or width**-0.5))
+    scores = scores_of(body, query, body.op("Transpose", caches[0], perm=[0, 1, 3, 2]), width)
     if body.has(SCORES):
         scores = body.op("Add", scores, _as_long(body, SCORES, body.operand(SCORES), room))
     if body.has(MASK):
@@ -81,8 +81,7 @@ def _buffered(body: Body) -> None:
     seen = body.op("LessOrEqual", body.places(room), last)
     scores = body.op("Where", seen, scores, body.number(float("-inf")))
     mixed = body.op("MatMul", body.op("Softmax", scores, axis=-1), caches[1])
-    back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
-    body.give(0, body.op("Reshape", back, body.ints(0, 0, -1)))
+    body.give(0, join_heads(body, mixed))
 
 
 def _as_long(body: Body, index: int, name: str, room: Size) -> str:

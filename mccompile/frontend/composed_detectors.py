@@ -14,9 +14,9 @@ from onnx import TensorProto
 from ..base.records import dataclass
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body, Size
+from .composed_pieces import FIX
 
 _LEAST = float(np.finfo(np.float32).min)
-_FIX = "fix sizes with --dim or --shape"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _picture(body: Body, activate: bool, centres: bool) -> _Picture:
         raise Invalid(f"boxes {boxes} with scores {scores}")
     count, classes = scores.shape[1], scores.shape[2]
     if not isinstance(count, int) or not isinstance(classes, int):
-        raise Unsupported(f"scores {scores}, whose boxes or classes are known only at run time", _FIX)
+        raise Unsupported(f"scores {scores}, whose boxes or classes are known only at run time", FIX)
     if boxes.rank == 4 and boxes.shape[2] != 1:
         raise Unsupported(f"boxes {boxes} for each class", "export the model with one box for all classes")
     corners = body.op("Reshape", body.operand(0), body.ints(0, -1, 4))

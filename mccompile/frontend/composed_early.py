@@ -15,35 +15,30 @@ from onnx import TensorProto
 from ..base.dtypes import DTYPES
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body
+from .composed_pieces import FIX
 
-_RUN_TIME = "fix sizes with --dim or --shape"
-
-
-def _affine(body: Body) -> None:
-    body.only("alpha", "beta")
-    _scale_and_shift(body, "", body.attribute("alpha", 1.0), body.attribute("beta", 0.0))
+Writer = Callable[[Body], None]
 
 
-def _scale(body: Body) -> None:
-    body.only("scale")
-    _scale_and_shift(body, "", body.attribute("scale", 1.0), 0.0)
+def _affine(factor: str, shift: str = "") -> Writer:
+    def write(body: Body) -> None:
+        body.only(factor, *([shift] if shift else []))
+        scaled, added = _scaled(body, body.operand(0), factor), body.attribute(shift, 0.0)
+        body.give(0, body.op("Add", scaled, body.number(added)) if added else scaled)
+
+    return write
 
 
-def _scaled_tanh(body: Body) -> None:
-    body.only("alpha", "beta")
-    scaled = body.op("Mul", body.operand(0), body.number(body.attribute("beta", 1.0)))
-    body.give(0, body.op("Mul", body.op("Tanh", scaled), body.number(body.attribute("alpha", 1.0))))
+def _scaled_activation(name: str) -> Writer:
+    def write(body: Body) -> None:
+        body.only("alpha", "beta")
+        body.give(0, _scaled(body, body.op(name, _scaled(body, body.operand(0), "beta")), "alpha"))
+
+    return write
 
 
-def _parametric_softplus(body: Body) -> None:
-    body.only("alpha", "beta")
-    scaled = body.op("Mul", body.operand(0), body.number(body.attribute("beta", 1.0)))
-    body.give(0, body.op("Mul", body.op("Softplus", scaled), body.number(body.attribute("alpha", 1.0))))
-
-
-def _scale_and_shift(body: Body, x: str, scale: float, shift: float) -> None:
-    scaled = body.op("Mul", x or body.operand(0), body.number(scale))
-    body.give(0, body.op("Add", scaled, body.number(shift)) if shift else scaled)
+def _scaled(body: Body, x: str, factor: str) -> str:
+    return body.op("Mul", x, body.number(body.attribute(factor, 1.0)))
 
 
 def _image_scaler(body: Body) -> None:
@@ -51,7 +46,7 @@ def _image_scaler(body: Body) -> None:
     x, bias = body.type(0), np.asarray(body.attribute("bias", ()), np.float32)
     if x.rank != 4 or (isinstance(x.shape[1], int) and bias.size not in (0, x.shape[1])):
         raise Invalid(f"{bias.size} biases for x {x}")
-    scaled = body.op("Mul", body.operand(0), body.number(body.attribute("scale", 1.0)))
+    scaled = _scaled(body, body.operand(0), "scale")
     body.give(0, body.op("Add", scaled, body.constant(bias.reshape(1, -1, 1, 1))) if bias.size else scaled)
 
 
@@ -67,7 +62,7 @@ def _crop(body: Body) -> None:
     else:
         height, width = x.shape[2:]
         if not isinstance(height, int) or not isinstance(width, int):
-            raise Unsupported(f"a border around x {x}", _RUN_TIME)
+            raise Unsupported(f"a border around x {x}", FIX)
         ends = body.ints(height - bottom, width - right)
     body.give(0, body.op("Slice", body.operand(0), body.ints(top, left), ends, body.ints(2, 3)))
 
@@ -99,11 +94,11 @@ def _filled_shape(body: Body) -> tuple[int, ...]:
     more = tuple(map(int, body.attribute("extra_shape", ())))
     if not body.attribute("input_as_shape", 0):
         if not all(isinstance(dim, int) for dim in operand.type.shape):
-            raise Unsupported(f"a result like {operand.type}", _RUN_TIME)
+            raise Unsupported(f"a result like {operand.type}", FIX)
         return (*operand.type.static_shape, *more)
     value = operand.fact.value
     if value is None or not all(isinstance(dim, int | np.integer) for dim in value.reshape(-1)):
-        raise Unsupported("its shape (operand 0) is computed at run time", _RUN_TIME)
+        raise Unsupported("its shape (operand 0) is computed at run time", FIX)
     return (*(int(dim) for dim in value.reshape(-1)), *more)
 
 
@@ -143,17 +138,17 @@ def _upsample(body: Body) -> None:
 
 
 # The name, its decomposition, and the opset that has an operator of that name by itself.
-_EARLY: tuple[tuple[str, Callable[[Body], None], int], ...] = (
-    ("Affine", _affine, 0),
+_EARLY: tuple[tuple[str, Writer, int], ...] = (
+    ("Affine", _affine("alpha", "beta"), 0),
     ("ConstantFill", _constant_fill, 0),
     ("Crop", _crop, 0),
     ("DynamicSlice", _dynamic_slice, 0),
     ("GivenTensorFill", _given_tensor_fill, 0),
     ("ImageScaler", _image_scaler, 0),
     ("MeanVarianceNormalization", _mean_variance_normalization, 9),
-    ("ParametricSoftplus", _parametric_softplus, 0),
-    ("Scale", _scale, 0),
-    ("ScaledTanh", _scaled_tanh, 0),
+    ("ParametricSoftplus", _scaled_activation("Softplus"), 0),
+    ("Scale", _affine("scale"), 0),
+    ("ScaledTanh", _scaled_activation("Tanh"), 0),
     ("ThresholdedRelu", _thresholded_relu, 10),
     ("Upsample", _upsample, 7),
 )

@@ -16,11 +16,11 @@ from ..base.dtypes import i64
 from ..graph.ir import Invalid, Unsupported
 from ..ops.slots import SlotPosition
 from .composed_body import Body, Size
+from .composed_pieces import FIX, join_heads, scores_of, split_heads
 
 (QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINK) = range(12)
 _SCALES = (12, 13)
 _NORMS = (14, 15)  # of queries, of keys
-_FIX = "fix sizes with --dim or --shape"
 
 
 def group_query_attention(body: Body) -> None:
@@ -80,8 +80,7 @@ def group_query_attention(body: Body) -> None:
         queries = body.op("Reshape", query, body.ints(0, groups, heads // groups, -1, width))
         keys, values = (body.op("Unsqueeze", cache, body.ints(2)) for cache in caches)
     turned = [0, 1, 3, 2] if heads == groups else [0, 1, 2, 4, 3]
-    scores = body.op("MatMul", queries, body.op("Transpose", keys, perm=turned))
-    scores = body.op("Mul", scores, body.number(body.attribute("scale", 0.0) or width**-0.5))
+    scores = scores_of(body, queries, body.op("Transpose", keys, perm=turned), width)
     by_head = body.has(BIAS) or body.has(SINK) or body.attribute("smooth_softmax", 0) or body.wants(3)
     if heads != groups and by_head:
         scores = body.op("Reshape", scores, body.sizes(0, heads, length, room))
@@ -96,8 +95,7 @@ def group_query_attention(body: Body) -> None:
     mixed = body.op("MatMul", shares, values)
     if heads != groups:
         mixed = body.op("Reshape", mixed, body.sizes(0, heads, length, width))
-    back = body.op("Transpose", mixed, perm=[0, 2, 1, 3])
-    body.give(0, body.op("Reshape", back, body.ints(0, 0, -1)))
+    body.give(0, join_heads(body, mixed))
 
 
 def _width(body: Body, heads: int, groups: int) -> int:
@@ -105,7 +103,7 @@ def _width(body: Body, heads: int, groups: int) -> int:
     query = body.type(QUERY)
     channels = query.shape[2] if query.rank == 3 else None
     if not isinstance(channels, int):
-        raise Unsupported(f"queries {query}, whose channels are not known", _FIX)
+        raise Unsupported(f"queries {query}, whose channels are not known", FIX)
     parts = heads if body.has(KEY) else heads + 2 * groups
     if not channels or channels % parts:
         raise Invalid(f"queries of {channels} channels, a multiple of {parts} is needed")
@@ -125,7 +123,7 @@ def _room(body: Body, past: Size, length: Size) -> Size:
         said = [shape[2] for shape in body.declared[1:3] if shape is not None and len(shape) == 4]
         return max([past, *said])
     if upper(total) > past:
-        raise Unsupported(f"a total length of {total}, for which a cache of {past} may be too short", _FIX)
+        raise Unsupported(f"a total length of {total}, for which a cache of {past} may be too short", FIX)
     return past
 
 
@@ -156,10 +154,7 @@ def _sides(body: Body, heads: tuple[int, int], width: int) -> tuple[str, str, st
     if not body.has(KEY):  # all three in one operand
         parts = body.op("Split", names[0], body.ints(*(count * width for count in counts)), axis=2, outs=3)
         names = (parts, f"{parts}_1", f"{parts}_2")
-    query, key, value = (
-        body.op("Transpose", body.op("Reshape", name, body.ints(0, 0, count, width)), perm=[0, 2, 1, 3])
-        for name, count in zip(names, counts, strict=True)
-    )
+    query, key, value = (split_heads(body, *side, width) for side in zip(names, counts, strict=True))
     return query, key, value
 
 
@@ -266,7 +261,7 @@ def _give_scores(body: Body, scores: str, shares: str, seen: str, room: Size) ->
     total = _total(body)
     if total != room:
         if not isinstance(total, int):
-            raise Unsupported(f"scores of {total} keys as a result, known only at run time", _FIX)
+            raise Unsupported(f"scores of {total} keys as a result, known only at run time", FIX)
         made = body.op("Slice", made, body.ints(0), body.ints(total), body.ints(3))
     body.give(3, made)
 

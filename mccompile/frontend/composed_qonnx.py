@@ -13,6 +13,7 @@ from onnx import TensorProto
 
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body
+from .composed_pieces import one_number
 
 _DOMAINS = ("onnx.brevitas", "qonnx.custom_op.general")
 _LAST = "qonnx.custom_op.channels_last"
@@ -51,11 +52,7 @@ def _word(body: Body) -> str:
 
 
 def _number(body: Body, index: int) -> float:
-    value = body.value(index)
-    if value is None or value.constant is None or value.type.count != 1:
-        what = f"{_WHAT[index - 2]} (operand {index}) is not one constant"
-        raise Unsupported(what, "make it a constant of the model")
-    return float(value.constant.array.reshape(-1)[0])
+    return one_number(body, index, _WHAT[index - 2])
 
 
 def _over_channels_last(name: str) -> Callable[[Body], None]:

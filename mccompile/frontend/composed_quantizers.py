@@ -14,6 +14,7 @@ from onnx import TensorProto
 from ..base.dtypes import DTYPES
 from ..graph.ir import Invalid, Unsupported
 from .composed_body import Body
+from .composed_pieces import one_number
 
 BREVITAS = ("onnx.brevitas", "qonnx.custom_op.general")
 TENSORRT = ("trt", "TRT")
@@ -103,10 +104,7 @@ def _holds(name: str, low: int, high: int) -> bool:
 
 
 def _number(body: Body, index: int, what: str) -> int:
-    value = body.value(index)
-    if value is None or value.constant is None or value.type.count != 1:
-        raise Unsupported(f"{what} is not one constant", "make it a constant of the model")
-    number = float(value.constant.array.reshape(-1)[0])
+    number = one_number(body, index, what)
     if number != int(number):
         raise Unsupported(f"{what} is {number}", "export the model with whole numbers")
     return int(number)
@@ -146,8 +144,7 @@ def _as_given(body: Body) -> list[str]:
     return [f"in{index}" if body.has(index) else "" for index in range(3)]
 
 
-Writer = Callable[[Body], None]
-WRITERS: dict[tuple[str, str], Writer] = {
+WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     **{(d, name): _quant for d in BREVITAS for name in ("Quant", "IntQuant")},
     **{(d, "BipolarQuant"): _bipolar_quant for d in BREVITAS},
     **{(d, "Trunc"): _trunc for d in BREVITAS},

@@ -360,6 +360,12 @@ def test_what_is_not_known_of_an_operator_is_refused() -> None:
         backend.prepare(model)
 
 
+def test_attention_without_heads_is_refused_as_that() -> None:
+    model = model_of("Attention", (f(1, 4, 8), f(8, 24), f(24)), CONTRIB, "y", {"num_heads": 0})
+    with pytest.raises(MccError, match="num_heads is 0"):
+        backend.prepare(model)
+
+
 @pytest.mark.parametrize(
     ("name", "domain", "why"),
     [

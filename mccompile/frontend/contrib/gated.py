@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...graph.ir import Invalid
 from ..composed_body import Body
+from ..composed_pieces import root_mean_square
 from ..contributed import writes
 
 
@@ -69,6 +70,5 @@ def branchwise_rms_norm(body: Body) -> None:
 
 
 def _normalized(body: Body, x: str, scale: str, epsilon: float) -> str:
-    square = body.op("ReduceMean", body.op("Mul", x, x), body.ints(-1), keepdims=1)
-    made = body.op("Div", x, body.op("Sqrt", body.op("Add", square, body.number(epsilon))))
+    made = body.op("Div", x, root_mean_square(body, x, epsilon))
     return body.op("Mul", made, scale) if scale else made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..composed_body import Body
+from ..composed_pieces import plus
 from ..contributed import writes
 
 
@@ -19,5 +20,5 @@ def fast_gelu(body: Body) -> None:
 
 def _write(body: Body, approximate: str) -> None:
     body.only()
-    x = body.op("Add", body.operand(0), body.operand(1)) if body.has(1) else body.operand(0)
+    x = plus(body, body.operand(0), 1)
     body.give(0, body.op("Gelu", x, approximate=approximate))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...graph.ir import Invalid
 from ..composed_body import Body
+from ..composed_pieces import root_mean_square
 from ..contributed import writes
 
 
@@ -84,6 +85,5 @@ def engram_gate(body: Body) -> None:
 
 
 def _normalized(body: Body, x: str, scale: int) -> str:
-    square = body.op("ReduceMean", body.op("Mul", x, x), body.ints(-1), keepdims=1)
-    root = body.op("Sqrt", body.op("Add", square, body.number(body.attribute("epsilon", 1e-5))))
+    root = root_mean_square(body, x, body.attribute("epsilon", 1e-5))
     return body.op("Mul", body.op("Div", x, root), body.operand(scale))

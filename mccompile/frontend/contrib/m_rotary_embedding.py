@@ -6,6 +6,7 @@ import numpy as np
 
 from ...graph.ir import Invalid, Unsupported
 from ..composed_body import Body
+from ..composed_pieces import FIX
 from ..contributed import writes
 
 _HEAD = "g (float[1, 2, 16] x, float[9, 4] c, float[9, 4] s) => (float[1, 2, 16] y)"
@@ -27,7 +28,7 @@ def m_rotary_embedding(body: Body) -> None:
     if body.attribute("is_packed_batching", 0) or body.attribute("scale", 1.0) != 1:
         raise Unsupported("packed batches, or a scale")
     if not isinstance(half, int) or not isinstance(channels, int):
-        raise Unsupported(f"x {body.type(0)} with caches {body.type(2)}", "fix sizes with --dim or --shape")
+        raise Unsupported(f"x {body.type(0)} with caches {body.type(2)}", FIX)
     if len(sections) != 3 or sum(sections) != half:
         raise Invalid(f"sections {sections} are not three of {half} channels")
     body.opset = 23

@@ -13,6 +13,7 @@ from ...base.dtypes import DTYPES
 from ...graph.ir import Invalid, Unsupported
 from ..composed_blocks import contents, unpacked
 from ..composed_body import Body
+from ..composed_pieces import FIX, packed_bits
 from ..contributed import writes
 
 _ATTRIBUTES = (
@@ -66,11 +67,7 @@ def _dequantized(body: Body, number: int) -> str:
     if not body.has(packed):
         return ""
     bits = int(body.attribute(f"fc{number + 1}_expert_weight_bits", body.attribute("expert_weight_bits", 4)))
-    if bits not in (2, 4, 8):
-        raise Unsupported(f"weights of {bits} bits")
-    if bits == 2:
-        body.opset = 25  # that has integers of 2 bits
-    rows = unpacked(contents(body, packed, "the packed weights"), bits)
+    rows = unpacked(contents(body, packed, "the packed weights"), packed_bits(body, bits))
     depth = rows.shape[-1]
     block = int(body.attribute("block_size", 0))
     block = block if block > 0 else depth
@@ -107,7 +104,7 @@ def _mixed(body: Body, layers: Sequence[tuple[str, int]], among_best: bool) -> N
 def _known(body: Body, index: int, axis: int) -> int:
     size = body.size(index, axis)
     if not isinstance(size, int):
-        raise Unsupported(f"operand {index}, {body.type(index)}", "fix sizes with --dim or --shape")
+        raise Unsupported(f"operand {index}, {body.type(index)}", FIX)
     return size
 
 

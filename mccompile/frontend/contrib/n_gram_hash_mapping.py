@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...graph.ir import Invalid, Unsupported
 from ..composed_body import Body
+from ..composed_pieces import plus
 from ..contributed import writes
 
 (IDS, MULTIPLIERS, SIZES, PAST, OFFSETS, END, SEGMENTS) = range(7)
@@ -50,6 +51,6 @@ def n_gram_hash_mapping(body: Body) -> None:
             rooms = body.op("Slice", body.operand(SIZES), body.ints((back - 1) * heads), body.ints(back * heads))
             parts.append(body.op("Mod", body.op("Unsqueeze", mixed, body.ints(2)), rooms))
     rows = body.op("Concat", *parts, axis=2)
-    body.give(0, body.op("Add", rows, body.operand(OFFSETS)) if body.has(OFFSETS) else rows, False)
+    body.give(0, plus(body, rows, OFFSETS), False)
     if body.wants(1):
         body.give(1, body.op("Slice", ids, body.ints(1 - most), body.ints(1 << 62), body.ints(1)), False)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import TensorProto
-
 from ..composed_body import Body
+from ..composed_pieces import give_token_counts
 from ..contributed import writes
 
 (IDS, SEGMENT_IDS, WORDS, POSITIONS, SEGMENTS, GAMMA, BETA, MASK), SCALES, ZEROS = range(8), 8 - 2, 13 - 2
@@ -35,11 +33,5 @@ def q_embed_layer_normalization(body: Body) -> None:
         total = body.op("Add", total, rows(SEGMENTS, body.operand(SEGMENT_IDS)))
     factors = (floats(body.operand(table), table) for table in (GAMMA, BETA))
     body.give(0, body.op("LayerNormalization", total, *factors, axis=-1, epsilon=body.attribute("epsilon", 1e-12)))
-    if not body.wants(1):
-        return
-    if body.has(MASK):
-        whole = body.op("Cast", body.operand(MASK), to=TensorProto.INT32)
-        body.give(1, body.op("ReduceSum", whole, body.ints(1), keepdims=0), False)
-    else:
-        none = body.constant(np.array(0, np.int32))
-        body.give(1, body.op("Expand", none, body.sizes(body.size(IDS, 0))), False)
+    if body.wants(1):
+        give_token_counts(body, MASK, IDS)
