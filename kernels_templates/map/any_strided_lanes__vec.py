@@ -24,6 +24,7 @@ from mccompile.codegen.lanes import (
     without_branches,
 )
 from mccompile.codegen.loops import Nest, index_c, memory_order, nest
+from mccompile.codegen.map_label import map_label
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import AROUND, innermost, traffic
 from mccompile.codegen.vector.vector_loops import Chunk, chunks
@@ -149,8 +150,7 @@ class Lanes(Kernel):
         return [*repeated, *found]
 
     def label(self, call: Call) -> str:
-        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
-        return "_".join(["map", *names[:2]]) if names else "copy"
+        return map_label(call)
 
 
 def _expression(call: Call) -> Expr:

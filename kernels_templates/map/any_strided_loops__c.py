@@ -9,6 +9,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import DType, f16, f32, i8, i32, i64, u8, u16
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, memory_order, nest
+from mccompile.codegen.map_label import map_label
 from mccompile.codegen.traffic import elementwise, has_traffic, one_by_one
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import Index, Operand, apply, cast, index, literal, operand, walk
@@ -96,8 +97,7 @@ class StridedLoops(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
-        return "_".join(["map", *names[:2]]) if names else "copy"
+        return map_label(call)
 
 
 def _moved(call: Call) -> DType | None:

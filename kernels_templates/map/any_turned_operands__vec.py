@@ -18,6 +18,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.codegen.across import Across
 from mccompile.codegen.lanes import cuts, each_lane, lane_work, lanes_refusal, without_branches
 from mccompile.codegen.loops import index_c
+from mccompile.codegen.map_label import map_label
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import AROUND, each_vector, has_traffic, innermost, one_by_one, traffic
 from mccompile.codegen.vector.vector_loops import Chunk, ordered_nest
@@ -125,8 +126,7 @@ class TurnedOperands(Kernel):
         }
 
     def label(self, call: Call) -> str:
-        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
-        return "_".join(["turned", *names[:2]])
+        return map_label(call, first="turned", copy="turned")
 
 
 @dataclass(frozen=True)

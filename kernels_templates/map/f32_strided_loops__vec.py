@@ -15,6 +15,7 @@ from mccompile.base.dims import static
 from mccompile.base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.loops import Nest, memory_order
+from mccompile.codegen.map_label import map_label
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import has_traffic, in_vectors, moved, operations, traffic
 from mccompile.codegen.vector.vector_loops import (
@@ -211,8 +212,7 @@ class VectorLoops(Kernel):
         return {"loops": outer, "repeated": repeated, "chunks": found}
 
     def label(self, call: Call) -> str:
-        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
-        return "_".join(["map", *names[:2]]) if names else "copy"
+        return map_label(call)
 
 
 def _laid(call: Call) -> tuple[Call, Mapping[int, View]]:

@@ -19,6 +19,7 @@ from mccompile.base.records import dataclass
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.across import Across
 from mccompile.codegen.loops import index_c
+from mccompile.codegen.map_label import map_label
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import in_vectors, one_by_one, operations
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, ordered_nest
@@ -132,8 +133,7 @@ class TransposedTiles(Kernel):
         return _Printer(call, layout, self.parameter_names(call)).context()
 
     def label(self, call: Call) -> str:
-        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
-        return "_".join(["map", *names[:2]]) if names else "transpose"
+        return map_label(call, copy="transpose")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from mccompile.base.dtypes import DType, f32, i8, i32, i64, u8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.int8.dot_tiles import dot_headers, dot_lanes, dot_refusal
 from mccompile.codegen.loops import Nest, memory_order
+from mccompile.codegen.map_label import map_label
 from mccompile.codegen.tiles import Range
 from mccompile.codegen.traffic import in_vectors
 from mccompile.codegen.vector.vector_loops import Chunk, chunks, elementwise_units, vector_nest
@@ -117,8 +118,7 @@ class ByteLoops(Kernel):
         return to_integer_statements(expr, loads, lanes, store)
 
     def label(self, call: Call) -> str:
-        names = [name for name in str(call.kind.expressions()[0]).replace("(", " ").split() if name.isidentifier()]
-        return "_".join(["map", *names[:2]]) if names else "map"
+        return map_label(call, copy="map")
 
 
 def _quantized(dtype: Any) -> Expr:

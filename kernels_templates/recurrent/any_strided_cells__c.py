@@ -155,6 +155,8 @@ class _Printer:
         reads_step = "t" in read(x_at + y_at).names
         return {
             "type": self.type,
+            "nothing": literal_c(0, kind.accumulator),
+            "one": literal_c(1, kind.accumulator),
             "cell": kind.cell,
             "hidden": self.hidden,
             "directions": self.directions,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..base.marked import read
+from ..base.marked import plain, read
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..plan.row_calls import Pieces
@@ -47,13 +48,16 @@ def kernel_files(
         own |= function.kernel.files(function.call).keys() & function.kernel.headers(function.call)
         shown.append(
             {
-                "text": done.text.rstrip(),
+                "name": function.name,
+                "parts": done.parts.strip("\n"),
+                "text": done.own.rstrip(),
                 "signature": signature(function),
                 "kernel": function.kernel.id,
                 "tensors": comment(tensors),
                 "use": comment(show(step.provenance)) + (f" and {count - 1} more" if count > 1 else ""),
             }
         )
+    _name_callers(shown)
     context = {
         "prefix": prefix,
         "guard": prefix.upper(),
@@ -72,3 +76,12 @@ def kernel_files(
         f"{prefix}_kernels.h": render_c(TEMPLATES / "kernels.h.j2", context),
         f"{prefix}_kernels.c": render_c(TEMPLATES / "kernels.c.j2", context),
     }
+
+
+def _name_callers(functions: Sequence[dict[str, str]]) -> None:
+    """Says in front of functions that stand before another one whether more than this one call them."""
+    for function in functions:
+        names = re.findall(r"^MCC_PART \w+ (\w+)\(", plain(function["parts"]), re.MULTILINE)
+        callers = [each for each in functions if any(f"{name}(" in plain(each["text"]) for name in names)]
+        more = len([each for each in callers if each is not function])
+        function["callers"] = function["name"] + (f" and {more} more" if more else "")

@@ -60,11 +60,16 @@ def pointer(dtype: DType, name: str, may_overlap: bool) -> str:
 
 @dataclass(frozen=True)
 class Printed:
-    """The C function of a kernel instance, with marks where it may be folded, and the headers that it needs besides
-    mcc.h."""
+    """The C function of a kernel instance, with marks where it may be folded, the functions that stand before it as
+    it calls them, and the headers that it needs besides mcc.h."""
 
-    text: str
+    parts: str
+    own: str
     headers: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        return self.parts + self.own
 
 
 def printed(function: Function, pieces: Pieces = frozenset()) -> Printed:
@@ -78,7 +83,8 @@ def printed(function: Function, pieces: Pieces = frozenset()) -> Printed:
         tuple(declarations(function).items()),
         pieces,
     )
-    return Printed(text.replace(SIGNATURE, signature(function)), kernel.headers(call) | headers)
+    parts, _, body = text.partition(SIGNATURE)
+    return Printed(parts, signature(function) + body, kernel.headers(call) | headers)
 
 
 @lru_cache(maxsize=1000)  # a model is compiled again for each plan that is tried

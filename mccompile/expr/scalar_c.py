@@ -73,6 +73,8 @@ def _apply(expr: Apply, args: Sequence[Code]) -> Code:
     if spelling is None:
         raise TypeError(f"{expr.function} has no C form for {of}")
     narrow = of.compute_c == "float"
+    if function.shape == "select":  # a condition is an int in C: no cast of it is needed
+        args = [Code(args[0].text.removeprefix("(uint8_t)")), *args[1:]]
     names = {"f": "f" if narrow else "", "T": ("f32" if narrow else "f64") if of.is_float else of.name}
     if isinstance(spelling, Called):
         code = Code(call_c(spelling, [arg.text for arg in args], **names))

@@ -30,6 +30,13 @@ def test_sizes_are_called_after_what_they_are() -> None:
     assert re.search(r"mcc_index \w+_end\b", text) and not re.search(r"mcc_index size\d", text)
 
 
+def test_shapes_stand_right_above_the_function_that_has_them() -> None:
+    text = compiled(separable(), TIME).files["separable_kernels.c"].decode()
+    behind = re.findall(r"^ \* for .*?\*/\n(\w+)", text, re.MULTILINE | re.DOTALL)
+    assert behind and "MCC_PART" not in behind
+    assert re.search(r"^/\* Called by separable_\w+ and \d more\. \*/\nMCC_PART", text, re.MULTILINE)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_no_warning(compiler: str, tmp_path: Path) -> None:
     compiled(separable(), TIME).write(tmp_path)

@@ -19,13 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0x64329BAFu
+#define READY 0xAA0C118Du
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
     static const uint8_t identity[16] = {
-        0x64, 0x32, 0x9B, 0xAF, 0xC0, 0x3F, 0x0A, 0xF9, 0xCB, 0xB6, 0xFD, 0xE0, 0x4E, 0x0F, 0x14, 0xA2
+        0xAA, 0x0C, 0x11, 0x8D, 0x1A, 0x2B, 0xA7, 0xD8, 0xEE, 0x74, 0x85, 0xBE, 0xFE, 0xAA, 0x6D, 0x5F
     };
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
@@ -61,7 +61,7 @@ mcc_status shown_run(shown_model *m)
     mcc_set_canaries(m->arena, 1008u);
 
     /* right/Sigmoid: map f32[1,2,6,6] -> f32[1,2,6,6]; arena 0..1008 */
-    shown_map_div_f32(A(float, SHOWN_AT_RIGHT), A(const float, SHOWN_AT_IN_PUT));
+    shown_map_div_add(A(float, SHOWN_AT_RIGHT), A(const float, SHOWN_AT_IN_PUT));
 
     /* c/Conv + left/Relu: conv f32[1,2,6,6], f32[2,2,3,3], f32[1,2,1,1] -> f32[1,2,6,6]; arena 0..720 */
     shown_conv_3x3s1_6x6x2_2(A(float, SHOWN_AT_LEFT), A(const float, SHOWN_AT_IN_PUT), W(float, 0), W(float, 192));

@@ -13,16 +13,14 @@
 /* map/any_strided_loops__c
  * y f32[1,2,6,6], e0 f32[1,2,6,6]
  * for right/Sigmoid */
-void shown_map_div_f32(float *MCC_RESTRICT y, const float *MCC_RESTRICT e0)
+void shown_map_div_add(float *MCC_RESTRICT y, const float *MCC_RESTRICT e0)
 {
     for (mcc_index i0 = 0; i0 < 72; ++i0) {
         y[i0] = 1.0f / (1.0f + expf(-e0[i0]));
     }
 }
 
-/* conv/any_strided_direct__c
- * y f32[1,2,6,6], x f32[1,2,6,6], w f32[2,2,3,3], e0 f32[1,2,1,1]
- * for c/Conv + left/Relu */
+/* Called by shown_conv_3x3s1_6x6x2_2. */
 MCC_PART void shown_conv_3x3s1_6x6x2_2_tile1(float *MCC_RESTRICT y, const float *MCC_RESTRICT x,
     const float *MCC_RESTRICT w, const float *MCC_RESTRICT e0, mcc_index p0, mcc_index at0, mcc_index first0,
     mcc_index end0, mcc_index p1, mcc_index at1)
@@ -86,6 +84,9 @@ MCC_PART void shown_conv_3x3s1_6x6x2_2_tile2(float *MCC_RESTRICT y, const float 
     }
 }
 
+/* conv/any_strided_direct__c
+ * y f32[1,2,6,6], x f32[1,2,6,6], w f32[2,2,3,3], e0 f32[1,2,1,1]
+ * for c/Conv + left/Relu */
 void shown_conv_3x3s1_6x6x2_2(float *MCC_RESTRICT y, const float *MCC_RESTRICT x, const float *MCC_RESTRICT w,
     const float *MCC_RESTRICT e0)
 {
