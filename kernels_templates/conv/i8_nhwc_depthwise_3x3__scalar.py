@@ -2,6 +2,7 @@
 of three rows is multiplied with the three weights of its row, which gives the sums around all columns.
 
 Operands and result lie channels-last. A row outside of the image has weights of zero; columns outside are left out.
+Rows of results whose windows lie inside of the image are made one after the other for each channel.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from mccompile.codegen.int8.patch_conv import conv_of
 from mccompile.codegen.int8.two_parts import in_two_parts, less_zero, saves
 from mccompile.kernels.api import Call, Case, Cost, Needs, No, Target, viewed
 
+PRODUCT, COLUMN = 1.7, 11.0  # of what a product takes where an instruction makes two; instructions around nine
+ROW, ALONE = 60.0, 60.0  # instructions of a channel's row of results, and more where each row is a call of its own
+TWO_PARTS = 17.0  # instructions of a result that is rescaled in two parts
+RESULT = 0.75  # of what one takes in plain C, else
+
 
 class Depthwise(Depthwise3x3):
     shifts = range(32)
@@ -30,6 +36,8 @@ class Depthwise(Depthwise3x3):
             depthwise_case("odd_channels", (1, 5, 7, 5)),
             depthwise_case("one_column", (1, 8, 4, 1)),
             depthwise_case("wide_pads", (1, 8, 4, 3), pads=(2, 2, 2, 2)),
+            depthwise_case("two_rows_inside", (2, 3, 9, 4), strides=(3, 1), pads=(1, 0, 2, 1)),
+            depthwise_case("rows_to_the_end", (1, 3, 7, 4), strides=(2, 1), pads=(0, 1, 0, 1)),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -52,7 +60,12 @@ class Depthwise(Depthwise3x3):
         )
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.macs) * 1.5 * target.machine.short_mac, code=400)
+        x, y, machine = call.ins[0], call.outs[0], target.machine
+        rows = static(y.shape[0]) * static(y.shape[1]) * static(y.shape[2])
+        columns = rows * static(x.shape[3]) * (9 * PRODUCT * machine.short_mac + COLUMN)
+        result = TWO_PARTS if saves(target) else RESULT * machine.result
+        around = ROW + (ALONE if call.rows is not None or x.lines or y.lines else 0.0)
+        return Cost(columns + rows * (around + static(y.shape[3]) * result), code=440)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         found, channels = rescaling_of(call), static(call.ins[1].shape[0])

@@ -63,8 +63,34 @@ typedef struct mcc_scalar_rounding {
     "mov r11, r7\n"                                                                                                    \
     "pop {r4-r7, pc}\n"
 
-/* r5 sums, r6 table, r7 y; r8 shift, r9-r11 steps, r12 end of the sums. The upper half of a product of 32 bits is put
- * together from four products of 16 bits. */
+/* r0 a sum, r6 its three numbers, r8 shift; r1-r4 are lost. The upper half of a product of 32 bits is put together
+ * from four products of 16 bits. */
+#define MCC_SCALAR_WHOLE                                                                                               \
+    "ldr r1, [r6]\n"                                                                                                   \
+    "ldr r2, [r6, #4]\n"                                                                                               \
+    "adds r0, r0, r1\n"                                                                                                \
+    "uxth r1, r0\n"                                                                                                    \
+    "asrs r0, r0, #16\n"                                                                                               \
+    "asrs r3, r2, #16\n"                                                                                               \
+    "uxth r2, r2\n"                                                                                                    \
+    "mov r4, r1\n"                                                                                                     \
+    "muls r4, r2\n"                                                                                                    \
+    "lsrs r4, r4, #16\n"                                                                                               \
+    "muls r1, r3\n"                                                                                                    \
+    "adds r1, r1, r4\n"                                                                                                \
+    "muls r2, r0\n"                                                                                                    \
+    "muls r0, r3\n"                                                                                                    \
+    "asrs r4, r1, #16\n"                                                                                               \
+    "adds r0, r0, r4\n"                                                                                                \
+    "uxth r1, r1\n"                                                                                                    \
+    "adds r2, r2, r1\n"                                                                                                \
+    "asrs r2, r2, #16\n"                                                                                               \
+    "adds r0, r0, r2\n"                                                                                                \
+    "ldr r4, [r6, #8]\n"                                                                                               \
+    "adds r0, r0, r4\n"                                                                                                \
+    "mov r4, r8\n"                                                                                                     \
+    "asrs r0, r4\n"
+/* r5 sums, r6 table, r7 y; r8 shift, r9-r11 steps, r12 end of the sums. */
 #define MCC_SCALAR_LONG(T, C, SATURATE)                                                                                \
     MCC_SCALAR_NAKED mcc_scalar_long_##T(C *y MCC_SCALAR_UNUSED, const int32_t *sums MCC_SCALAR_UNUSED,               \
                                           const int32_t *table MCC_SCALAR_UNUSED,                                      \
@@ -87,31 +113,7 @@ typedef struct mcc_scalar_rounding {
                          "mov r11, r4\n"                                                                               \
                          "1: ldr r0, [r5]\n"                                                                           \
                          "add r5, r9\n"                                                                                \
-                         "ldr r1, [r6]\n"                                                                              \
-                         "ldr r2, [r6, #4]\n"                                                                          \
-                         "adds r0, r0, r1\n"                                                                           \
-                         "uxth r1, r0\n"                                                                               \
-                         "asrs r0, r0, #16\n"                                                                          \
-                         "asrs r3, r2, #16\n"                                                                          \
-                         "uxth r2, r2\n"                                                                               \
-                         "mov r4, r1\n"                                                                                \
-                         "muls r4, r2\n"                                                                               \
-                         "lsrs r4, r4, #16\n"                                                                          \
-                         "muls r1, r3\n"                                                                               \
-                         "adds r1, r1, r4\n"                                                                           \
-                         "muls r2, r0\n"                                                                               \
-                         "muls r0, r3\n"                                                                               \
-                         "asrs r4, r1, #16\n"                                                                          \
-                         "adds r0, r0, r4\n"                                                                           \
-                         "uxth r1, r1\n"                                                                               \
-                         "adds r2, r2, r1\n"                                                                           \
-                         "asrs r2, r2, #16\n"                                                                          \
-                         "adds r0, r0, r2\n"                                                                           \
-                         "ldr r4, [r6, #8]\n"                                                                          \
-                         "adds r0, r0, r4\n"                                                                           \
-                         "mov r4, r8\n"                                                                                \
-                         "asrs r0, r4\n"                                                                               \
-                         "add r6, r10\n" SATURATE "2: strb r1, [r7]\n"                                                 \
+                         MCC_SCALAR_WHOLE "add r6, r10\n" SATURATE "2: strb r1, [r7]\n"                                \
                          "add r7, r11\n"                                                                               \
                          "cmp r5, r12\n"                                                                               \
                          "bne 1b\n"                                                                                    \
