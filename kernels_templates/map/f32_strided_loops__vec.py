@@ -104,6 +104,7 @@ class VectorLoops(Kernel):
             cases.append(_case(f"{dtype}_of_truth", apply("add", cast(truth, dtype), b), 37, 2))
         for dtype in SHORT:
             cases += [_case(f"quantize_{dtype}_{n}", _quantized(dtype), n, 3) for n in (16, 37)]
+            cases.append(_case(f"kept_{dtype}", _kept(dtype), 37, 3))
             less = apply("sub", cast(operand(0, dtype), i32), cast(operand(2, dtype), i32))
             dequantized = _case(f"dequantize_{dtype}", apply("mul", cast(less, f32), y), 37, 3)
             cases += [dequantized, replace(dequantized, name=f"dequantize_{dtype}_scalar", repeated={1: (0,), 2: (0,)})]
@@ -278,6 +279,13 @@ def _quantized(dtype: DType) -> Expr:
     whole = apply("add", apply("round_even", apply("div", x, scale)), zero)
     ends = literal(dtype.low, f32), literal(dtype.high, f32)
     return cast(apply("max", apply("min", whole, ends[1]), ends[0]), dtype)
+
+
+def _kept(dtype: DType) -> Expr:
+    """Quantized and dequantized on the way."""
+    less = apply("sub", cast(_quantized(dtype), i32), cast(operand(2, dtype), i32))
+    cut = cast(apply("min", apply("max", operand(0, f32), literal(0, f32)), literal(5.5, f32)), dtype)
+    return apply("tanh", apply("add", apply("mul", cast(less, f32), operand(1, f32)), cast(cut, f32)))
 
 
 def _case(name: str, expr: Expr, count: int, operands: int = 1) -> Case:

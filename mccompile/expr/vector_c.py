@@ -121,20 +121,62 @@ def _of_floats(expr: Expr) -> Expr:
     as floats."""
     if expr.dtype is bool_:
         return _as_number(expr, f32)
-    if isinstance(expr, Cast) and expr.dtype in SHORT and expr.argument.dtype is f32:
-        low, high = _reach(expr.argument)
-        if expr.dtype.low <= low and high <= expr.dtype.high:
-            expr = expr.argument
+    if _fits(expr):
+        assert isinstance(expr, Cast)
+        expr = expr.argument
 
     def added(node: Expr) -> Expr | None:
         match node:
             case Cast(argument=Apply(function="add" | "sub" as name, arguments=arguments)) if node.dtype is f32:
                 whole = [each.argument for each in arguments if isinstance(each, Cast) and each.dtype is i32]
                 if len(whole) == 2 and all(each.dtype in SHORT for each in whole):
-                    return apply(name, *(cast(each, f32) for each in whole))
+                    return apply(name, *(rebuild(cast(each, f32), added) for each in whole))
+            case Cast(argument=Cast(argument=x) as short) if node.dtype is f32 and _fits(short):
+                return _stored(rebuild(x, added))
         return None
 
     return rebuild(expr, added)
+
+
+def _fits(expr: Expr) -> bool:
+    """Is it a float that becomes a short integer, within its bounds?"""
+    if not isinstance(expr, Cast) or expr.dtype not in SHORT or expr.argument.dtype is not f32:
+        return False
+    low, high = _reach(expr.argument)
+    return expr.dtype.low <= low and high <= expr.dtype.high
+
+
+def _stored(x: Expr) -> Expr:
+    """The float that a short integer has of a float within its bounds."""
+    whole = x if _is_whole(x) else apply("trunc", x)
+    whole = whole if _has_no_minus_zero(x) else apply("add", whole, literal(0, f32))
+    return apply("select", apply("equal", whole, whole), whole, literal(0, f32))
+
+
+def _is_whole(node: Expr) -> bool:
+    match node:
+        case Literal():
+            return float(node.value).is_integer()
+        case Cast():
+            return not node.argument.dtype.is_float
+        case Apply(function="round_even" | "floor" | "ceil" | "trunc"):
+            return True
+        case Apply(function="add" | "sub" | "max" | "min"):
+            return all(map(_is_whole, node.arguments))
+    return False
+
+
+def _has_no_minus_zero(node: Expr) -> bool:
+    match node:
+        case Literal():
+            return math.copysign(1, node.value) > 0 or node.value != 0
+        case Cast():
+            return not node.argument.dtype.is_float
+        case Apply(function="max" | "min"):
+            return all(map(_has_no_minus_zero, node.arguments))
+        case Apply(function="add"):
+            return any(map(_has_no_minus_zero, node.arguments))
+    return False
 
 
 def _reach(node: Expr) -> tuple[float, float]:

@@ -77,6 +77,20 @@ def test_sums_of_short_integers_are_floats() -> None:
     assert c(cast(less, f32)) == "mcc_sub_f32x8(x, y)"
 
 
+def test_numbers_that_are_short_integers_on_the_way_stay_floats() -> None:
+    whole = apply("round_even", operand(0, f32))
+    kept = cast(apply("max", apply("min", whole, literal(127, f32)), literal(-128, f32)), i8)
+    less = apply("sub", cast(kept, i32), cast(operand(1, i8), i32))
+    assert not refusal(apply("tanh", cast(less, f32)), f32, SHORT)
+    cut = cast(apply("max", apply("min", operand(0, f32), literal(9.5, f32)), literal(0, f32)), i8)
+    shifted = apply("add", whole, cast(operand(1, i8), f32))
+    moved = cast(apply("max", apply("min", shifted, literal(127, f32)), literal(-128, f32)), i8)
+    for expr in (kept, cut, moved):  # minus zero becomes zero, as an integer has none
+        found = " ".join(to_vector_statements(cast(expr, f32), ["x", "y"], 8)[0])
+        assert found.count("mcc_add_f32x8") == 1 and ("mcc_trunc_f32x8" in found) == (expr is cut)
+    assert refusal(cast(cast(whole, i8), f32), f32, SHORT)  # it may not fit
+
+
 @pytest.mark.parametrize("of", [*SHORT, i32, i64])
 @pytest.mark.parametrize("to", [f32, f16])
 def test_integers_become_floats_where_they_are_known(of: DType, to: DType) -> None:
