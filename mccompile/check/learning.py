@@ -18,6 +18,7 @@ from ..passes.learn.phase_graphs import Learning
 from .unrounded import unrounded
 
 Arrays = Mapping[str, np.ndarray]
+_KEEPS_ORDER = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze")  # of elements
 STEP = 1e-5
 BEND = 1e-4  # of a slope: less than what is allowed for a gradient
 
@@ -32,6 +33,8 @@ class Reference:
         if end is not None and end.op == "QuantizeLinear":
             self.of = end.inputs[0]
             end = _maker(graph, self.of)
+        while end is not None and end.op in _KEEPS_ORDER:
+            end = _maker(graph, end.inputs[0])
         undone = end is not None and (self.kind, end.op) in (("cross_entropy", "Softmax"), ("bce", "Sigmoid"))
         self.logits = end.inputs[0] if end is not None and undone else ""  # whose logarithms are exact
         self.end = end
@@ -134,7 +137,7 @@ class Reference:
             each = far**2 if self.kind == "mse" else np.where(far < 1, far**2 / 2, far - 0.5)
             return float(each.mean())
         if self.kind == "bce":
-            x = computed[self.logits] if self.logits else _logarithm(y) - _logarithm(1 - y)
+            x = computed[self.logits].reshape(y.shape) if self.logits else _logarithm(y) - _logarithm(1 - y)
             return float((np.maximum(x, 0) - x * target + np.log1p(np.exp(-np.abs(x)))).mean())
         axis = min(1, y.ndim - 1)
         if self.kind == "cross_entropy":
@@ -146,8 +149,11 @@ class Reference:
         y = computed[self.of]
         if not self.logits or self.end is None:
             return y
-        along = self.end.attributes.get("axis", -1 if self.end.version >= 13 else 1)
-        return computed[self.logits] if along % y.ndim == axis else y
+        x, old = computed[self.logits], self.end.version < 13
+        along = self.end.attributes.get("axis", 1 if old else -1) % x.ndim
+        behind = np.prod(x.shape[along:] if old else x.shape[along], dtype=int)  # up to opset 12 of all axes from it on
+        outer = np.prod(y.shape[:axis], dtype=int), y.shape[axis]
+        return x.reshape(y.shape) if (np.prod(x.shape[:along], dtype=int), behind) == outer else y
 
     def slope(self, weights: Arrays, batches: Sequence[Arrays], along: Arrays) -> float | None:
         """Of the sum of the losses along a direction in the space of weights; None where it bends."""

@@ -113,7 +113,7 @@ class Session:
 
     def _fill(self, arrays: Sequence[Any], tensors: Sequence[Tensor], views: Sequence[np.ndarray]) -> None:
         for view, given, tensor in zip(views, arrays, tensors, strict=True):
-            array = given if isinstance(given, np.ndarray) else np.asarray(given)
+            array = given if isinstance(given, np.ndarray) else _array_of(self.report, tensor, given)
             if array.shape != view.shape:
                 raise _misfit(self.report, tensor, array)
             if array.dtype == view.dtype:
@@ -125,7 +125,7 @@ class Session:
         """The same where sizes are told at run time, or elements are no plain ones."""
         ffi, c = self._library.ffi, self._library.functions
         inputs = {
-            tensor.name: _converted(self.report, tensor, np.asarray(given))
+            tensor.name: _converted(self.report, tensor, _array_of(self.report, tensor, given))
             for tensor, given in zip(self.report.inputs, arrays, strict=True)
         }
         check_inputs(self.report, inputs)
@@ -226,7 +226,28 @@ def _converted(report: Report, tensor: Tensor, array: np.ndarray) -> np.ndarray:
         return array
     if not np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
         raise _misfit(report, tensor, array)
+    _refuse_other_numbers(report, tensor, array)
     return array.astype(tensor.dtype.numpy)
+
+
+def _refuse_other_numbers(report: Report, tensor: Tensor, array: np.ndarray) -> None:
+    """Integers that the elements of the tensor cannot hold would become others."""
+    wanted: Any = np.dtype(tensor.dtype.numpy)
+    if wanted.kind not in "iu" or array.dtype.kind not in "iu" or not array.size:
+        return
+    (least, largest), limits = (int(array.min()), int(array.max())), np.iinfo(wanted)
+    if least < limits.min or largest > limits.max:
+        why = f"it holds {least} to {largest}, and {tensor.dtype} holds {limits.min} to {limits.max}"
+        fix = f"bring it into that range, as in numpy.clip({tensor.name}, {limits.min}, {limits.max})"
+        raise WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, why, fix))
+
+
+def _array_of(report: Report, tensor: Tensor, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except ValueError as error:  # of lists
+        why, fix = f"it is no array: {error}", f"give {tensor}"
+        raise WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, why, fix)) from None
 
 
 def _misfit(report: Report, tensor: Tensor, array: np.ndarray) -> WrongUse:

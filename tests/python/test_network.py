@@ -284,3 +284,19 @@ def test_other_sources_of_the_compiler_are_another_entry(tmp_path: Path, monkeyp
     monkeypatch.setattr(cache, "own_stamp", lambda *folders: "other")
     mccompile.load(path)
     assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_integers_that_the_input_cannot_hold_are_refused() -> None:
+    taken = helper.make_tensor_value_info("x", TensorProto.INT8, [2])
+    made = helper.make_tensor_value_info("y", TensorProto.INT8, [2])
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "small", [taken], [made])
+    net = mccompile.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9))
+    assert net(np.array([-128, 127]))["y"].tolist() == [-128, 127]
+    with pytest.raises(MccError, match="it holds -1 to 300, and i8 holds -128 to 127"):
+        net(np.array([-1, 300]))
+
+
+def test_lists_of_different_lengths_are_refused() -> None:
+    net = mccompile.load(model("flat", [node("Neg", "x", "y")], [("x", (2, 2))], [("y", (2, 2))]))
+    with pytest.raises(MccError, match="input 'x' does not fit"):
+        net([[1.0, 2.0], [3.0]])

@@ -1,12 +1,13 @@
 """Losses as nodes behind a network: the mean over all elements of a batch, as in PyTorch.
 
-Invariant: where the network ends in what a loss undoes (Softmax, Sigmoid), the loss is taken of what goes into that;
-where it ends in integers, of the floats that are rounded to them.
+Invariant: where the network ends in what a loss undoes (Softmax, Sigmoid), the loss is taken of what goes into that,
+also if a reshape follows; where it ends in integers, of the floats that are rounded to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal
 from ...graph.ir import Fact, Graph, Value
 from ...ops.rules.backward import Writer
+from ...ops.softmax import AlongAxis
 from .optimizers import add, mul, place, sub
 
 TARGET = "target"
 CLASSES = ("cross_entropy", "nll")  # losses whose target is a class
+_KEEPS_ORDER = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze")  # of elements
 
 
 def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
@@ -84,17 +87,29 @@ def _before(value: Value, *operators: str) -> Value | None:
     return node.inputs[0] if node is not None and node.op.name in operators else None
 
 
+def _behind_reshapes(value: Value) -> Value:
+    """The value with the same elements in the same order that is made by something else than a reshape."""
+    before = _before(value, *_KEEPS_ORDER)
+    return value if before is None else _behind_reshapes(before)
+
+
 def _cross_entropy(graph: Graph, writer: Writer, scores: Value) -> Value:
-    before = scores.producer is not None and _classes_last(scores) and _before(scores, "Softmax", "LogSoftmax")
-    scores = before or scores
     axis = _class_axis(scores)
+    made = _behind_reshapes(scores)
+    before = _before(made, "Softmax", "LogSoftmax")
+    if before is not None and _is_along(made, scores, axis):
+        scores = writer.reshape(before, scores.type.static_shape)
     return _picked(graph, writer, writer.op("LogSoftmax", scores, axis=axis), axis)
 
 
-def _classes_last(scores: Value) -> bool:
-    axis = getattr(scores.producer and scores.producer.op, "axis", None)
-    rank = scores.type.rank
-    return axis is not None and axis % rank == _class_axis(scores)
+def _is_along(made: Value, scores: Value, axis: int) -> bool:
+    """Does the Softmax that made a value go along the classes of the scores, which are its reshape?"""
+    op = made.producer and made.producer.op
+    if not isinstance(op, AlongAxis) or not made.type.is_static:
+        return False
+    inner, outer, axes = made.type.static_shape, scores.type.static_shape, op.axes(made.type.rank)
+    before, along = prod(inner[: axes[0]]), prod(inner[a] for a in axes)
+    return (before, along) == (prod(outer[:axis]), outer[axis])
 
 
 def _class_axis(scores: Value) -> int:
@@ -130,9 +145,9 @@ def _pointwise(formula: Callable[[Expr, Expr], Expr], *undone: tuple[str, Callab
     def loss(graph: Graph, writer: Writer, output: Value) -> Value:
         expression = formula
         for operator, other in undone:
-            before = _before(output, operator)
+            before = _before(_behind_reshapes(output), operator)
             if before is not None:
-                output, expression = before, other
+                output, expression = writer.reshape(before, output.type.static_shape), other
         target = _target(graph, writer, f32, output.type.static_shape)
         return _mean(writer, writer.pointwise(expression(place(0), place(1)), output, target))
 
