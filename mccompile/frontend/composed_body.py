@@ -137,6 +137,7 @@ class Body:
         shape = self.type(index).shape
         if not -len(shape) <= axis < len(shape):
             raise Invalid(f"operand {index} is {self.type(index)}, which has no axis {axis}")
+        axis %= len(shape)
         dim = shape[axis]
         return dim if isinstance(dim, int) else self.op("Shape", f"in{index}", start=axis, end=axis + 1)
 

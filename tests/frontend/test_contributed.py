@@ -50,6 +50,18 @@ def test_a_word_that_begins_with_0_gives_zeros() -> None:
     assert not rows[0].any() and rows[1:].all()
 
 
+@pytest.mark.parametrize("dims", [{}, {"a": (1, 9), "b": (1, 9)}], ids=["known", "open"])
+def test_a_path_is_that_of_onnxruntime_where_several_are_as_cheap(dims: dict[str, tuple[int, int]]) -> None:
+    a, b = dims or (6, 7)
+    text = f"g (float[{a},{b}] x) => (int32[2,n] y) {{ y = com.microsoft.DynamicTimeWarping (x) }}"
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> {text}')
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    prepared, chance = backend.prepare(model, dims=dims), np.random.default_rng(0)
+    for shape in [(6, 7), (9, 2), (1, 5), (4, 1), (9, 9)] if dims else [(6, 7)] * 9:
+        costs = chance.integers(-1, 2, shape).astype(np.float32)
+        np.testing.assert_array_equal(prepared.run([costs])[0], session.run(None, {"x": costs})[0])
+
+
 def test_what_is_missing_is_nothing_of_a_distant_name() -> None:
     """The only class of that domain was proposed in place of what helps."""
     text = "g (float[1,2,6] x, int32[1,2,6] m) => (float[1,2,4] y) { y = com.microsoft.NAME<kernel_shape=[3]>(x, m) }"

@@ -300,6 +300,30 @@ def causal(g: Builder, op: str) -> Value | None:
     return found[0] if found else None
 
 
+@makes("com.microsoft::GatedDeltaNet")
+def delta(g: Builder, op: str) -> Value | None:
+    batch, length, groups, each = g.integer(1, 2), g.integer(1, 5), g.integer(1, 2), g.pick([1, 1, 2])
+    depth, width, rule = g.pick([1, 2, 4]), g.pick([1, 3, 4]), g.pick(["linear", "gated", "delta", "gated_delta"])
+    heads, tokens = groups * each, g.pick([(batch, length), (batch * length,)])
+    ins: list[Value | None] = [g.leaf("float32", (*tokens, groups, depth), "unit") for _ in range(2)]
+    ins += [g.leaf("float32", (*tokens, heads, width), "unit"), None]
+    ins.append(g.leaf("float32", (*tokens, heads, *[depth] * g.integer(0, 1)), "unit") if "gated" in rule else None)
+    ins.append(g.leaf("float32", (*tokens, heads), "unit") if "delta" in rule else None)
+    has_state = len(tokens) == 1 or g.maybe()
+    ins.append(g.leaf("float32", (batch, heads, width, depth), "unit") if has_state else None)
+    form = {"update_rule": rule, "scale": g.pick([None, 0.5]), "qk_l2_norm": g.integer(0, 1)}
+    if "gated" in rule and g.maybe():
+        form["gate_activation"] = g.pick(["softplus", "kda"])
+        ins += [g.drawn("float32", (heads,), "unit") for _ in range(2)]
+    found = g.nodes_(op, ins, 2, domain=MS, **form)
+    return found[0] if found else None
+
+
+@makes("com.microsoft::DynamicTimeWarping")
+def path(g: Builder, op: str) -> Value | None:
+    return g.node(op, [g.leaf("float32", (g.integer(1, 6), g.integer(1, 6)), "exact")], domain=MS)
+
+
 @makes("com.microsoft::MoE")
 def experts(g: Builder, op: str) -> Value | None:
     tokens, width, inner, many = g.integer(1, 3), g.pick([1, 4, 5]), g.pick([1, 4, 6]), g.integer(1, 4)
