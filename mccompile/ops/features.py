@@ -78,18 +78,20 @@ class Normalizer(Prepared):
 
     def lower(self, to: Lowering) -> None:
         x = to.cast(to.input(0), f32)
-        element, total = operand(0, f32), operand(0, f32)
-        axes = (len(x.shape) - 1,)
+        element = total = operand(0, f32)
         match self.norm:
             case "MAX":
-                size = reduce_call(to, axes, "max", element, [x], total)
+                combine, of = "max", element
             case "L1":
-                size = reduce_call(to, axes, "add", apply("abs", element), [x], total)
+                combine, of = "add", apply("abs", element)
             case _:
-                size = reduce_call(to, axes, "add", apply("mul", element, element), [x], apply("sqrt", total))
-        divisor = operand(1, f32)
-        quotient = where(apply("equal", divisor, literal(0, f32)), element, apply("div", element, divisor))
-        to.set(0, to.map(quotient, [x, size], x.shape))
+                combine, of, total = "add", apply("mul", element, element), apply("sqrt", total)
+        # 1 in place of 0 without a branch, one way of which no input takes behind a Softmax. C compilers branch where a
+        # comparison itself becomes a float.
+        differs = cast(apply("not", apply("equal", total, literal(0, f32))), i32)
+        divisor = apply("add", total, cast(apply("sub", literal(1, i32), differs), f32))
+        size = reduce_call(to, (len(x.shape) - 1,), combine, of, [x], divisor)
+        to.set(0, to.map(apply("div", element, operand(1, f32)), [x, size], x.shape))
 
 
 @dataclass(frozen=True)

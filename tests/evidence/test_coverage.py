@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from onnx import TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from embedded import models
 from mccompile.driver import Options, compile_graph
@@ -23,6 +23,7 @@ from tests.fuzz.blobs.models import MODELS
 from tests.small_models import compiled, floats, model, node
 from tests.small_trees import NODES
 
+ML = "ai.onnx.ml"
 SCHEMA = json.loads((Path(coverage.__file__).parent / "schemas" / "coverage.schema.json").read_text(encoding="utf-8"))
 needs_gcov = pytest.mark.skipif(bool(missing(["gcc", "gcov"])), reason="gcov comes with gcc")
 
@@ -76,6 +77,16 @@ def test_what_no_input_reaches_is_not_generated(name: str) -> None:
     assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"])
 
 
+@needs_gcov
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_probabilities_are_divided_by_their_size_without_a_branch_for_zero(norm: str) -> None:
+    """As scikit-learn's converter writes classifiers."""
+    nodes = [node("Softmax", "x", "p", axis=1), helper.make_node("Normalizer", ["p"], ["y"], None, None, ML, norm=norm)]
+    made = learned("shares", nodes, [("x", 1, [1, 3])], [("y", 1, [1, 3])])
+    counts = own(measured(compiled(made)))["shares_kernels.c"]
+    assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"])
+
+
 def forest() -> Package:
     """Classes by trees, whose sums are no NaN."""
     leaves = {"treeids": [0, 0, 1, 1, 1], "nodeids": [1, 2, 1, 3, 4], "ids": [0, 1, 2, 1, 0]}
@@ -83,14 +94,15 @@ def forest() -> Package:
     weights = [0.5, 1.0, 2.0, 3.0, 0.25]
     labels = {"class_weights": weights, "classlabels_int64s": [0, 1, 2], "post_transform": "NONE"}
     nodes = NODES | {"nodes_modes": [mode.replace("_GT", "_LEQ") for mode in NODES["nodes_modes"]]}
-    made = helper.make_node(
-        "TreeEnsembleClassifier", ["x"], ["y", "z"], domain="ai.onnx.ml", **nodes, **classes, **labels
-    )
-    ports = [("x", 1, [1, 3]), ("y", 7, [1]), ("z", 1, [1, 3])]
-    x, y, z = (helper.make_tensor_value_info(*port) for port in ports)
-    graph = helper.make_graph([made], "forest", [x], [y, z])
-    domains = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)]
-    return compiled(helper.make_model(graph, opset_imports=domains, ir_version=10))
+    made = helper.make_node("TreeEnsembleClassifier", ["x"], ["y", "z"], domain=ML, **nodes, **classes, **labels)
+    return compiled(learned("forest", [made], [("x", 1, [1, 3])], [("y", 7, [1]), ("z", 1, [1, 3])]))
+
+
+def learned(name: str, nodes: list[NodeProto], *ports: list[tuple[str, int, list[int]]]) -> ModelProto:
+    """A model with operators of ai.onnx.ml."""
+    inputs, outputs = ([helper.make_tensor_value_info(*port) for port in of] for of in ports)
+    domains = [helper.make_opsetid("", 21), helper.make_opsetid(ML, 3)]
+    return helper.make_model(helper.make_graph(nodes, name, inputs, outputs), opset_imports=domains, ir_version=10)
 
 
 @needs_gcov
@@ -121,9 +133,9 @@ def test_figures_are_the_same_every_time() -> None:
 
 
 @needs_gcov
-def test_a_network_without_an_arena_is_measured() -> None:
-    package = compiled(small_models.fixed())
-    assert own(measured(package))["fixed.c"]["reached"]
+def test_a_network_without_an_arena_has_no_guard_of_one() -> None:
+    counts = own(measured(compiled(small_models.fixed())))["fixed.c"]
+    assert (counts["reached"], counts["taken"]) == (counts["statements"], counts["branches"]) != (0, 0)
 
 
 def test_what_cannot_be_measured_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

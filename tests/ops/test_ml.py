@@ -67,6 +67,7 @@ def test_scaler_and_its_single_values() -> None:
 def test_normalizer_keeps_rows_of_zeros(norm: str) -> None:
     x = X.copy()
     x[1], x[2] = -np.abs(x[1]) - 0.5, 0
+    x[3] = 1e-30  # whose squares are 0
     _agrees("Normalizer", x, norm=norm)
 
 
