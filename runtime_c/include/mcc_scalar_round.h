@@ -199,30 +199,6 @@ MCC_SCALAR_SHORT(u8, uint8_t, MCC_SCALAR_INTO_U8)
 MCC_SCALAR_SHORT2X4(i8, int8_t, MCC_SCALAR_INTO_I8)
 MCC_SCALAR_SHORT2X4(u8, uint8_t, MCC_SCALAR_INTO_U8)
 
-#define MCC_SCALAR_ONE(SUM, Y, INTO)                                                                                   \
-    "ldmia r6!, {r1, r2, r3}\n"                                                                                        \
-    "mov r8, r1\n"                                                                                                     \
-    "asrs r4, r2, #16\n"                                                                                               \
-    "sxth r2, r2\n"                                                                                                    \
-    "ldr r0, [r5, #" SUM "]\n" MCC_SCALAR_PARTS INTO("1") "1: strb r1, [r7, #" Y "]\n"
-#define MCC_SCALAR_SHORT1X4(T, C, INTO)                                                                                \
-    MCC_SCALAR_NAKED mcc_scalar_short1x4_##T(C *y MCC_SCALAR_UNUSED, const int32_t *sums MCC_SCALAR_UNUSED,            \
-                                             const int32_t *table MCC_SCALAR_UNUSED)                                   \
-    {                                                                                                                  \
-        __asm__ volatile(".syntax unified\n"                                                                           \
-                         "push {r4-r7, lr}\n"                                                                          \
-                         "mov r4, r8\n"                                                                                \
-                         "push {r4}\n"                                                                                 \
-                         "mov r7, r0\n"                                                                                \
-                         "mov r5, r1\n"                                                                                \
-                         "mov r6, r2\n" MCC_SCALAR_ONE("0", "0", INTO)                                                 \
-                         MCC_SCALAR_ONE("4", "1", INTO) MCC_SCALAR_ONE("8", "2", INTO)                                 \
-                         MCC_SCALAR_ONE("12", "3", INTO) "pop {r4}\n"                                                  \
-                         "mov r8, r4\n"                                                                                \
-                         "pop {r4-r7, pc}\n");                                                                         \
-    }
-MCC_SCALAR_SHORT1X4(i8, int8_t, MCC_SCALAR_INTO_I8)
-MCC_SCALAR_SHORT1X4(u8, uint8_t, MCC_SCALAR_INTO_U8)
 #else
 #define MCC_SCALAR_ROUNDS(T, C)                                                                                        \
     MCC_INLINE void mcc_scalar_long_##T(C *y, const int32_t *sums, const int32_t *table, const mcc_scalar_rounding *r) \
@@ -248,10 +224,6 @@ MCC_SCALAR_SHORT1X4(u8, uint8_t, MCC_SCALAR_INTO_U8)
             *y = mcc_scalar_parts_##T(sums[i], table);                                                                 \
             y += r->y_step;                                                                                            \
         }                                                                                                              \
-    }                                                                                                                  \
-    MCC_INLINE void mcc_scalar_short1x4_##T(C *y, const int32_t *sums, const int32_t *table)                           \
-    {                                                                                                                  \
-        for (int32_t i = 0; i < 4; ++i) y[i] = mcc_scalar_parts_##T(sums[i], table + 3 * i);                           \
     }                                                                                                                  \
     MCC_INLINE void mcc_scalar_short2x4_##T(C *y, const int32_t *sums, const int32_t *table, int32_t stride)           \
     {                                                                                                                  \

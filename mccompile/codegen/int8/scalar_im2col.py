@@ -28,6 +28,7 @@ from .two_parts import READ_FLIPPED, READ_UNSIGNED, are_apart, saves
 WIDE, PAIRS = 0.72, 0.88  # of the time of a product, on the cores that they are made for
 ELSEWHERE = 1.1  # where products have upper halves, or are added by the instruction that makes them
 PAIRS_RESULT, TWO_PARTS_RESULT = 5.0, -12.0  # what a result takes more: sums of pairs, and rescaling in two parts
+WIDE_RESULT = -23.0  # two parts where one function goes through all channels
 FLIPPED = 1 - 128  # what wide patches hold is 127 less an element and its type's distance to u8: see mcc_scalar_wide.h
 
 
@@ -72,7 +73,9 @@ class ScalarIm2col(PatchConv):
             product = WIDE if saves(target) else ELSEWHERE
         elif self.pairs:
             product = PAIRS if are_apart(target) else ELSEWHERE
-        result = PAIRS_RESULT if self.pairs else TWO_PARTS_RESULT if rescaling_in(call) and saves(target) else 0.0
+        result = PAIRS_RESULT if self.pairs else 0.0
+        if rescaling_in(call) and saves(target) and not self.pairs:
+            result = WIDE_RESULT if self.wide else TWO_PARTS_RESULT
         time = scalar_cycles(self.work(call), call, target, product, result)
         return Cost(time, code=self.code, blob=self.depth(call) * (outs + -outs % 4) if self.wide else 0)
 
@@ -98,13 +101,13 @@ class ScalarIm2col(PatchConv):
         )
         pack = pack_words if self.wide else pack_signed if self.pairs else pack_unsigned
         read = READ_FLIPPED if self.wide else READ_UNSIGNED
-        return packed_sums(call, rows, values, call.blocks[0], pack, read)
+        return packed_sums(call, rows, values, call.blocks[0], pack, read, lanes=1 if self.wide else 4)
 
     def packing(self, call: Call) -> Mapping[int, str]:
         found = rescaling_in(call)
         if found is None:
             return {1: "scalar_with_biases"}
-        parts = "_parts" * call.blocks[0]
+        parts = ("_parts_each" if self.wide else "_parts") * call.blocks[0]
         less, words = ("flipped", "_words") if self.wide else ("middle", "_signed") if self.pairs else ("zero", "")
         table = f"table_channels_less_{less}{parts}"
         return {1: f"scalar{words}", **dict.fromkeys(found.tables, table)}

@@ -21,14 +21,15 @@ def packed_sums(
     parts: int,
     pack: Callable[[np.ndarray], np.ndarray] = pack_unsigned,
     read: tuple[int, int] = READ_UNSIGNED,
+    lanes: int = 4,
 ) -> Mapping[int, np.ndarray]:
     """The weights of each channel (`rows`), and biases and factors (`values`): behind the weights where sums are stored
-    as they are, else in the tables of the epilogue."""
+    as they are, else in the tables of the epilogue, where so many channels (`lanes`) are rescaled alike."""
     found = rescaling_in(call)
     if found is None:
         return {1: with_biases(pack(rows), values)}
     if parts:
-        values = in_two_parts(values, rows, read, found, lanes=4)
+        values = in_two_parts(values, rows, read, found, lanes)
     return {1: pack(rows), **dict.fromkeys(found.tables, np.ascontiguousarray(values.T))}
 
 
