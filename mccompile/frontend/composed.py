@@ -30,6 +30,7 @@ from .composed_lstm import dynamic_quantize_lstm
 from .composed_pieces import channels_of, give_token_counts, plus, root_mean_square
 from .composed_qonnx import WRITERS as QONNX
 from .composed_quantizers import WRITERS as QUANTIZERS
+from .composed_sparse import sparse_attention
 from .contributed import contributed
 from .same_padding import WRITERS as SAME_PADDING
 
@@ -337,6 +338,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Body], None]] = {
     (CONTRIB, "MultiHeadAttention"): multi_head_attention,
     (CONTRIB, "DecoderMaskedMultiHeadAttention"): decoder_masked,
     (CONTRIB, "GroupQueryAttention"): group_query_attention,
+    (CONTRIB, "SparseAttention"): sparse_attention,
     (CONTRIB, "RotaryEmbedding"): rotary_embedding,
     (CONTRIB, "QLinearWhere"): _qlinear_where,
     # onnxruntime has these in ONNX's domain, the first for opsets before it came to ONNX

@@ -62,6 +62,25 @@ def test_a_path_is_that_of_onnxruntime_where_several_are_as_cheap(dims: dict[str
         np.testing.assert_array_equal(prepared.run([costs])[0], session.run(None, {"x": costs})[0])
 
 
+def test_predicted_tokens_are_kept_as_long_as_they_agree() -> None:
+    """An n-gram that the source has twice is made longer, one that it lacks ends the search."""
+    text = """g (int64[s] x, int64[c] y, int64 m, int64[p] z) => (int64[n] t, int64 i)
+        { t, i = com.microsoft.BifurcationDetector <min_ngram_size = 1, max_ngram_size = 3> (x, y, m, z) }"""
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> {text}')
+    prepared = backend.prepare(model, dims={"s": (1, 9), "c": (1, 6), "p": (1, 10)})
+    session, chance = onnxruntime.InferenceSession(model.SerializeToString()), np.random.default_rng(0)
+    for _ in range(60):
+        size, most = int(chance.integers(1, 9)), int(chance.integers(1, 4))
+        matched = int(chance.integers(0, size + 1))
+        drawn = [chance.integers(0, most, n) for n in (size, chance.integers(1, 6), size + 1 - matched)]
+        drawn[2][: (size - matched) // 2] = drawn[0][matched:][: (size - matched) // 2]
+        given = [*drawn[:2], np.array(matched), drawn[2]]
+        for got, want in zip(
+            prepared.run(given), session.run(None, dict(zip("xymz", given, strict=True))), strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
+
+
 def test_what_is_missing_is_nothing_of_a_distant_name() -> None:
     """The only class of that domain was proposed in place of what helps."""
     text = "g (float[1,2,6] x, int32[1,2,6] m) => (float[1,2,4] y) { y = com.microsoft.NAME<kernel_shape=[3]>(x, m) }"

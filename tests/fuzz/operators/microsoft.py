@@ -324,6 +324,16 @@ def path(g: Builder, op: str) -> Value | None:
     return g.node(op, [g.leaf("float32", (g.integer(1, 6), g.integer(1, 6)), "exact")], domain=MS)
 
 
+@makes("com.microsoft::BifurcationDetector")
+def agreeing(g: Builder, op: str) -> Value | None:
+    source, matched, least = g.integer(1, 8), g.integer(0, 8), g.integer(1, 3)
+    matched = min(matched, source)
+    ins = [g.leaf("int64", (n,), "integer", 0, 3) for n in (source, g.integer(1, 6), source + 1 - matched)]
+    form = {"min_ngram_size": least, "max_ngram_size": least + g.integer(0, 2)}
+    found = g.nodes_(op, [*ins[:2], g.constant(matched, "int64"), ins[2]], 2, domain=MS, **form)
+    return found[1] if found else None
+
+
 @makes("com.microsoft::MoE")
 def experts(g: Builder, op: str) -> Value | None:
     tokens, width, inner, many = g.integer(1, 3), g.pick([1, 4, 5]), g.pick([1, 4, 6]), g.integer(1, 4)
