@@ -30,30 +30,39 @@ class Bound:
     functions: Mapping[str, int] = field(default_factory=dict)  # instructions of all calls in a run, by name
     loops: Sequence[Loop] = ()  # of functions that a run calls
     dearest: Mapping[str, int] = field(default_factory=dict)  # the most instructions of one call, by name
+    each: Sequence[int] = ()  # instructions of a run for each of what the struct may hold; the most counts
 
 
-def bound(program: Path, compiler: str, function: str, aligned: int = 0) -> Bound:
+def bound(
+    program: Path, compiler: str, function: str, aligned: int = 0, held: Sequence[Mapping[int, int]] = ({},)
+) -> Bound:
     """Of a function whose first argument is the model's struct, in which so many words lie first that are addresses at
-    multiples of 8."""
+    multiples of 8. `held`: numbers of its words by offset, which are one of these in each run."""
     tools = compiler.removesuffix("gcc")
     code = Code([*functions(disassembled(program, compiler).splitlines())], Image(program))
     run = Run(code, aligned)
+    costs, most = [], dict[int, int]()
     try:
-        ended = run.of(address(program, function))
+        for words in held:
+            ended = run.of(address(program, function), words)
+            costs.append(ended.cost)
+            most |= {at: max(taken, most.get(at, 0)) for at, taken in ended.calls.items()}
+            if run.without:
+                break
     except Unbounded as why:
         return Bound(None, (_told(program, tools, code, why.at, why),))
     told = [_told(program, tools, code, site, why) for site, why in sorted(run.without.items())]
     if told:
         return Bound(None, tuple(told))
-    calls = {code.function(at): instructions for at, instructions in ended.calls.items()}
+    calls = {code.function(at): instructions for at, instructions in most.items()}
     heads = sorted(run.turns)
     lines = _lines(program, tools, heads)
     loops = [
         Loop(code.function(at), at - code.starts[at].start, line, run.turns[at])
         for at, line in zip(heads, lines, strict=True)
     ]
-    dearest = {code.function(at): run.dearest[at] for at in ended.calls}
-    return Bound(ended.cost, (), dict(sorted(calls.items())), tuple(loops), dearest)
+    dearest = {code.function(at): run.dearest[at] for at in most}
+    return Bound(max(costs), (), dict(sorted(calls.items())), tuple(loops), dearest, tuple(costs))
 
 
 def disassembled(program: Path, compiler: str) -> str:

@@ -69,10 +69,12 @@ class Run:
         self.without: dict[int, Unbounded] = {}  # calls of the function that is asked for which have no bound
         self.depth = 0
 
-    def of(self, entry: int) -> State:
+    def of(self, entry: int, words: Mapping[int, int]) -> State:
+        """Where words of the model's struct have these numbers, by offset."""
         registers: Registers = [None] * (CORE + 32)
         registers[0], registers[13], registers[14] = MODEL, STACK, TOP
         state = State(registers, Memory(self.code.image, {}, self.aligned), 0, {})
+        state.memory.words.update({MODEL + at: number for at, number in words.items()})
         ended = self._follow(entry, state, frozenset(), Frame(entry, TOP, True))
         return ended[BACK]
 

@@ -48,7 +48,7 @@ def followed(text: str, words: dict[int, int] | None = None, aligned: int = 0) -
     heads = [line for line in lines if line[0] != " "]
     rows = sorted([*heads, *printed], key=lambda row: (int(row.split()[0].strip(":"), 16), row[0] == " "))
     run = Run(Code([*functions(rows)], Image(words or {})), aligned)  # type: ignore[arg-type]
-    ended = run.of(FIRST)
+    ended = run.of(FIRST, {})
     for why in run.without.values():
         raise why
     return run, ended
