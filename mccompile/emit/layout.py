@@ -3,11 +3,13 @@
 A template says so by its lines: one that opens a block ends with `{`, one that closes it begins with `}`, and a
 statement, label or comment ends with its line or goes on in the next, which is indented once more. A comment may stand
 at the end of a line; what else stands in it is never looked at. A block of its own whose end is that of the block
-around it is part of that, unless a block stands in front of it, which may have the same names.
+around it is part of that, unless a block stands in front of it, which may have the same names. So is one that declares
+nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -16,6 +18,8 @@ from ..base.marked import opens_part
 from ..base.records import dataclass
 
 _INDENT = " " * 4
+# An assignment or a call in one line, which is no declaration: one word stands in front of what it does.
+_STATEMENT = re.compile(r"\w+(?:\[[^=]*\])?(?: [-+*/|&^]?= |\().*;$|/\*.*\*/$")
 ENDS = ("{", "}", ";", ":")  # of lines that do not go on in the next
 
 
@@ -89,6 +93,9 @@ def _merged(inside: Sequence[Block | str], in_part: bool = False) -> list[Block 
     for item in inside:
         if isinstance(item, Block):
             item = Block(item.head, _merged(item.inside, opens_part(item.head)), item.tail)
+            if _declares_nothing(item) and (not found or _is_complete(found[-1])):
+                found += item.inside
+                continue
         found.append(item)
     last = found[-1] if found else ""
     before = found[-2] if len(found) > 1 else ";"
@@ -96,6 +103,16 @@ def _merged(inside: Sequence[Block | str], in_part: bool = False) -> list[Block 
     if alone and isinstance(last, Block) and (last.head, last.tail) == ("{", "}"):
         found[-1:] = last.inside
     return found
+
+
+def _is_complete(item: Block | str) -> bool:
+    return isinstance(item, Block) or without_comment(item).endswith(";")
+
+
+def _declares_nothing(block: Block) -> bool:
+    """Is it a block of its own in which nothing is named, so that its brackets mean nothing?"""
+    lines = (item for item in block.inside if isinstance(item, str))
+    return (block.head, block.tail) == ("{", "}") and all(map(_STATEMENT.match, lines))
 
 
 def _write(inside: Sequence[Block | str], depth: int, lines: list[str], elements: bool = False) -> None:

@@ -73,8 +73,8 @@ def _apply(expr: Apply, args: Sequence[Code]) -> Code:
     if spelling is None:
         raise TypeError(f"{expr.function} has no C form for {of}")
     narrow = of.compute_c == "float"
-    if function.shape == "select":  # a condition is an int in C: no cast of it is needed
-        args = [Code(args[0].text.removeprefix("(uint8_t)")), *args[1:]]
+    if function.shape in ("logic", "select"):  # conditions are ints in C: no cast of them is needed
+        args = [Code(_condition(arg.text), arg.loose) if of is bool_ or arg is args[0] else arg for arg in args]
     names = {"f": "f" if narrow else "", "T": ("f32" if narrow else "f64") if of.is_float else of.name}
     if isinstance(spelling, Called):
         code = Code(call_c(spelling, [arg.text for arg in args], **names))
@@ -104,6 +104,8 @@ def _cast(value: Code, source: DType, target: DType, saturate: bool = True) -> C
     if target is bool_:
         return Code(f"(uint8_t)({value.operand} != 0)")
     text = value.text
+    if source is bool_ and text != _condition(text) and not target.is_narrow_float and not target.is_packed:
+        return Code(f"({target.compute_c}){_condition(text)}")
     if target.is_narrow_float:
         suffix = "_sat" if saturate and target.bits == 8 and target.name.startswith(("f8e4", "f8e5")) else ""
         if source is bool_ or source.is_integer or source.compute_c == "double":
@@ -118,6 +120,11 @@ def _cast(value: Code, source: DType, target: DType, saturate: bool = True) -> C
     if target.is_integer and source.is_integer and target.is_packed:
         return Code(_wrap_packed(text, target))
     return Code(f"({target.compute_c})({text})")
+
+
+def _condition(text: str) -> str:
+    """A bool as C computes it, an int, without the cast to the type that stores it."""
+    return text.removeprefix("(uint8_t)")
 
 
 def _wrap_packed(text: str, target: DType) -> str:

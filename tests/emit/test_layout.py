@@ -57,6 +57,19 @@ def test_blocks_that_are_needed_stay(lines: list[str]) -> None:
     assert [line.strip() for line in laid_out(text).splitlines()][2:-1] == lines
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["{", "a[i + 1] = b;", "g(a);", "}", "f();"],
+        ["{", "for (;;) {", "int a;", "}", "}", "f();"],  # what is named stays in its own block
+    ],
+)
+def test_a_block_that_declares_nothing_goes(lines: list[str]) -> None:
+    text = "\n".join(["void f(void)", "{", *lines, "}"])
+    kept = [line.strip() for line in laid_out(text).splitlines()][2:-1]
+    assert kept == [*lines[1:-2], "f();"]
+
+
 @pytest.mark.parametrize("text", ["{\nf();", "f();\n}\n", "{\nif (a) { f();\n}\n}\n"])
 def test_blocks_that_lines_do_not_show_are_refused(text: str) -> None:
     with pytest.raises(WrongUse, match=r"end every line that opens a block with \{"):

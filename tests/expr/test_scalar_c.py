@@ -33,6 +33,14 @@ def test_what_is_used_twice_is_computed_once() -> None:
     assert list(map(plain, (*lines, value))) == ["const float t0 = expf(x[i]);", "t0 * t0"]
 
 
+def test_conditions_are_not_cast_to_what_stores_them() -> None:
+    less = apply("less", X, Y)
+    assert c(less) == "(uint8_t)(x[i] < y[i])"
+    assert c(apply("not", less)) == "(uint8_t)(!(x[i] < y[i]))"
+    assert c(cast(apply("not", less), f32)) == "(float)(!(x[i] < y[i]))"
+    assert c(apply("select", less, X, Y)) == "(t0 < t1) ? t0 : t1"
+
+
 def test_narrow_floats_are_rounded_after_every_operation() -> None:
     half = operand(0, f16)
     assert c(apply("add", half, half)).startswith("mcc_f16_to_f32(mcc_f32_to_f16(")
