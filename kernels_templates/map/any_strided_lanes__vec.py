@@ -79,6 +79,7 @@ class Lanes(Kernel):
             _case("doubles", doubled, 21),
             _case("widened", wide, 43),
             _case("requantized", clipped, 83),
+            *(_fixed(halves) for halves in (0, 64)),
             _case("positions", cast(apply("add", apply("mul", index(0), literal(7, i64)), index(1)), i32), 24),
             replace(_case("rows", apply("mul", operand(0, i32), operand(1, i32)), 30), repeated={1: (1,)}),
             replace(_case("columns", apply("div", operand(0, i16), operand(1, i16)), 30), repeated={1: (0,)}),
@@ -177,6 +178,15 @@ def divided(first: int, second: int, last: int) -> Case:
     """An operand is the same along the middle axis. Shorter rows are not served."""
     kind, shape = Map(apply("div", operand(0, u8), operand(1, u8))), (first, second, last + LEAST // 2 - 1)
     return replace(Case.of_one_type(f"{first}_{second}_{last}", kind, (shape, shape), shape, u8), repeated={1: (1,)})
+
+
+def _fixed(halves: int) -> Case:
+    """A difference of 16 bits, rounded in 64, with or without true halves."""
+    fine = apply("fixed_product", apply("mul", cast(operand(0, i16), i32), literal(256, i32)), operand(1, i64))
+    total = apply("fixed_round", apply("add", fine, operand(2, i64)), operand(3, u8))
+    case = _case(f"fixed_{halves}", cast(apply("max", total, literal(-32768, i32)), i32), 75)
+    ranges = {1: (1 << 40, 1 << 42), 2: (-(1 << 34), 1 << 34), 3: (halves + 19, halves + 40)}
+    return replace(case, ranges={**case.ranges, **ranges})
 
 
 def _case(name: str, expr: Expr, count: int) -> Case:

@@ -30,7 +30,9 @@ _OF_FLOATS = frozenset({
     "add", "sub", "mul", "div", "neg", "abs", "min", "max", "sign", "floor", "ceil", "trunc", "lane_round_even",
     "equal", "less", "less_equal", "greater", "greater_equal", "is_nan", "is_positive_inf", "is_negative_inf", "select",
 })  # fmt: skip
-_NOT_OF_INTEGERS = frozenset({"pow", "fixed_product", "fixed_round", "div", "mod", "fmod"})
+_FIXED = ("fixed_product", "fixed_round")
+_NOT_OF_INTEGERS = frozenset({"pow", "div", "mod", "fmod"})
+FIXED_OPERATIONS = 8
 _HALVES = (f16, bf16)
 _SHORT = ("shift_right", "shift_left")
 
@@ -59,6 +61,8 @@ def _refusal(node: Expr, long: bool) -> str:
         case Apply(function=function) if function in _SHORT:
             wide = node.dtype in (i64, i8, i16)
             return f"{function} of {node.dtype} is computed one by one" if wide else ""
+        case Apply() if node.function.removeprefix("lane_") in _FIXED:
+            return ""
         case Apply() if node.function.startswith("lane_") and node.dtype in _LONG and not long:
             return f"quotients of {node.dtype} are not computed in vectors"
         case Apply() if node.function in _NOT_OF_INTEGERS and not _by_a_number(node):
@@ -79,7 +83,7 @@ def without_branches(expr: Expr) -> Expr:
         if not isinstance(node, Apply):
             return None
         divides = node.function in _DIVISIONS and node.dtype in _DIVIDED and not _by_a_number(node)
-        if divides or node.function in ("and", "or") or (node.function == "round_even" and node.dtype is f32):
+        if divides or node.function in ("and", "or", *_FIXED) or (node.function == "round_even" and node.dtype is f32):
             return apply(f"lane_{node.function}", *map(without_branches, node.arguments))
         return None
 
@@ -161,7 +165,8 @@ def lane_work(expressions: Sequence[Expr], dtypes: Sequence[DType], target: Targ
     nodes = [node for expr in expressions for node in set(walk(expr))]
     widest = max(dtype.bits for dtype in (*dtypes, *(node.dtype for node in nodes)))
     casts = sum(isinstance(node, Cast) for node in nodes)
-    functions = sum(OPERATIONS.get(node.function.removeprefix("lane_"), 1) for node in nodes if isinstance(node, Apply))
+    named = [node.function.removeprefix("lane_") for node in nodes if isinstance(node, Apply)]
+    functions = sum(FIXED_OPERATIONS if name in _FIXED else OPERATIONS.get(name, 1) for name in named)
     vectors = widest / 8 / max(min(target.vector_bytes, LOOP_BYTES), 1)
     if "rvv" in target.isas and any(map(cuts, expressions)):  # scalar code there (mcc_lanes.h)
         vectors *= LANES

@@ -166,6 +166,8 @@ def _of_lanes() -> list[_Row]:
     return [
         *rows,
         ("lane_round_even", 1, "same", spelled("round_even"), None, np.rint),
+        ("lane_fixed_product", 2, "product", None, Called("mcc_lane_fixed_product", "mcc_lanes.h"), _fixed_product),
+        ("lane_fixed_round", 2, "round", None, Called("mcc_lane_fixed_round", "mcc_lanes.h"), _fixed_round),
         ("lane_and", 2, "logic", None, _between("&"), np.logical_and),
         ("lane_or", 2, "logic", None, _between("|"), np.logical_or),
     ]

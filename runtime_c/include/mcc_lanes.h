@@ -3,6 +3,7 @@
  *     MCC_EACH_LANE(lane, count)  opens a loop over `count` elements, none of which reads what another one wrote
  *     MCC_EACH_LANE_CUT(lane, count)                      the same of a loop in which floats are cut to integers
  *     mcc_lane_div_T mcc_lane_mod_T mcc_lane_fmod_T    what mcc_div_T and the like give; T is i8 i16 i32 i64 u8 u16 u32
+ *     mcc_lane_fixed_product(term, multiplier)  mcc_lane_fixed_round(sum, shift)    what those of mcc_quant.h give
  *     mcc_lane_round_even_f32(x)                          what mcc_round_even_f32 gives
  *     mcc_lane_key_T(x, lost)    integers in the order of floats; zeros are equal, NaN is lost; T is f32 f64
  *
@@ -85,6 +86,27 @@ MCC_LANE_DIVISION(i64, int64_t, int64_t, uint64_t, i64)
 #undef MCC_LANE_QUOTIENT
 #undef MCC_LANE_QUOTIENTS
 #undef MCC_LANE_DIVISION
+
+/* Few machines shift signed numbers of 64 bits in vectors. */
+MCC_INLINE int64_t mcc_lane_shifted(int64_t value, int bits)
+{
+    const uint64_t sign = (uint64_t)0 - ((uint64_t)value >> 63);
+    return (int64_t)((((uint64_t)value ^ sign) >> bits) ^ sign);
+}
+
+MCC_INLINE int64_t mcc_lane_fixed_product(int32_t term, int64_t multiplier)
+{
+    const int64_t low = (int64_t)term * (multiplier & INT64_C(4294967295));
+    return (int64_t)term * (int64_t)((uint64_t)multiplier >> 32) + mcc_lane_shifted(low, 32);
+}
+
+MCC_INLINE int32_t mcc_lane_fixed_round(int64_t sum, uint8_t shift)
+{
+    const int bits = shift & 63;
+    const int64_t whole = mcc_lane_shifted(sum, bits);
+    const uint64_t rest = (uint64_t)sum & ((UINT64_C(1) << bits) - 1u);
+    return (int32_t)(whole - (whole & 1 & -(int64_t)((shift >= 64) & ((rest >> 2) == 0))));
+}
 
 /* GCC makes vectors of this one alone: it sees control flow in floorf and in choices between sums. */
 MCC_INLINE float mcc_lane_round_even_f32(float x) { return rintf(x); }
