@@ -132,8 +132,8 @@ def stream(texts: tuple[str, ...]) -> Stream:
             raise ValueError(f"{part!r} is not INPUT=AXIS, hop=FRAMES or edge=warm{hint}")
         elif name == "hop":
             hop = int(value)
-        else:
-            inputs[name] = int(value)
+        elif inputs.setdefault(name, int(value)) != int(value):
+            raise ValueError(f"{name!r} has one axis of time, not {inputs[name]} and {value}: write one of them")
     if texts and not inputs:
         raise ValueError(f"{','.join(texts)!r} names no input: write INPUT=AXIS")
     return Stream(inputs, hop, edge)

@@ -96,3 +96,8 @@ def test_names_with_commas() -> None:
 def test_states_that_are_none(texts: tuple[str, ...], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         option_texts.states(texts)
+
+
+def test_an_input_advances_along_one_axis() -> None:
+    with pytest.raises(ValueError, match="'x' has one axis of time, not 1 and 2"):
+        option_texts.stream(("x=1,x=2",))

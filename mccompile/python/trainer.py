@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..base.choice import chosen
-from ..base.errors import Problem, WrongUse
+from ..base.errors import BadFile, Problem, WrongUse
 from ..base.scratch import Scratch
 from ..driver import Options
 from ..driver.training import train as train_file
@@ -30,7 +31,7 @@ from ..toolchain.host_library import build_shared
 from ..toolchain.model_report import read_report
 from ..toolchain.session import Session
 from .called import made_by
-from .compiled import model_file
+from .compiled import in_folder, model_file
 from .keywords import options_of
 from .network import Outputs
 from .spoken import spoken
@@ -51,7 +52,10 @@ _CALLED = {
 
 @made_by("mccompile.train('net.onnx', loss='cross_entropy:OUTPUT')")
 class Trainer:
-    """`step` learns from a batch, `run` infers with what was learned, `save` writes it into an ONNX file."""
+    """`step` learns from a batch, `run` infers with what was learned, `save` writes it into an ONNX file.
+
+    It pickles, for other processes of this machine, with what was learned and what the optimizer keeps: its file must
+    still be there, unless it came from memory, and hold the same."""
 
     def __init__(self, path: Path, asked: Learning, options: Options, cc: str | None, kept: Any = None) -> None:
         target = options.resolved_target()
@@ -59,7 +63,7 @@ class Trainer:
             fix = "leave out target, or use the command mccompile train"
             why = "batches are learned from here; a device learns with the C that the command writes"
             raise WrongUse(Problem(f"target {target.name} does not run on this machine", "target", why, fix))
-        self._path, self._kept, self._asked, self._options = path, kept, asked, options
+        self._path, self._kept, self._asked, self._options, self._cc = path, kept, asked, options, cc
         self.rate = asked.optimizer.lr  # of the next steps
         self.losses: list[float] = []  # of all steps
         self._waiting = 0  # batches since the weights moved
@@ -83,6 +87,19 @@ class Trainer:
         instead = next((own for own, others in _CALLED.items() if name in others), "")
         raise AttributeError(f"{told}: {instead}" if instead else told, name=name, obj=self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        content = self._path.read_bytes() if self._kept is not None else None
+        of = self._path.absolute(), content, self._asked, self._options, self._cc
+        return _unpickled, (*of, self.report, self._session.saved(), self.rate, self.losses, self._waiting)
+
+    def _go_on(self, report: Mapping[str, Any], saved: Any, rate: float, losses: list[float], waiting: int) -> None:
+        """Takes the place of the network that was pickled."""
+        if self.report != report:
+            fix = "train it again with mccompile.train"
+            raise BadFile(Problem(f"{self._path} has changed since its network was pickled", "", "", fix))
+        self._session.restore(saved)
+        self.rate, self.losses, self._waiting = rate, losses, waiting
+
     @property
     def report(self) -> dict[str, Any]:
         """What report.json says."""
@@ -101,6 +118,9 @@ class Trainer:
         self._check_count("step", arrays, self.input_names)
         self._check_classes(np.asarray(arrays[-1]))
         rate = self.rate if rate is None else rate
+        if not 0 <= rate < inf:
+            why = "the weights move by this times the gradient"
+            raise WrongUse(Problem(f"rate cannot be {rate}", "Trainer.step(rate=...)", why, "such as rate=0.01"))
         self.losses.append(self._session.learn(arrays, rate))
         self._waiting += 1
         if not self._asked.at_once and self._waiting >= self._asked.accumulate:
@@ -162,6 +182,17 @@ class Trainer:
         """Writes the model with the weights as they are now as an ONNX file."""
         write_learned(self._path, self.weights(), Path(path), self._asked.learn_dtype == LearnDtype.INT8)
         return Path(path)
+
+
+def _unpickled(
+    path: Path, content: bytes | None, asked: Learning, options: Options, cc: str | None, *state: Any
+) -> Trainer:
+    kept = None
+    if content is not None:
+        path, kept = in_folder(content, path.name)
+    trainer = Trainer(path, asked, options, cc, kept)
+    trainer._go_on(*state)
+    return trainer
 
 
 @spoken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,30 @@ def test_cross_entropy_takes_a_softmax_over_pixels_as_scores_of_classes() -> Non
     p = np.exp(s) / np.exp(s).sum()
     want = (np.log(np.exp(p).sum(1)) - np.take_along_axis(p, y[:, None], 1)[:, 0]).mean()
     assert mccompile.train(model, loss="cross_entropy:p").step(x, y) == pytest.approx(want, rel=1e-5)
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), -0.1])
+def test_a_rate_that_no_step_can_have_is_refused(rate: float) -> None:
+    net = mccompile.train(network(), loss="cross_entropy:p")
+    with pytest.raises(MccError, match="rate cannot be"):
+        net.step(*batches(1)[0], rate=rate)
+
+
+def test_what_learns_goes_on_from_a_pickle_where_it_was() -> None:
+    net = mccompile.train(network(), loss="cross_entropy:p", learn="all", optimizer="adam", accumulate=2)
+    seen = batches(6)
+    for x, y in seen[:3]:  # between two steps
+        net.step(x, y)
+    other = pickle.loads(pickle.dumps(net))
+    assert other.losses == net.losses
+    assert [other.step(x, y) for x, y in seen] == [net.step(x, y) for x, y in seen]
+
+
+def test_a_pickle_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
+    path, model = tmp_path / "net.onnx", network()
+    onnx.save(model, path)
+    pickled = pickle.dumps(mccompile.train(path, loss="cross_entropy:p"))
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(SHAPES["w1"], np.float32), "w1"))  # frozen
+    onnx.save(model, path)
+    with pytest.raises(MccError, match="has changed since its network was pickled"):
+        pickle.loads(pickled)
