@@ -334,6 +334,17 @@ def agreeing(g: Builder, op: str) -> Value | None:
     return found[1] if found else None
 
 
+@makes("com.microsoft::VarlenCausalConvWithState")
+def causal_of_one(g: Builder, op: str) -> Value | None:
+    tokens, channels, taps, dilation = g.integer(1, 5), g.integer(1, 5), g.integer(1, 4), g.integer(1, 2)
+    x, w = g.leaf("float32", (tokens, channels), "exact"), g.drawn("float32", (channels, 1, taps), "exact")
+    bias = g.drawn("float32", (channels,), "exact") if g.maybe() else None
+    past = g.leaf("float32", (1, channels, (taps - 1) * dilation), "exact")
+    form = {"dilation": dilation, "activation": g.pick(["none", "silu"])}
+    found = g.nodes_(op, [x, w, g.constant([0, tokens], "int32"), bias, past], 2, domain=MS, **form)
+    return found[0] if found else None
+
+
 @makes("com.microsoft::MoE")
 def experts(g: Builder, op: str) -> Value | None:
     tokens, width, inner, many = g.integer(1, 3), g.pick([1, 4, 5]), g.pick([1, 4, 6]), g.integer(1, 4)
