@@ -34,7 +34,7 @@
     {                                                                                                                  \
         word base = (word)a, power = 1u;                                                                               \
         for (; b != 0; b = (type)(b >> 1)) {                                                                           \
-            if ((b & 1) != 0) power *= base;                                                                           \
+            power += power * (base - 1u) * ((word)b & 1u); /* no branch: bits are as good as random */                 \
             base *= base;                                                                                              \
         }                                                                                                              \
         return (type)power;                                                                                            \
