@@ -57,7 +57,7 @@ class OptionTable:
         undrawn="each program of a batch needs another one; tests/test_cli.py gives awkward ones",
     )
     wrappers: tuple[str, ...] = _option(
-        "Write what other languages use the model by, too: cpp, a header with spans and RAII.",
+        "Also write wrappers for other languages: cpp, a header with spans and RAII.",
         FILES,
         (),
         flag="--wrapper",
@@ -68,20 +68,24 @@ class OptionTable:
     )
     single_file: bool = _option("Write one C file and one header, with everything in them.", FILES, False)
     module: bool = _option(
-        "Make code and weights one file that runs from any address: firmware loads it (runtime/mcc_module.h), so "
-        "another architecture can be sent over the air.",
+        "Put code and weights into one file that runs at any address. Firmware loads it (runtime/mcc_module.h), "
+        "so a new architecture can be sent over the air.",
         FILES,
         False,
         undrawn="a way in which programs are built (ways.py)",
     )
     advance: bool = _option(
-        "Let programs run for the states alone (<model>_advance), without the steps that only outputs need.",
+        "Add <model>_advance, which updates states without computing outputs.",
         FILES,
         False,
     )
-    slices: bool = _option("Let programs run a few steps at a time (<model>_run_steps).", FILES, False)
+    slices: bool = _option("Add <model>_run_steps, which runs a few steps at a time.", FILES, False)
     max_slice: int = _option(
-        "Slices of at most this many estimated cycles: 50K.", FILES, 0, reads="max_slice", draws=(3000, 30000)
+        "Split a run into slices of at most this many estimated cycles: 50K.",
+        FILES,
+        0,
+        reads="max_slice",
+        draws=(3000, 30000),
     )
 
     target: str = _option(
@@ -107,20 +111,20 @@ class OptionTable:
         recorded=False,
     )
     tuned: Path | None = _option(
-        "Choose kernels by what `mccompile tune` measured, where FILE has it; --tuned default: the file that we ship.",
+        "Choose kernels by the measurements of `mccompile tune` in FILE; --tuned default: by those that are shipped.",
         TARGET,
         metavar="FILE",
     )
     threads: int = _option(
-        "Workers that may share a long step; the program says how they run (<model>_set_parallel).",
+        "Threads that may share a long step; the program starts them (<model>_set_parallel).",
         TARGET,
         1,
         metavar="COUNT",
         draws=(2, 3),
     )
     winograd: int | None = _option(  # 0, 2 or 4
-        "Largest tile of Winograd's convolution: faster where time is preferred, with larger weights and "
-        "errors near 2e-6 of the largest result (2: 1e-6; integers are exact). The target has a default.",
+        "Largest tile of Winograd convolutions. They take less time, need larger weights, and have errors near "
+        "2e-6 of the largest result (tile 2: 1e-6; integers are exact). The target has a default.",
         TARGET,
         values=("off", "2", "4"),
         reads="winograd",
@@ -128,8 +132,8 @@ class OptionTable:
         share=0.15,
     )
     float_error: float | None = _option(
-        "How far rounding errors of float products may move an output, of its largest element, as estimated from "
-        "the weights: 1e-6. Smaller ones take time. Default: 3e-5, where that is worth its time.",
+        "Largest rounding error of an output, relative to its largest element and estimated from the weights: "
+        "1e-6. Smaller errors cost time. Default: 3e-5, unless that costs too much time.",
         TARGET,
         metavar="FRACTION",
         draws=(1e-9, 1e-5, 1.0),
@@ -143,7 +147,7 @@ class OptionTable:
         undrawn="kernels of the user's own are what the user writes",
     )
     functions: tuple[OwnFunction, ...] = _option(
-        "A C function of your own computes an operator, a node, or what lies between tensors (FIRST..LAST). "
+        "Compute an operator, a node, or the nodes between two tensors (FIRST..LAST) with a C function of yours. "
         "Also: python=FILE, result=f32:1x8, workspace=BYTES, align=BYTES, nhwc, strided.",
         TARGET,
         (),
@@ -152,7 +156,10 @@ class OptionTable:
         reads="functions",
     )
     accelerator: str = _option(
-        "Have an accelerator, or that of a folder, compute the regions that pay.", TARGET, "", metavar="NAME|DIR"
+        "Run parts of the network on an accelerator where that is faster; DIR describes one of your own.",
+        TARGET,
+        "",
+        metavar="NAME|DIR",
     )
 
     dims: Mapping[str, tuple[int, int]] = _option(  # lowest and highest
@@ -165,7 +172,7 @@ class OptionTable:
         reads="dims",
     )
     shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = _option(
-        "Shape of an input; of a sequence, that of every element, or [4],[3] those of all.",
+        "Shape of an input. For a sequence: one shape for all elements, or [4],[3] for each.",
         SIZES,
         make=dict,
         common=True,
@@ -184,8 +191,9 @@ class OptionTable:
     )
 
     budget: Mapping[str, int] = _option(
-        "Fail above a limit: ram=96K (the arena), weights=400K; as measured flash=512K (code and weights), stack=2K, "
-        "instructions=2M. ram=min is the smallest arena at any price. fast=16K: steps work there, all else is copied.",
+        "Fail above a limit: ram=96K (the arena), weights=400K; measured: flash=512K (code and weights), "
+        "stack=2K, instructions=2M. ram=min: the smallest arena, however slow. fast=16K: compute in that much "
+        "fast memory, and copy everything else.",
         MEMORY,
         make=dict,
         common=True,
@@ -196,8 +204,8 @@ class OptionTable:
         share=0.05,
     )
     mem: tuple[Pool, ...] = _option(  # empty: what the target says
-        "A memory for tensors, with an arena of its own: dtcm=64K,fast then sram=256K. The fast ones get what is "
-        "read and written most. A memory that is `copied` (psram=8M,copied) is accessed by copies of rows only.",
+        "A memory for tensors, with an arena of its own: dtcm=64K,fast then sram=256K. Tensors that are used most "
+        "go to the fast ones. Steps do not compute in a `copied` memory (psram=8M,copied): its rows are copied.",
         MEMORY,
         (),
         common=True,
@@ -205,16 +213,16 @@ class OptionTable:
         reads="pools",
     )
     rows: str = _option(
-        "Run chains of convolutions row by row where that saves memory (and ram is preferred), "
-        "and MLPs by blocks of rows.",
+        "Fuse chains of convolutions line by line where that saves memory (with --prefer ram), and MLPs by blocks "
+        "of rows.",
         MEMORY,
         "auto",
         values=("off", "auto"),
         share=0.2,
     )
     recompute: float = _option(
-        "Compute in tiles of columns (in training, activations again) where that takes less memory, with up to so "
-        "many times the multiply-accumulates: 1.3.",
+        "Save memory by computing values again, with up to FACTOR times the multiply-accumulates: 1.3. Layers run "
+        "in tiles of columns; in training, activations are computed again.",
         MEMORY,
         1.0,
         metavar="FACTOR",
@@ -222,22 +230,22 @@ class OptionTable:
         share=0.15,
     )
     planner: str = _option("Memory planner; default: chosen to suit the options.", MEMORY, "", share=0.3)
-    keep_inputs: bool = _option("A run must not overwrite the model's inputs.", MEMORY, False)
+    keep_inputs: bool = _option("Do not overwrite the model's inputs in a run.", MEMORY, False)
     blob: Carrier = _option(
-        "How programs get the weights: as a C array, brought in by the assembler, or by themselves from the .mcb.",
+        "How the program gets the weights: as a C array, with the assembler's .incbin, or by loading the .mcb itself.",
         MEMORY,
         "array",
         values=("array", "incbin", "external"),
         share=0.15,
     )
     trust_blob: bool = _option(
-        "Leave the checksums of the weights to a boot loader: init does not compute them.",
+        "Do not verify the checksum of the weights in init, because a boot loader does.",
         MEMORY,
         False,
         undrawn="damaged blobs are to be refused",
     )
     weights_section: str = _option(
-        "Section of the linker for the weights, such as .qspi.",
+        "Linker section for the weights, such as .qspi.",
         MEMORY,
         "",
         metavar="NAME",
@@ -245,8 +253,8 @@ class OptionTable:
         share=0.05,
     )
     weights_window: int = _option(
-        "Copy the weights into the arena while a run needs them, at most so many bytes at a time: 64K. They may then "
-        "lie in a file, on a card, or in memory that is slow (<model>_init_from).",
+        "Copy weights into the arena when a step needs them, at most SIZE bytes at a time: 64K. They may then lie "
+        "in a file, on a card or in slow memory (<model>_init_from).",
         MEMORY,
         0,
         metavar="SIZE",
@@ -265,7 +273,7 @@ class OptionTable:
         undrawn="changes what is computed; tests/quantize compares that with the float network",
     )
     recipe: Recipe = _option(
-        "How quantization ranges are derived from samples; default: search.",
+        "How to derive quantization ranges from samples; default: search.",
         INT8,
         make=Recipe,
         flag="--calibrate",
@@ -274,29 +282,30 @@ class OptionTable:
         undrawn="goes with quantize",
     )
     weights_dtype: WeightsDtype = _option(
-        "Store weights of convolutions and matrix products in half the bytes; `check` says what that changes.",
+        "Store weights of convolutions and matrix products in 16 bits; `check` shows the effect on results.",
         INT8,
         "",
         values=("f16", "bf16"),
     )
     cache_dtype: CacheDtype = _option(
-        "Store states that grow, such as caches of keys and values, in fewer bits: f16, or int8 with a scale for each "
-        "row. `check` says what that changes.",
+        "Store growing states, such as key and value caches, in f16, or in int8 with a scale for each row. "
+        "`check` shows the effect on results.",
         INT8,
         "",
         values=("f16", "int8"),
         undrawn="only decoders have such states: tests/fuzz/languages draws it",
     )
     block_activations: BlockActivations = _option(
-        "Multiply weights of few bits with activations as they are, or rounded to int8 in blocks, a faster way; "
-        "model: rounded where the model permits it (accuracy_level=4). `check` says what that changes.",
+        "How to multiply weights of few bits: with float activations, or with activations rounded to int8 in "
+        "blocks, which is faster. model: rounded where the model permits it (accuracy_level=4). `check` shows the "
+        "effect on results.",
         INT8,
         "model",
         values=("model", "float", "int8"),
     )
     updatable: bool = _option(
-        "Quantized: make code that suits other scales and zero points too, so that `mccompile blob` can bring "
-        "weights trained anew to it. Costs a few instructions per element.",
+        "For int8: generate code that works with any scales and zero points, so that `mccompile blob` can replace "
+        "weights by retrained ones. Costs a few instructions per element.",
         INT8,
         False,
         share=0.15,
@@ -304,8 +313,8 @@ class OptionTable:
 
     inputs: Mapping[str, InputForm] = _option(
         "Element type and layout that the program passes; the model gets (input - mean) * scale. With `rows` a "
-        "function of the program's gives them row by row, and the input never lies in memory whole. Frames of a "
-        "camera: NAME=nv21,resize=bilinear:640x480,crop=X:Y:WxH,letterbox; also nv12, yuyv, rgb565, gray, rgb.",
+        "callback passes the input row by row, so that it never lies in memory whole. Camera frames: "
+        "NAME=nv21,resize=bilinear:640x480,crop=X:Y:WxH,letterbox; also nv12, yuyv, rgb565, gray, rgb.",
         ENDS,
         make=dict,
         common=True,
@@ -323,8 +332,8 @@ class OptionTable:
         reads="output_forms",
     )
     stream: Stream = _option(
-        "Run a network over windows frame by frame: a run takes the newest frames along that axis, and computes "
-        "what is new (<model>_push).",
+        "Run a network over sliding windows frame by frame: the program passes only the newest frames along AXIS, "
+        "and only what is new is computed (<model>_push).",
         ENDS,
         make=Stream,
         common=True,
@@ -332,8 +341,8 @@ class OptionTable:
         reads="stream",
     )
     prepend: tuple[Prepended, ...] = _option(
-        "A model in front, such as one of `mccompile frontend`: its outputs are inputs of the network, by name "
-        "or where only one fits.",
+        "Put a model in front, such as one of `mccompile frontend`: its outputs become inputs of the network, by "
+        "name or where only one fits.",
         ENDS,
         (),
         metavar="MODEL[,OUTPUT=INPUT]",
@@ -342,14 +351,14 @@ class OptionTable:
         undrawn="a second model, joined before anything is compiled; tests/importers/test_joining.py does that",
     )
     state: Mapping[str, str] = _option(
-        "Keep an output inside the model: the next run has it as that input.",
+        "Keep an output inside the model, and pass it to the next run as that input.",
         ENDS,
         make=dict,
         metavar="OUTPUT=INPUT,...",
         reads="states",
     )
     external: tuple[str, ...] = _option(
-        "Inputs and outputs outside the arena, behind pointers that the program sets before a run.",
+        "Place inputs and outputs outside the arena, behind pointers that the program sets before a run.",
         ENDS,
         (),
         flag="--io",
@@ -361,14 +370,14 @@ class OptionTable:
     )
     observe: tuple[str, ...] = _option("Make an inner tensor an output.", ENDS, (), metavar="TENSOR")
     signature: str = _option(
-        "Which one, where a TFLite file has several.",
+        "The signature to compile, if a TFLite file has several.",
         ENDS,
         "",
         metavar="KEY",
         undrawn="only files of TFLite have several; tests/importers/tflite does that",
     )
     trust: bool = _option(
-        "Execute what a model file holds, where it cannot be loaded otherwise (pickles, ...).",
+        "Load model files that execute code when they are loaded (pickles, ...).",
         ENDS,
         False,
         recorded=False,
@@ -376,17 +385,17 @@ class OptionTable:
     )
 
     profile: bool = _option(
-        "Have runs count how long each step takes (<model>_put_profile shows it).", INSIDE, False, share=0.06
+        "Measure how long each step takes (<model>_put_profile shows it).", INSIDE, False, share=0.06
     )
     dump_values: bool = _option(
-        "Have runs hand out what each step makes (<model>_set_dump), for `mccompile compare`.",
+        "Pass the results of each step to a callback (<model>_set_dump), for `mccompile compare`.",
         INSIDE,
         False,
         share=0.06,
     )
-    optimize: bool = _option("Leave out all optional passes.", INSIDE, True, flag="-O0", reads="optimized", share=0.2)
+    optimize: bool = _option("Skip all optional passes.", INSIDE, True, flag="-O0", reads="optimized", share=0.2)
     without: frozenset[str] = _option(
-        "Leave out one pass, or one kernel: gemm/f32_rows_tile__vec.",
+        "Skip one pass, or do not use one kernel: gemm/f32_rows_tile__vec.",
         INSIDE,
         frozenset(),
         metavar="PASS|KERNEL",
@@ -402,7 +411,7 @@ class OptionTable:
         undrawn="prints",
     )
     dump: Path | None = _option(
-        "Write IR and drawings after every pass there.",
+        "Write the IR and drawings after every pass to DIR.",
         INSIDE,
         metavar="DIR",
         recorded=False,

@@ -74,7 +74,10 @@ WRONG = {
     '[[model]]\nname = "a"\n': ("a model has no file", "model 1"),
     '[[model]]\nfile = "conv.onnx"\nkeep-input = true\n': ("no key 'keep-input'", "did you mean keep-inputs?"),
     'tarjet = "generic"\n[[model]]\nfile = "conv.onnx"\n': ("there is no key 'tarjet'", "did you mean target?"),
-    '[[model]]\nfile = "conv.onnx"\nrows = "sometimes"\n': ("an option cannot be as it is", "model 1 (conv.onnx)"),
+    '[[model]]\nfile = "conv.onnx"\nrows = "sometimes"\n': (
+        "an option of the project file is wrong",
+        "model 1 (conv.onnx)",
+    ),
     "[[model]\n": ("cannot be read", "models.toml"),
     '[[model]]\nfile = "none.onnx"\n': ("none.onnx", ""),
 }
@@ -93,4 +96,4 @@ def test_options_beside_a_project_are_refused(tmp_path: Path, capsys: pytest.Cap
     save(small_models.conv(), tmp_path)
     path = project(tmp_path, '[[model]]\nfile = "conv.onnx"\n')
     assert compile(path, "--prefer", "flash", "-o", tmp_path / "out") == 2
-    assert "a project file stands alone" in capsys.readouterr().err
+    assert "a project file does not go with other models or options" in capsys.readouterr().err

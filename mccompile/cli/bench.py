@@ -71,11 +71,11 @@ def _fill_results(
 
     if results is None:
         fix = "name the project of deploy --mlperf-tiny: --results DIR; or leave out --data"
-        raise WrongUse(Problem("samples are what a results page counts right answers of", "--data", "", fix))
+        raise WrongUse(Problem("--data does not go without --results", "--data", "", fix))
     if port is None or port.flash or len(jobs) > 1:
-        why = "it is that of one model on one board, which was flashed"
+        why = "it has the figures of one model, which the board was flashed with"
         fix = "name one model and say where the board answers: --serial /dev/ttyACM0"
-        raise WrongUse(Problem("nothing can fill the results page", "--results", why, fix))
+        raise WrongUse(Problem("the results page needs one model on one flashed board", "--results", why, fix))
     asked = MlperfOptions(results, data, seconds)
     show_each("bench", jobs, as_json, lambda file, own: mlperf(file, own, port, asked, seed))
 

@@ -76,10 +76,19 @@ def blob(
     from ..update import new_blob
 
     if update is None and (version or counter):
-        raise WrongUse(Problem("there is no update to number", "--version", "", "write --update FILE as well"))
+        raise WrongUse(
+            Problem(
+                "--version and --counter do not go without --update",
+                "--version",
+                "they number an update",
+                "write --update FILE as well",
+            )
+        )
     if update is not None and serial:
         fix = "write the update, and bring it to the board as its program takes it; or leave out --update"
-        raise WrongUse(Problem("an update is not what a server takes", "--serial", "it takes the weights in DIR", fix))
+        raise WrongUse(
+            Problem("--update does not go with --serial", "--serial", "a board takes the weights in DIR", fix)
+        )
     if learned is not None:
         _write_learned(model, folder, name, trust, saved, learned, update is not None or bool(serial))
         return
@@ -106,12 +115,14 @@ def _write_learned(model: Path, folder: Path, name: str, trust: bool, saved: Pat
     from ..update import learned_model
 
     if saved is None:
-        why = "there is no --from FILE, which names what a device saved"
+        why = "it writes an ONNX file with the weights that a device saved, and --from FILE names these"
         fix = f"leave out -o {to}: the weights in {folder} are replaced"
-        raise WrongUse(Problem("-o writes an ONNX file of what a device learned", "-o", why, fix))
+        raise WrongUse(Problem("-o does not go without --from", "-o", why, fix))
     if also:
         fix = "run the command twice, once with -o"
-        raise WrongUse(Problem("-o writes an ONNX file alone", "-o", "an update or a board takes the weights", fix))
+        raise WrongUse(
+            Problem("-o does not go with --update or --serial", "-o", "an update or a board takes the weights", fix)
+        )
     refuse_to_overwrite(to, model, saved)
     names = learned_model(model, folder, name, trust, saved, to)
     click.echo(f"{to}: {model.name} with {', '.join(names)} of {saved.name}")

@@ -253,11 +253,13 @@ def check(
     from .verdicts import lines_of_groups
 
     if update_golden and golden is None:
-        raise WrongUse(Problem("nothing says which golden outputs to write", "--update-golden", "", "add --golden DIR"))
+        raise WrongUse(
+            Problem("--update-golden needs the folder of the golden outputs", "--update-golden", "", "add --golden DIR")
+        )
     if learning is not None and (golden is not None or port is not None):
         flag = "--golden" if golden is not None else "--serial"
         fix = f"leave out {flag}, or --loss"
-        raise WrongUse(Problem(f"{flag} does not go with learning", flag, "it is about runs alone", fix))
+        raise WrongUse(Problem(f"{flag} does not go with --loss", flag, "it checks runs without learning", fix))
     if bitwise and (port is not None or learning is not None):
         flag = "--loss" if learning is not None else "--serial"
         why = "it compares the runs of builds that are made here"
@@ -267,7 +269,7 @@ def check(
     refuse_several(jobs, port)
     if port is not None and (executor or golden is not None):
         fix = "leave out --executor and --golden"
-        raise WrongUse(Problem("a board is at this machine, and compared with the reference", "--serial", "", fix))
+        raise WrongUse(Problem("--serial does not go with --executor or --golden", "--serial", "", fix))
 
     def show(one: Checked) -> None:
         if len(jobs) > 1 and not as_json:

@@ -73,7 +73,9 @@ def _refuse(model: Path, options: Options) -> None:
             raise WrongUse(Problem(what, flag, "it puts code and weights together", f"leave out {flag}"))
     if options.quantize is not None:
         fix = f"mccompile quantize {model} --data {options.quantize} -o {model.stem}_int8.onnx"
-        raise WrongUse(Problem("evidence starts from the network that runs", "--quantize", "it makes another one", fix))
+        raise WrongUse(
+            Problem("evidence needs the network that is deployed", "--quantize", "it changes the network", fix)
+        )
 
 
 def _command(model: Path) -> str:

@@ -85,7 +85,9 @@ def frontend(
     made = front_end(style, mfcc, graph, input_name, _quantized(quantized), features_first, **asked)
     if network is not None and destination.exists() and network.exists() and destination.samefile(network):
         fix = f"did you mean -o {destination.with_name(f'{destination.stem}.features.onnx')}?"
-        raise WrongUse(Problem("cannot write the result", str(destination), "it is the network itself", fix))
+        raise WrongUse(
+            Problem("cannot write the result", str(destination), "it is the file of the network itself", fix)
+        )
     try:
         destination.write_bytes(checked_bytes(made, destination.parent))
     except OSError as error:

@@ -50,7 +50,7 @@ def refuse_several(jobs: Sequence[Any], port: Port | None) -> None:
     """Without a command that flashes, a board has what it has."""
     if port is not None and len(jobs) > 1 and not port.flash:
         fix = "name one model and one target, or say how each is flashed: --flash './flash.sh {}'"
-        raise WrongUse(Problem("a board runs one model", "--serial", "it has the one that was flashed", fix))
+        raise WrongUse(Problem("a board runs one model", "--serial", "it runs the one that was flashed", fix))
 
 
 def held_of(jobs: Jobs, seen: Any = None) -> list[str]:
@@ -94,8 +94,8 @@ def project_jobs(models: tuple[Path, ...], options: Options) -> tuple[list[tuple
 
     if len(models) > 1 or options != Options(trust=options.trust):
         fix = "leave out all options of models, or name models"
-        why = "models and their options stand in the file"
-        raise WrongUse(Problem("a project file stands alone", str(models[0]), why, fix))
+        why = "the file lists models and their options"
+        raise WrongUse(Problem("a project file does not go with other models or options", str(models[0]), why, fix))
     one = click.command()(model_options(lambda options: options))
     flags = {opt.lstrip("-"): (opt, isinstance(param.type, click.Path)) for param in one.params for opt in param.opts}
     del flags["trust"]  # a file does not say whom its reader trusts
@@ -106,5 +106,7 @@ def project_jobs(models: tuple[Path, ...], options: Options) -> tuple[list[tuple
             own = one.main(list(job.arguments), standalone_mode=False)
             jobs.append((job.file, replace(own, trust=options.trust)))
         except click.ClickException as error:
-            raise WrongUse(Problem("an option cannot be as it is", job.where, error.format_message())) from None
+            raise WrongUse(
+                Problem("an option of the project file is wrong", job.where, error.format_message())
+            ) from None
     return jobs, project.name, project.package

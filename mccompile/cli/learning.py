@@ -94,7 +94,7 @@ def _learning(loss: str | None, given: dict[str, Any]) -> Any:
         if strange is not None:
             flag = f"--{strange.replace('_', '-')}"
             fix = f"say what it learns by, such as --loss mse:OUTPUT, or leave out {flag}"
-            raise WrongUse(Problem(f"{flag} is about learning", flag, "there is no --loss", fix))
+            raise WrongUse(Problem(f"{flag} does not go without --loss", flag, "it is about learning", fix))
         return None
     return Learning(
         loss,

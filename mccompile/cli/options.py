@@ -129,7 +129,9 @@ def board_options(command: Callable[..., Any]) -> Callable[..., Any]:
             refuse_unplaced(flash, "--flash", "folder of C files")
         if flash and not serial:
             fix = "say where the board answers: --serial /dev/ttyACM0"
-            raise WrongUse(Problem("nobody would hear what was flashed", "--flash", "there is no --serial", fix))
+            raise WrongUse(
+                Problem("--flash does not go without --serial", "--flash", "the board answers over a serial port", fix)
+            )
         return command(port=Port(serial, baud, flash) if serial else None, **values)
 
     collected.__doc__, collected.__name__ = command.__doc__, command.__name__

@@ -63,7 +63,7 @@ def analyze(
     if best and not html:
         if len(jobs) > 1:
             why, fix = f"there are {len(jobs)}", "leave out --frontier, or name one model and one target"
-            raise WrongUse(Problem("the best plans are those of one model", "--frontier", why, fix))
+            raise WrongUse(Problem("--frontier shows the plans of one model", "--frontier", why, fix))
         _frontier(*jobs[0], as_json)
         return
     if html and len(jobs) > 1:
@@ -71,7 +71,7 @@ def analyze(
         raise WrongUse(Problem("a page shows one model", "--html", why, fix))
     if port is not None and not measure:
         fix = "add --measure, or leave out --serial"
-        raise WrongUse(Problem("a board is asked for what it measures", "--serial", "there is no --measure", fix))
+        raise WrongUse(Problem("--serial does not go without --measure", "--serial", "the board only measures", fix))
     refuse_several(jobs, port)
     refuse_to_overwrite(html, model, option="--html")
     seen: list[_Seen] = []

@@ -74,7 +74,7 @@ def studio(
     jobs = [job for model in models for job in jobs_of(model, options)]
     if len(jobs) > _MOST:
         fix = f"name at most {_MOST} models, targets and options together"
-        raise WrongUse(Problem("a page cannot show so many builds", "MODEL", f"there are {len(jobs)}", fix))
+        raise WrongUse(Problem("there are too many builds for one page", "MODEL", f"there are {len(jobs)}", fix))
     if plain is not None:
         for file, own in jobs:
             require_alike(plain, file, own)
@@ -90,8 +90,8 @@ def studio(
                 hear(build, reference, reading, data)
     if data is not None and not any(build.heard for build in builds):
         fix = f"name it, as with --float model.onnx, or leave out --data {data}"
-        why = "samples are what integers are compared with floats on, and no network of floats stands beside integers"
-        raise WrongUse(Problem("no use can be made of the samples", f"--data {data}", why, fix))
+        why = "samples compare an int8 network with its float network, and none is given"
+        raise WrongUse(Problem("--data has no effect without a float network", f"--data {data}", why, fix))
     more: dict[str, Any] = {"pairs": pairs_of(builds), "without": [line for each in builds for line in each.without]}
     if isinstance(ram := builds[0].options.budget.get("ram"), int):
         more["budget"] = ram

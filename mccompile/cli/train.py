@@ -66,7 +66,7 @@ def train(
 
     refuse_samples(learning, data)
     if output is None and not best:
-        raise WrongUse(Problem("nothing says where to write", "-o", "there is no folder", "say where: -o out/"))
+        raise WrongUse(Problem("no output folder is given", "-o", "the C files need a folder", "add -o out/"))
     choice = choose(model, learning, options, data) if learning.learn == AUTO else None
     learning = choice.asked if choice else learning
     if best:

@@ -62,7 +62,7 @@ def tune(
 
     if port is not None and (executor or runner):
         fix = "leave out --executor and --runner"
-        raise WrongUse(Problem("a board is at this machine, and tells its ticks itself", "--serial", "", fix))
+        raise WrongUse(Problem("--serial does not go with --executor or --runner", "--serial", "", fix))
     path = database or default_database()
     for other in others:
         path.parent.mkdir(parents=True, exist_ok=True)

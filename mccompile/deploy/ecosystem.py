@@ -62,7 +62,7 @@ class Ecosystem:
             found[_BOARD] = called
         lacking = [fact for fact, said in found.items() if said == _NONE]
         if lacking == [_BOARD]:
-            why = f"nothing here says what {self.name} calls {board.name}"
+            why = f"mccompile does not know what {self.name} calls {board.name}"
             fix = f"give its name there: --board-id NAME; or another one of {', '.join(_others(board, self))}"
             raise WrongUse(Problem(f"{self.name} has no name for {board.key}", "--board", why, fix))
         if lacking:

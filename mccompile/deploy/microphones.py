@@ -29,7 +29,7 @@ def refuse_unheard(content: Mapping[str, Any], report: Report) -> None:
     why = next((reason for reason, holds in reasons.items() if holds), "")
     if why:
         fix = "put a front end before it (`mccompile frontend`): --prepend features.onnx --stream samples=1,hop=320"
-        raise WrongUse(Problem("this model does not hear samples", "--microphone", why, fix))
+        raise WrongUse(Problem("--microphone needs a model that takes audio samples", "--microphone", why, fix))
 
 
 def heard(content: Mapping[str, Any], report: Report, rate: int) -> dict[str, Any]:

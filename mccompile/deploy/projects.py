@@ -93,8 +93,8 @@ def project(asked: ProjectOptions) -> Project:
     options = asked.options
     if not options.board:
         fix = "name it: --board nucleo_f446re; `mccompile boards WORD` looks for one"
-        why = "target, memories, clock and build files are those of a board"
-        raise WrongUse(Problem("nothing says which board the project is for", "--board", why, fix))
+        why = "the board decides on target, memories, clock and build files"
+        raise WrongUse(Problem("no board is given for the project", "--board", why, fix))
     board = find(options.board)
     ecosystem, main = ecosystem_of(asked.ecosystem, board), _main(asked)
     facts = ecosystem.facts_of(board, asked.called)
@@ -103,7 +103,9 @@ def project(asked: ProjectOptions) -> Project:
     if options.blob == Carrier.EXTERNAL or options.single_file or options.module:
         why = "its program links the C files of the model, weights among them"
         fix = "leave out --blob external, --single-file and --module"
-        raise WrongUse(Problem("a project has no such form of a model", "deploy", why, fix))
+        raise WrongUse(
+            Problem("deploy does not go with options that change how weights are linked", "deploy", why, fix)
+        )
     if ecosystem.bare and emulated(options.resolved_target(), 0, 0) is None:
         raise ecosystem.refused(board, f"nothing here compiles and emulates programs for a {board.core.name}")
     options, package = _compiled(asked.model, options, board, ecosystem)
@@ -127,7 +129,7 @@ def _main(asked: ProjectOptions) -> Main:
     found = main_of(asked.main or (implied or ["serve"])[0])
     others = [f"--{name}" for name in implied if name != found.name]
     if others:
-        why = "each of both is a program of its own"
+        why = "each of them is a program of its own"
         raise WrongUse(Problem(f"--main {found.name} does not go with {others[0]}", "--main", why, "leave out one"))
     if found.name in wanted and not implied:
         fix = "name it: " + {"mlperf-tiny": "--mlperf-tiny kws", "microphone": "--microphone i2s"}[found.name]
@@ -248,4 +250,4 @@ def _refuse(report: Report, main: Main) -> None:
     why = next((reason for reason, holds in reasons.items() if holds), "")
     if why:
         fix = "write a program of your own around `mccompile model.onnx -o out --package ECOSYSTEM`"
-        raise WrongUse(Problem("no program is made for this model", report.prefix, why, fix))
+        raise WrongUse(Problem("deploy has no program for this model", report.prefix, why, fix))

@@ -132,9 +132,9 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
 
     searched = options.recompute > 1 and not options.column_tiles
     if searched and not options.budget and not options.memory(options.resolved_target()).rows:
-        why = "tiles make rings of rows narrower, and nothing runs row by row but where RAM comes first"
+        why = "it makes line buffers narrower, and layers run line by line only with --prefer ram"
         fix = "try --prefer ram" + " --rows auto" * (options.rows == RowByRow.OFF)
-        raise WrongUse(Problem("nothing can be computed in tiles", "--recompute", why, fix))
+        raise WrongUse(Problem("--recompute has no effect", "--recompute", why, fix))
     return tried
 
 

@@ -32,7 +32,7 @@ def refuse_misread(kind: type, given: Sequence[Any], named: Mapping[str, Any]) -
     if given:
         what, where = f"options have names, and {_said(given[0])} has none", f"Options({_said(given[0])})"
         fix = "write Options(target='cortex-m4'); a model is given to mccompile.compile('net.onnx', options)"
-        raise WrongUse(Problem(what, where, "there are too many to tell them apart by their order", fix))
+        raise WrongUse(Problem(what, where, "options are keyword arguments", fix))
     for name, value in named.items():
         if name not in known:
             what, why = f"there is no option {name!r}", "options are the fields of Options"

@@ -33,7 +33,7 @@ def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[P
     """The same where each model has options of its own; `name` is that of what they share."""
     if any(options.single_file for _, options in jobs):
         fix = "leave out --single-file, or compile each alone"
-        raise WrongUse(Problem("several models do not go into a single file", "", "", fix))
+        raise WrongUse(Problem("--single-file takes one model", "", "", fix))
     _refuse_equal_names([(c_prefix(options.name or name_of(model)), model) for model, options in jobs])
     packages = [compile(model, options) for model, options in jobs]
     return packages, several(packages, c_prefix(name))
@@ -68,7 +68,14 @@ def compile_jobs(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[
         why = "its regions are cut for one core"
         raise WrongUse(Problem("an accelerator does not go with several targets", "--target", why, "name one target"))
     if len(asked) > 1:
-        raise WrongUse(Problem("models have other lists of targets", "; ".join(sorted(asked)), "", "give all the same"))
+        raise WrongUse(
+            Problem(
+                "all models of a project need the same targets",
+                "; ".join(sorted(asked)),
+                "they differ",
+                "give the same --target to all",
+            )
+        )
     targets = [target_api.load(target) for target in sorted(asked)[0].split(",")]
     if len(jobs) == 1 and not jobs[0][1].single_file and picks_at_run_time(targets):
         return _dispatched(*jobs[0], targets)

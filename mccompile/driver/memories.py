@@ -18,7 +18,7 @@ def with_fast(pools: Sequence[Pool], size: int) -> tuple[Pool, ...]:
     if len(fast) != 1:
         why = f"of the memories {', '.join(pool.name for pool in pools)} {len(fast)} are"
         fix = "name one: --mem tcm,fast, or leave out --mem for another one that is copied"
-        raise WrongUse(Problem("a budget for fast memory needs one that is fast", "--budget", why, fix))
+        raise WrongUse(Problem("--budget fast=... needs exactly one memory marked fast", "--budget", why, fix))
     smaller = replace(fast[0], bytes=min(size, size if fast[0].bytes is None else fast[0].bytes))
     return tuple(smaller if pool is fast[0] else pool for pool in pools)
 

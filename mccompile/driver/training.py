@@ -147,9 +147,11 @@ def _check(asked: Learning, options: Options) -> None:
         raise WrongUse(Problem(f"--budget {what} does not go with learning", "--budget", why, fix))
     if asked.learn == AUTO:
         why = "what learns is chosen by samples"
-        raise WrongUse(Problem("nothing says what shall learn", "--learn auto", why, "add --data samples.npz"))
+        raise WrongUse(Problem("--learn auto needs samples", "--learn auto", why, "add --data samples.npz"))
     if asked.accumulate < 1:
-        raise WrongUse(Problem(f"{asked.accumulate} batches make no step", "--accumulate", "", "--accumulate 1"))
+        raise WrongUse(
+            Problem(f"{asked.accumulate} batches are too few for a step", "--accumulate", "", "--accumulate 1")
+        )
     if asked.accumulate > 1 and asked.at_once:
         why = "gradients are added up, and weights cannot move before"
         raise WrongUse(Problem("--accumulate does not go with --at-once", "--accumulate", why, "leave one out"))

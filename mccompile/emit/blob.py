@@ -134,14 +134,14 @@ class Delivery:
             what, fix = f"the weights cannot be in section {section!r}", "--weights-section .weights"
             raise WrongUse(Problem(what, "--weights-section", why, fix))
         if section and self.carrier == Carrier.EXTERNAL:
-            why, fix = "with --blob external the program brings the weights", "leave out --weights-section"
-            raise WrongUse(Problem("there are no weights to be put in a section", "--weights-section", why, fix))
+            why, fix = "the weights are not linked: the program loads them", "leave out --weights-section"
+            raise WrongUse(Problem("--weights-section does not go with --blob external", "--weights-section", why, fix))
 
 
 def refuse_incbin(build: Build) -> None:
     if build.is_wasm:
-        why = f"target {build.target} has no ELF files, for which that is written"
-        raise WrongUse(Problem("the assembler cannot bring in the weights", "--blob incbin", why, "leave out --blob"))
+        why = f"target {build.target} has no ELF files, which .incbin needs"
+        raise WrongUse(Problem("--blob incbin does not work for this target", "--blob incbin", why, "leave out --blob"))
 
 
 def incbin_source(prefix: str, nbytes: int, alignment: int, section: str = "") -> str:

@@ -53,7 +53,7 @@ def refuse_looks(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
     """Options, by their flags, with which programs look at the steps of a run."""
     for flag in (flag for flag, is_asked in asked.items() if is_asked):
         why = f"init picks one of {', '.join(target.name for target in targets)}, whose steps differ"
-        raise WrongUse(Problem("nobody knows whose steps these are", flag, why, f"--target {targets[0].name}"))
+        raise WrongUse(Problem(f"{flag} does not go with several targets", flag, why, f"--target {targets[0].name}"))
 
 
 def variant_name(name: str, target: Target) -> str:

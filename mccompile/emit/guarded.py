@@ -86,10 +86,17 @@ def refuse(variants: Sequence[Variant]) -> None:
         where = f"--target {','.join(each.target for each in variants)}"
         fix = "give one of them a guard in a TOML file of your own that inherits it"
         if not variant.guard:
-            raise WrongUse(Problem(f"nothing says when code is for {variant.target}", where, "it has no guard", fix))
+            raise WrongUse(
+                Problem(
+                    f"target {variant.target} has no guard",
+                    where,
+                    "a guard tells the C compiler when to use its code",
+                    fix,
+                )
+            )
         if variant.target in seen.values():
             raise WrongUse(
-                Problem(f"{variant.target} is there twice", where, "each target has code once", "name it once")
+                Problem(f"{variant.target} is named twice", where, "each target needs one variant", "name it once")
             )
         if variant.guard in seen:
             why = f"{variant.guard} holds for both"

@@ -77,11 +77,11 @@ def layout_of(name: str, carrier: str, single_file: bool, module: bool = False) 
     if name not in layouts():
         why = f"it can be {', '.join(layouts())}"
         fix = meant(name, layouts(), "--package") or f"name one of them, such as --package {next(iter(layouts()))}"
-        raise WrongUse(Problem(f"there is no arrangement of files for {name!r}", "--package", why, fix))
+        raise WrongUse(Problem(f"unknown package {name!r}", "--package", why, fix))
     if single_file:
-        raise WrongUse(Problem("a single file is not arranged for --package", "", "", "leave out --single-file"))
+        raise WrongUse(Problem("--single-file does not go with --package", "", "", "leave out --single-file"))
     if module:
-        why = "its own Makefile builds it, and no library is made of it"
+        why = "a module is built by its own Makefile, not as a library"
         raise WrongUse(Problem("a module does not go with --package", "--module", why, "leave out --package"))
     if carrier == Carrier.INCBIN:
         why = "each of these builds has its own way of telling the assembler where files are"
@@ -107,7 +107,7 @@ def arranged(files: Mapping[str, bytes], layout: Layout, name: str, version: str
     if foreign:
         why = f"its code is for {', '.join(foreign)}, and no core of that ecosystem runs it"
         where, fix = f"--package {layout.name}", f"did you mean --target {layout.target}?"
-        raise WrongUse(Problem(f"{layout.name} cannot hold code for other machines", where, why, fix))
+        raise WrongUse(Problem(f"{layout.name} cannot package code for other processors", where, why, fix))
     if layout.wrapper and not all(path in files for p in prefixes for path in LANGUAGES[layout.wrapper].files(p)):
         why = f"it is for programs in another language than C, and needs what --wrapper {layout.wrapper} writes"
         fix = f"--wrapper {layout.wrapper}"

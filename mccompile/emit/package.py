@@ -75,7 +75,7 @@ class Package:
     def __reduce__(self) -> tuple[Any, ...]:
         why = "its files are made when they are asked for, by kernels that are no modules of Python's"
         fix = "hand over .files and .report, the folder that .write gives, .ok and .runs of a check, or the model"
-        raise WrongUse(Problem("a compiled model does not pickle", self.plan.name, why, fix))
+        raise WrongUse(Problem("a compiled model cannot be pickled", self.plan.name, why, fix))
 
     def write_ticking(self, folder: Path) -> None:
         """Once the files are there: the steps anew, each of which tells the program when it ends."""

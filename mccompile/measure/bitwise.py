@@ -108,7 +108,7 @@ def bitwise(path: Path, options: Options, data: Path | None, seed: int, runs: in
     """Builds the model in every way, and compares what each set of inputs gives."""
     if options.stream:
         fix = "leave out --stream, or --bitwise"
-        raise WrongUse(Problem("pushes of frames are not compared bit by bit", "--bitwise", "", fix))
+        raise WrongUse(Problem("--bitwise does not go with --stream", "--bitwise", "", fix))
     options = settled(path, options)
     reading = (options.dims, options.shapes, options.bounds, options.reading)
     sets = input_sets(load(path, *reading), data, seed, runs)

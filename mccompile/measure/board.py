@@ -111,19 +111,21 @@ class Compared:
         first = self.first
         if first is None:
             why = "its last record is missing: the run ended with a status or a fault, or the dump was cut off"
-            return CheckFailed(Problem("the board's run did not end", self.model, why, "look at what <model>_run gave"))
+            return CheckFailed(
+                Problem("the run on the board did not finish", self.model, why, "look at what <model>_run gave")
+            )
         found = first.here if first is self.board else first.file
         assert found is not None
         where = f"step {first.step} ({first.nodes}), value {first.name!r}"
         why = found.why or f"{found.mismatches} elements differ, by {found.max_abs:.3g} at most; {first.where}"
         if first is self.board:
-            fix = "all before is right: look at the weights and memory that it reads, and at its compiler's flags"
+            fix = "earlier steps agree: check the weights and memory that it reads, and its compiler's flags"
             return CheckFailed(Problem("the board differs from the same code on this machine", where, why, fix))
         if not self.witness:
-            fix = "install a C compiler: the same code on this machine tells more"
+            fix = "install a C compiler: then the same code on this machine is compared too"
             return CheckFailed(Problem("the board differs from the file", where, why, fix))
         fix = "`mccompile check` tells whether that is more than rounding"
-        return CheckFailed(Problem("board and this machine agree, and differ from the file", where, why, fix))
+        return CheckFailed(Problem("board and this machine agree, but differ from the model file", where, why, fix))
 
 
 def _entry(line: Line) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def compare_dump(
         if run.identity.hex() != content["identity"]:
             why = f"it is of code {run.identity.hex()}, {folder} has {content['identity']}"
             fix = f"give the folder that the board's program was built from, or flash {folder}"
-            raise BadFile(Problem("the dump is of other code", where, why, fix))
+            raise BadFile(Problem("the dump comes from another build", where, why, fix))
     witness, why = runnable(folder, content, cc, dump=True)
     compared: Compared | None = None
     for run in runs:

@@ -65,7 +65,7 @@ def refuse_undefined(package: Package) -> None:
         if isinstance(call.kind, External) and not call.kind.include:
             where, name = ", ".join(call.provenance), call.kind.function
             fix = f"name the file that defines it as static: --external {where}={name},include={name}.h"
-            raise WrongUse(Problem(f"nothing here has the code of function {name}", where, "it is linked later", fix))
+            raise WrongUse(Problem(f"the code of function {name} is missing", where, "it is linked later", fix))
 
 
 @stage("build")

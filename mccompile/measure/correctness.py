@@ -68,13 +68,14 @@ def check(
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
     if runs < 1:
-        raise WrongUse(Problem(f"{runs} runs check nothing", "--runs", "one is the least", "did you mean --runs 1?"))
+        raise WrongUse(Problem(f"{runs} runs are too few", "--runs", "one is the least", "did you mean --runs 1?"))
     if path == STANDARD_INPUT:
         fix = "save the model as a file, and check that"
         raise WrongUse(Problem("the reference reads the model from a file", "-", "standard input is none", fix))
     if options.quantize is not None:
         fix = "leave out --quantize, and check the file that `mccompile quantize` writes"
-        raise WrongUse(Problem("integers are not what the float model gives", "--quantize", "", fix))
+        why = "int8 results differ from float ones by design"
+        raise WrongUse(Problem("--quantize does not go with check", "--quantize", why, fix))
     found = _Check(path, settled(path, options), tolerance, cc, port)
     rounds = rounds_activations(found.package.plan)
     if not (options.weights_dtype or options.cache_dtype or rounds):
@@ -82,7 +83,8 @@ def check(
             return found.verdict(data, seed, runs)
     if port is not None:
         fix = "leave out --serial: emulation runs the model with all bits as well"
-        raise WrongUse(Problem("fewer bits are judged by two models", "--serial", "a board runs one", fix))
+        why = "weights, states or activations of fewer bits are checked with two builds, and a board runs one"
+        raise WrongUse(Problem("--serial does not go with fewer bits", "--serial", why, fix))
     wide = replace(options, weights_dtype=WeightsDtype.OWN, block_activations=BlockActivations.FLOAT)
     wide = replace(wide, cache_dtype=CacheDtype.OWN)
     verdict = check(path, wide, data, seed, runs, tolerance, cc)

@@ -50,7 +50,7 @@ def check_golden(path: Path, options: Options, top: Path, update: bool = False, 
     if (top / MARK).is_file():
         why = f"{top} is what mccompile wrote for a program, which is compiled anew and not kept"
         fix = f"did you mean --golden {top.with_name(f'golden-{top.name}')}?"
-        raise WrongUse(Problem("golden outputs have a folder of their own", f"--golden {top}", why, fix))
+        raise WrongUse(Problem("golden outputs need a folder of their own", f"--golden {top}", why, fix))
     package = compile(path, options)
     folder = top / f"{options.name or path.stem}-{package.plan.target}"
     hashes = {name: _digest(contents) for name, contents in sorted(package.files.items())}
@@ -85,7 +85,9 @@ def _read(stored: Path) -> Mapping[str, Any]:
             return dict(found)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise BadFile(Problem("golden outputs cannot be read", str(stored), "it is not what was written", _UPDATE))
+    raise BadFile(
+        Problem("golden outputs cannot be read", str(stored), "it was changed after mccompile wrote it", _UPDATE)
+    )
 
 
 def _changes(path: Path, folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Problem]:
@@ -110,7 +112,7 @@ def _write(folder: Path, verdict: Verdict, hashes: Mapping[str, Any]) -> None:
     sets = sorted(folder.glob("test_data_set_*"))
     if sets and not (folder / _HASHES).is_file():
         fix = "name another folder after --golden"
-        raise WrongUse(Problem("there is other test data in the way", str(folder), f"it has no {_HASHES}", fix))
+        raise WrongUse(Problem("the folder holds other test data", str(folder), f"it has no {_HASHES}", fix))
     try:
         for data in sets:
             for file in (*data.glob("input_*.pb"), *data.glob("output_*.pb")):

@@ -91,7 +91,7 @@ def check_learning(
         findings = tuple(comparison.findings(rtol, PLACES, singles))
     except NoWitness as why:
         fix = f"compare with PyTorch: net = mccompile.train({str(path)!r}, ...)"
-        raise CheckFailed(Problem("nothing here says what it should learn", str(path), str(why), fix)) from None
+        raise CheckFailed(Problem("check has no reference for what it learns", str(path), str(why), fix)) from None
     return TrainingCheck(package, len(given), findings, comparison.bent)
 
 
@@ -103,11 +103,11 @@ def _seen(path: Path, asked: Learning) -> Learning:
     if not asked.at_once:
         return asked
     if asked.learn_dtype == LearnDtype.INT8:
-        why = "gradients are used up where they are made, and integers do not show them"
+        why = "gradients are applied where they are computed, and integers do not show them"
         fix = "leave out --at-once: gradients and steps are the same then"
         raise WrongUse(Problem("this step does not show its gradients", "--at-once", why, fix))
     if asked.optimizer.name != "sgd" or asked.optimizer.weight_decay:
-        why = "gradients are used up where they are made, and only plain sgd shows them"
+        why = "gradients are applied where they are computed, and only plain sgd shows them"
         fix = "leave out --at-once: gradients and steps are the same then"
         raise WrongUse(Problem("this step does not show its gradients", "--at-once", why, fix))
     return replace(asked, optimizer=replace(asked.optimizer, lr=1.0))

@@ -88,7 +88,7 @@ def choose(model: Path, asked: Learning, options: Options, data: Path | None, cc
     """The weights that learn most from samples (inputs, and `target`) within the budget of RAM."""
     if data is None:
         why = "what learns is chosen by samples"
-        raise WrongUse(Problem("nothing says what shall learn", "--learn auto", why, "add --data samples.npz"))
+        raise WrongUse(Problem("--learn auto needs samples", "--learn auto", why, "add --data samples.npz"))
     if "ram" not in options.budget:
         why = "it chooses what learns within a budget, and there is none"
         raise WrongUse(Problem("--learn auto has no budget", "--learn auto", why, "add --budget ram=64K"))
@@ -161,7 +161,9 @@ def _candidates(
             found.append(Candidate(weight.name, said, places[node], weight.type, worth[weight.name], nbytes))
     if not found:
         why = "no sample has a gradient that is not 0 or infinite"
-        raise BadFile(Problem("the samples teach nothing", str(data), why, "give inputs and targets of what it learns"))
+        raise BadFile(
+            Problem("no sample has a gradient to learn by", str(data), why, "give inputs and targets of what it learns")
+        )
     return found, [_read_by(node) for node in places], count
 
 

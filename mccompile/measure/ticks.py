@@ -122,7 +122,7 @@ def ticks(path: Path, options: Options, port: Port, seed: int = 0) -> Ticks:
     """Has the board at a port run a model on random inputs; another one there is refused."""
     if "," in options.target:
         fix = "name the target that the board's files were compiled for"
-        raise WrongUse(Problem("a board runs one model", "--target", "it has the one that was flashed", fix))
+        raise WrongUse(Problem("a board runs one model", "--target", "it runs the one that was flashed", fix))
     graph = read(path, options)
     inputs = dict(next(random_sets(graph, seed, 1)).inputs)
     package = compile_graph(graph, settled(path, options), options.name or path.stem)

@@ -249,7 +249,7 @@ def _gains(bench: Bench, plain: Path) -> tuple[tuple[str, float], ...]:
     """What each layer wins in float, the others being integers."""
     if not bench.feeds:
         fix = "give --data"
-        raise WrongUse(Problem("there is nothing to choose layers by", "--auto", "it needs samples", fix))
+        raise WrongUse(Problem("--auto needs samples", "--auto", "it measures the accuracy of each layer", fix))
     layers = [node.provenance[0] for node in bench.read(plain).nodes if node.op.name in LAYERS]
     before = bench.quality(plain)
     gains = [(name, bench.quality(plain, [name]) - before) for name in layers]

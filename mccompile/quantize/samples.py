@@ -75,7 +75,7 @@ def read_samples(path: Path, graph: Graph) -> Samples:
     if len(set(counts.values())) != 1:
         why = ", ".join(f"{name} for {count} runs" for name, count in counts.items())
         fix = counted(path, names, min(len(arrays[name]) for name in names))
-        raise BadFile(Problem("there are not as many samples of each input", str(path), why, fix))
+        raise BadFile(Problem("inputs have different numbers of samples", str(path), why, fix))
     feeds = [{name: runs[number] for name, runs in parts.items()} for number in range(next(iter(counts.values())))]
     if labels is not None:
         labels = _labels(path, str(label), labels)

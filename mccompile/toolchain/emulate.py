@@ -254,7 +254,7 @@ class Emulated:
             raise self._failed(f"exit code {done.returncode}" + (f": {said}" if said else ""), command)
         head = _HEAD.unpack(written[-_HEAD.size :])
         if head[0] != _MAGIC:
-            raise self._failed("its results are not whole", command)
+            raise self._failed("its results are incomplete", command)
         if head[1] != 0:
             raise self._failed(f"{_STAGES[head[1]]}, status {head[2]}", command)
         called = [f"{self.report.prefix}_{name}" for name in ("init", "learn" if self.report.learns else "run")]

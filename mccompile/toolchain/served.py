@@ -122,7 +122,9 @@ class Served:
         """What the steps of a run make, as mcc_dump.h writes it. It begins with `state`, or that after init."""
         if not self.can_dump:
             fix = "compile with --dump-values, run `mccompile serve`, and flash"
-            raise self.requests.failed("the board cannot tell what steps make", "its code has no --dump-values", fix)
+            raise self.requests.failed(
+                "the board cannot dump the results of steps", "its code has no --dump-values", fix
+            )
         self.begin()
         how = self._give(inputs, state or None) | _TO_STOP
         return b"".join(self._records(how))
@@ -137,8 +139,11 @@ class Served:
     def store(self, blob: bytes) -> None:
         """Gives the board another blob, which it runs from then on."""
         if not self.can_store:
-            why, fix = "its program keeps none", "have it call <model>_serve_updates with memory for a blob, and flash"
-            raise self.requests.failed("the board takes no other weights", why, fix)
+            why, fix = (
+                "its program reserves no memory for them",
+                "have it call <model>_serve_updates with memory for a blob, and flash",
+            )
+            raise self.requests.failed("the board has no room for new weights", why, fix)
         at = 0
         while at < len(blob):
             piece = blob[at : at + self.requests.length - _OFFSET.size]  # one after the other
@@ -231,7 +236,7 @@ class Served:
         found = {at: self._accepted(state, told) for at, state, told in self.requests.pieces(_READ, pieces())}
         contents = b"".join(part for _, part in sorted(found.items()))
         if len(contents) != nbytes:
-            raise self.requests.failed("the board gave other bytes than asked", f"{len(contents)}, not {nbytes}", "")
+            raise self.requests.failed("the board sent a wrong number of bytes", f"{len(contents)}, not {nbytes}", "")
         return contents
 
     def _same_model(self, blob: bytes, other_weights: bool = False) -> None:

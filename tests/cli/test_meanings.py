@@ -51,7 +51,7 @@ TABLE = """
 2 | conv.onnx -o out --march native | --march | --target native
 2 | conv.onnx -o out --lang rust | --lang | --wrapper rust
 2 | conv.onnx -o out --format zephyr | --format | --package zephyr
-2 | conv.onnx -o out --package rust --target native | arrangement | --package cargo
+2 | conv.onnx -o out --package rust --target native | unknown package | --package cargo
 2 | free.onnx -o out --batch 1 | --batch | --dim batch=1
 2 | free.onnx -o out --dim 1 | NAME=SIZE or NAME=LOW..HIGH | --dim batch=1
 2 | free.onnx -o out --dim batch=1-8 | 'batch=1-8' | --dim batch=1..8
@@ -175,7 +175,7 @@ TABLE = """
 2 | quantize conv.onnx -o q.onnx --data s.npz --exclude-nodes c1 | no option --exclude-nodes | --sensitivity 30
 2 | tune conv.onnx --time 1s -o tuned.db | no option -o | --database tuned.db
 2 | tune conv.onnx --trials 100 | no option --trials | --time 10m
-2 | blob conv.onnx --for edited -o weights.bin | there is no --from FILE | leave out -o weights.bin: the weights in
+2 | blob conv.onnx --for edited -o weights.bin | does not go without --from | leave out -o weights.bin: the weights in
 2 | conv.onnx -o out --dtype int8 | no option --dtype | --quantize samples.npz
 2 | conv.onnx -o out --no-malloc | no option --no-malloc | leave out --no-malloc: generated C never
 2 | conv.onnx -o out --runtime crt | no option --runtime | leave out --runtime crt: what is written is plain C

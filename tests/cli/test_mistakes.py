@@ -52,11 +52,11 @@ TABLE = """
 2 | conv.onnx -o out --target native,cortex_m4 | unknown target | did you mean --target cortex-m4?
 2 | bench conv.onnx --target nativ | unknown target | did you mean --target native?
 2 | conv.onnx -o out --package zepyhr | zepyhr | did you mean --package zephyr?
-2 | conv.onnx -o out --package esp-idf --target cortex-m4 | cannot hold code for other machines | --target rv32imc
-2 | conv.onnx -o out --single-file --package zephyr | not arranged | leave out --single-file
+2 | conv.onnx -o out --package esp-idf --target cortex-m4 | cannot package code for other processors | --target rv32imc
+2 | conv.onnx -o out --single-file --package zephyr | does not go with --package | leave out --single-file
 2 | conv.onnx -o out --blob incbin --package zephyr | assembler | leave out --blob
-2 | conv.onnx -o out --target wasm32 --blob incbin | assembler | leave out --blob
-2 | conv.onnx models/net.onnx -o out --single-file | several models | leave out --single-file
+2 | conv.onnx -o out --target wasm32 --blob incbin | does not work for this target | leave out --blob
+2 | conv.onnx models/net.onnx -o out --single-file | takes one model | leave out --single-file
 # options and their values
 2 | conv.onnx -o out --prefr ram | no option --prefr | did you mean --prefer?
 2 | conv.onnx -o out --prefer rma | cannot prefer 'rma' | did you mean --prefer ram?
@@ -83,7 +83,7 @@ TABLE = """
 2 | conv.onnx -o out --float-error 2 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error -1 | not above 0 and at most 1 | --float-error 1e-6
 2 | conv.onnx -o out --float-error small | not a valid float | such as --float-error 1e-6
-2 | conv.onnx -o out --blob external --weights-section .x | no weights | leave out --weights-section
+2 | conv.onnx -o out --blob external --weights-section .x | not go with --blob | leave out --weights-section
 # passes, kernels, operators
 2 | conv.onnx -o out --without fuse_pads | no pass 'fuse_pads' | did you mean --without fuse_pad?
 2 | conv.onnx -o out --without gemm/f32_rows_tile_vec | no kernel | --without gemm/f32_rows_tile__vec?
@@ -123,7 +123,7 @@ TABLE = """
 1 | conv.onnx -o out --budget weights=10 | over the budget | --budget weights=
 2 | check conv.onnx --runs 1 --cc gccc | not an executable | did you mean --cc gcc?
 2 | check conv.onnx --runs 1 --cc icx-none | not an executable | leave out --cc
-2 | check conv.onnx --runs 1 --quantize s.npz | integers are not | leave out --quantize
+2 | check conv.onnx --runs 1 --quantize s.npz | does not go with check | leave out --quantize
 2 | quantize conv.onnx -o q.onnx | no calibration data | add --weights-only 8
 2 | quantize conv.onnx -o q.onnx --weights-only 5 | cannot have 5 bits | did you mean --weights-only 8?
 2 | quantize conv.onnx -o q.onnx --weights-only 8 --dynamic | exclude each other | leave out --dynamic

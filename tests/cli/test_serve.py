@@ -85,11 +85,11 @@ def test_models_that_frames_do_not_carry(tmp_path: Path, capsys: pytest.CaptureF
 def test_what_a_board_cannot_do_alone(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     port = ["--serial", "tcp:localhost:1"]
     assert "--flash './flash.sh {}'" in _told(["tune", str(model), *port], capsys)
-    assert "there is no --serial" in _told(["bench", str(model), "--flash", "flash {}"], capsys)
+    assert "--flash does not go without --serial" in _told(["bench", str(model), "--flash", "flash {}"], capsys)
     assert "does not get the folder" in _told(["bench", str(model), *port, "--flash", "flash"], capsys)
-    assert "there is no --measure" in _told(["analyze", str(model), *port], capsys)
+    assert "--serial does not go without --measure" in _told(["analyze", str(model), *port], capsys)
     assert "a DUMP or --serial" in _told(["compare", str(tmp_path)], capsys)
-    assert "it has the one that was flashed" in _told(["bench", str(model), *port, "--target", "generic,host"], capsys)
+    assert "it runs the one that was flashed" in _told(["bench", str(model), *port, "--target", "generic,host"], capsys)
 
 
 def test_a_flash_that_fails_is_told(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

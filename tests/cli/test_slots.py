@@ -128,7 +128,7 @@ def test_numbers_that_are_none(model: Path, tmp_path: Path, capsys: pytest.Captu
     assert run([str(model), "-o", str(out)]) == 0
     command = ["blob", str(model), "--for", str(out)]
     assert run([*command, "--version", "3"]) == 2
-    assert "there is no update to number" in capsys.readouterr().err
+    assert "--version and --counter do not go without --update" in capsys.readouterr().err
     assert run([*command, "--update", str(tmp_path / "u.bin"), "--counter", "-1"]) == 2
     assert "-1 is no number of 32 bits" in capsys.readouterr().err
     assert run([*command, "--update", str(tmp_path / "no" / "u.bin")]) == 2

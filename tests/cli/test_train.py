@@ -121,7 +121,7 @@ def test_a_program_learns_steps_and_forgets(model: Path, tmp_path: Path, capsys:
         ("--loss mse:p --optimizer adam,beta=1", "adam has no 'beta'", "did you mean beta"),
         ("--loss mse:p --optimizer adam,beta1=1", "beta1=1 is no beta1 of adam", "leave it out"),
         ("--loss mse:p --optimizer sgd,lr=nan", "lr=nan is no lr of sgd", "leave it out"),
-        ("--loss mse:p --accumulate 0", "0 batches make no step", "--accumulate 1"),
+        ("--loss mse:p --accumulate 0", "0 batches are too few for a step", "--accumulate 1"),
         ("--loss mse:p --accumulate 2 --at-once", "--accumulate does not go with --at-once", "leave one out"),
         ("--loss mse:p --clip 1 --at-once", "--clip does not go with --at-once", "leave one out"),
         ("--loss mse:p --clip 0", "--clip 0 is not above 0", "--clip 1.0"),

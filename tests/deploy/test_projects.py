@@ -286,7 +286,14 @@ def test_platformio_takes_the_file(tmp_path: Path) -> None:
         ("cubeide", "nucleo_f446re", "pdm", "x=2,hop=4", "cubeide has no such microphone for nucleo_f446re", "i2s or"),
         ("cmake", "nrf52840_dk", "pdm", "x=2,hop=4", "cmake has no such microphone", "take --for zephyr"),
         ("pico-sdk", "pico", "i2s", "x=2,hop=4", "pico-sdk has no such microphone", "take --microphone adc"),
-        ("zephyr", "nrf52840_dk", "pdm", "", "this model does not hear samples", "--stream samples=1"),
+        (
+            "zephyr",
+            "nrf52840_dk",
+            "pdm",
+            "",
+            "--microphone needs a model that takes audio samples",
+            "--stream samples=1",
+        ),
     ],
 )
 def test_what_does_not_hear_is_refused(

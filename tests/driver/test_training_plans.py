@@ -91,7 +91,7 @@ def test_the_frontier_has_plans_and_smaller_training(words: list[str], capsys: p
         ("--budget flash=4K -o out", "--budget flash does not go with learning", "--budget ram=64K"),
         ("--board nucleo_f446r -o out", "nucleo_f446r", "nucleo_f446re"),
         ("--max-slice 1000 -o out", "--max-slice does not go with learning", "leave out --max-slice"),
-        ("", "nothing says where to write", "-o out/"),
+        ("", "no output folder is given", "-o out/"),
     ],
 )
 def test_what_cannot_be_is_refused(

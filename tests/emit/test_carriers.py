@@ -70,7 +70,7 @@ def test_other_compilers_are_told_the_section_by_a_macro(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("section", "carrier", "why"),
-    [('"; evil', Carrier.ARRAY, "letters, digits"), (".qspi", Carrier.EXTERNAL, "the program brings the weights")],
+    [('"; evil', Carrier.ARRAY, "letters, digits"), (".qspi", Carrier.EXTERNAL, "the program loads them")],
 )
 def test_a_section_that_cannot_be_is_refused(section: str, carrier: str, why: str) -> None:
     with pytest.raises(WrongUse, match=why):

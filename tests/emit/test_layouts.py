@@ -133,7 +133,7 @@ def test_platformio_packs_the_library(layout: str, manifest: str, tmp_path: Path
 def test_code_for_cores_of_another_ecosystem_is_refused(layout: str, other: str, own: str) -> None:
     wrappers = tuple(filter(None, [layouts()[layout].wrapper]))
     files = {target: compiled(small_models.conv(), Options(target=target)).files for target in (other, own)}
-    with pytest.raises(WrongUse, match=f"{layout} cannot hold code for other machines(.|\n)*--target") as refused:
+    with pytest.raises(WrongUse, match=f"{layout} cannot package code for other processors(.|\n)*--target") as refused:
         arrange(files[other], layout, "conv", Options())
     (problem,) = refused.value.problems
     named = problem.fix.removeprefix("did you mean --target ").removesuffix("?")

@@ -86,5 +86,5 @@ def test_two_of_them_go_into_one_program(tmp_path: Path) -> None:
 
 
 def test_several_models_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(WrongUse, match="single file"):
+    with pytest.raises(WrongUse, match="--single-file"):
         compile_several([tmp_path / "a.onnx", tmp_path / "b.onnx"], SINGLE)

@@ -173,7 +173,7 @@ class Batch:
         reader = _Reader(results)
         for number, item in enumerate(items):
             if reader.word() != MAGIC + number:
-                raise Failure(DIED, "its results are not whole")
+                raise Failure(DIED, "its results are incomplete")
             item.outcome = _results(item, reader)
 
     def _own(self, source: Path) -> Path:
@@ -328,7 +328,7 @@ class _Reader:
     def take(self, count: int) -> bytes:
         found = self.content[self.at : self.at + count]
         if len(found) < count:
-            raise Failure(DIED, "its results are not whole")
+            raise Failure(DIED, "its results are incomplete")
         self.at += count
         return found
 

@@ -106,7 +106,7 @@ def test_a_run_that_did_not_end_is_no_good_run(good: tuple[Path, Path, Path], tm
 
 def test_other_code_is_refused(good: tuple[Path, Path, Path], tmp_path: Path) -> None:
     other = folder_of(small_models.mlp(), tmp_path / "other")
-    with pytest.raises(BadFile, match="dump is of other code"):
+    with pytest.raises(BadFile, match="dump comes from another build"):
         compare_dump(other, good[2])
     with pytest.raises(BadFile, match="no run of net in it"):
         compare_dump(other, Path(__file__))

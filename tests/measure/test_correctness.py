@@ -80,7 +80,7 @@ def test_fewer_samples_than_runs_are_told(tmp_path: Path) -> None:
     np.savez(samples, x=np.random.default_rng(0).random((2, 2, 6, 6), np.float32))
     with pytest.warns(MccWarning, match="has 2 samples: 2 of the 10 runs"):
         assert len(check(model, Options(), samples, runs=10).runs) == 2
-    with pytest.raises(WrongUse, match="0 runs check nothing"):
+    with pytest.raises(WrongUse, match="0 runs are too few"):
         check(model, Options(), runs=0)
 
 

@@ -84,7 +84,7 @@ def test_what_is_wrong_is_not_written(monkeypatch: pytest.MonkeyPatch, kept: Pat
 def test_other_test_data_is_left_alone(kept: Path) -> None:
     (kept / "files.json").unlink()
     before = (kept / "test_data_set_0" / "output_0.pb").stat().st_mtime_ns
-    with pytest.raises(WrongUse, match="other test data in the way"):
+    with pytest.raises(WrongUse, match="folder holds other test data"):
         again(kept)
     assert (kept / "test_data_set_0" / "output_0.pb").stat().st_mtime_ns == before
 

@@ -130,7 +130,7 @@ def test_what_compile_gives_can_be_copied() -> None:
 
 
 def test_what_compile_gives_says_why_it_does_not_pickle() -> None:
-    with pytest.raises(MccError, match=r"does not pickle(.|\n)*hand over \.files"):
+    with pytest.raises(MccError, match=r"cannot be pickled(.|\n)*hand over \.files"):
         pickle.dumps(mccompile.compile(small_models.conv()))
 
 

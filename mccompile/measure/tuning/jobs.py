@@ -110,7 +110,7 @@ def _on_board(folder: Path, port: Port) -> float:
     median = statistics.median_low(board.ticks)
     if not median:
         fix = "define MCC_CLOCK() of mcc_profile.h as a counter that your board has"
-        raise CheckFailed(Problem("the board's clock stands still", port.name, "a run takes 0 ticks", fix))
+        raise CheckFailed(Problem("the clock of the board does not advance", port.name, "a run takes 0 ticks", fix))
     return median
 
 

@@ -252,7 +252,7 @@ class _Edge:
         name, type = value.name, value.type
         self.name = name
         if value in self.graph.outputs:  # there would be two tensors of one name
-            why, fix = "it is handed out as it comes in", f"leave out --input {name}=..."
+            why, fix = "the model passes it on unchanged as an output", f"leave out --input {name}=..."
             raise WrongUse(Problem(f"{name!r} cannot be handed over in another form", self.graph.name, why, fix))
         if not form.changes:
             return form, type

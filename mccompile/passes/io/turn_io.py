@@ -41,7 +41,7 @@ def turned(
     found = {name: value for name, value in found.items() if name not in others}
     inside = {*graph.states, *graph.states.values(), *graph.initial}  # nobody hands these over
     for name in sorted(set(asked or ()) - set(found)):
-        why = "it is handed out as it comes in" if name in through else "it is no image"
+        why = "the model passes it on unchanged as an output" if name in through else "it is no image"
         fix = "leave out nhwc of it"
         if name not in (there := [value.name for value in (*graph.inputs, *graph.outputs)]):
             why, fix = f"the model has {', '.join(map(repr, there))}", meant(name, there) or f"did you mean {there[0]}?"

@@ -89,9 +89,11 @@ def refusals(graph: Graph, grown: Mapping[str, Growth]) -> Iterable[Problem]:
     lengths = {found.length for found in grown.values()}
     for value in graph.inputs:
         if graph.is_output(value) and lengths & {s for dim in value.type.shape for s in symbols(dim)}:
-            why = f"it is {value.type}, has room for the most, and would be handed out as it comes in"
+            why = f"it is {value.type}, and the input is padded to the largest size"
             fix = f"take {value.name!r} out of the model's outputs"
-            yield Problem(f"output {value.name!r} cannot show an input as long as a state that grows", "", why, fix)
+            yield Problem(
+                f"output {value.name!r} cannot pass on an input that is as long as a growing state", "", why, fix
+            )
     for before in graph.states:
         if before not in grown and lengths & {s for dim in inputs[before].type.shape for s in symbols(dim)}:
             why = f"it is {inputs[before].type}, whose size another state changes from run to run"

@@ -41,7 +41,7 @@ def declare_states(graph: Graph, states: Mapping[str, str], cache: CacheDtype = 
         if made != taken and growth(taken, made) is None:
             why = f"output {after!r} is {made}, input {before!r} is {taken}"
             fix = freed(before, taken, made) or "a state has one type and shape: give sizes that agree"
-            problems.append(Problem("a state does not fit together", where, why, fix))
+            problems.append(Problem("output and input of a state differ in type or shape", where, why, fix))
         elif made.dtype.kind == "string":
             why, fix = "they point into memory that a run uses anew", "hand it over in your program"
             problems.append(Problem("strings cannot be a state", where, why, fix))

@@ -245,4 +245,4 @@ def _nothing_fits(program: Program, room: MemoryLimits, context: Context) -> Not
 def _refuse(program: Program) -> None:
     if program.phases:
         what, fix = "a network that learns cannot run in a memory that tensors are copied to", "leave out `copied`"
-        raise UnsupportedModel(Problem(what, program.name, "its phases share what is kept", fix))
+        raise UnsupportedModel(Problem(what, program.name, "its phases share tensors in memory", fix))

@@ -80,7 +80,7 @@ class Analysis:
                 open_one = next(each for each in self.graph.values() if not each.type.is_static)
                 why = f"{open_one.name!r} is {open_one.type}"
                 fix = "fix it with --dim or --shape, or leave out --stream where a run finds it out"
-                problems.append(Problem("a window has a fixed size", where, why, fix))
+                problems.append(Problem("--stream needs fixed sizes", where, why, fix))
             else:
                 axis %= value.type.rank
                 lengths[name] = length = value.type.static_shape[axis]
@@ -155,14 +155,14 @@ class Analysis:
         if self.lasting:
             before = next(iter(self.graph.states))
             why, fix = f"input {before!r} is what the run before left", "leave it out"
-            raise WrongUse(Problem("a network with state runs step by step already", "--stream", why, fix))
+            raise WrongUse(Problem("--stream has no effect on a network that keeps state", "--stream", why, fix))
         node = next(iter(self.whole), None)
         where = shown(node) if node else f"input {', '.join(self.asked.inputs)}"
         why = f"{node.op.name} needs all of the window" if node else "nothing depends on it"
         fix = "leave out --stream, or name the axis of time"
         if node is not None and carried.goes_on(node) and self.asked.edge != WARM:
             fix = f"let it go on from push to push: {replace(self.asked, edge=WARM)}"
-        raise UnsupportedModel(Problem("nothing is computed for the new frames alone", where, why, fix))
+        raise UnsupportedModel(Problem("--stream saves no work", where, why, fix))
 
     def _check_steps(self) -> None:
         """A network with states of its own takes each element once, so a push has to bring all that a run reads."""

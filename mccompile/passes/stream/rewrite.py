@@ -39,11 +39,11 @@ def stream(graph: Graph, asked: Stream) -> tuple[Graph, Streamed]:
     if asked.hop < 1:
         axes = ",".join(f"{name}={axis}" for name, axis in asked.inputs.items())
         fix = f"did you mean --stream {axes},hop=1?"
-        why = "each brings one or more"
+        why = "hop is 1 or more"
         raise WrongUse(Problem(f"a push cannot bring {asked.hop} frames", "--stream", why, fix))
     kept = next((name for name in asked.inputs if name in graph.states), None)
     if kept is not None:
-        why = "it is what the run before left"
+        why = "it holds state of the previous run"
         raise WrongUse(Problem(f"no frames come in at {kept!r}", "--stream", why, "name another input"))
     drop_dead(graph)
     found = Analysis(graph, asked)

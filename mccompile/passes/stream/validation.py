@@ -75,7 +75,7 @@ class Validation:
         _of_push(steps, streamed, compared)
         node = f'node "{show(odd[0].provenance)}"' if odd else f"output {output.name!r}"
         why = f"elements of output {output.name!r} are made of other frames, or in another way"
-        return Problem("a push would not give what the window network gives", node, why, _FIX)
+        return Problem("streaming would give other results than the whole window", node, why, _FIX)
 
 
 def _of_push(program: Program, streamed: Streamed, watched: Callable[[Call, Numbers], None] | None = None) -> Given:

@@ -146,7 +146,7 @@ def test_attributes_are_numbers_or_text() -> None:
 
 def test_who_cannot_run_the_function_says_so(tmp_path: Path) -> None:
     path = written("swish", tmp_path)
-    with pytest.raises(WrongUse, match="nothing here has the code of function hard_swish8"):
+    with pytest.raises(WrongUse, match="the code of function hard_swish8 is missing"):
         correctness.check(path, asked("HardSwish8=hard_swish8"))
     with pytest.raises(MccError, match="say what HardSwish8 computes"):
         correctness.check(path, asked(SWISH.partition(",python")[0]))

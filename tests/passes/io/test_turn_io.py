@@ -111,5 +111,5 @@ def test_what_is_handed_out_as_it_comes_in_stays_as_it_is() -> None:
     plan = compile_graph(load_proto(made), NHWC, "through").plan
     shapes = [(tensor.name, tensor.type.static_shape) for tensor in (*plan.inputs, *plan.outputs)]
     assert shapes == [("x", shape), ("y", (1, 3, 4, 2)), ("x", shape)]
-    with pytest.raises(WrongUse, match="handed out as it comes in"):
+    with pytest.raises(WrongUse, match="passes it on unchanged as an output"):
         compile_graph(load_proto(made), Options(inputs={"x": InputForm(nhwc=True)}), "through")

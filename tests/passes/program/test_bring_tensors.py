@@ -239,7 +239,7 @@ def test_a_budget_for_fast_memory_is_the_size_of_one_beside_another_that_is_copi
     assert sizes(found.plan) == sizes(compiled("tall", 11 << 10).plan)
     given = Options(mem=(Pool("tcm", None, 0), AWAY), budget={"fast": 4096, "ram": 8192})
     assert given.mem == (Pool("tcm", 4096, 0), AWAY) and given.budget == {"ram": 8192}
-    with pytest.raises(WrongUse, match="needs one that is fast"):
+    with pytest.raises(WrongUse, match="exactly one memory marked fast"):
         Options(mem=(Pool("sram", None, 1), AWAY), budget={"fast": 4096})
 
 

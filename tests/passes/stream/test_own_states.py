@@ -93,7 +93,7 @@ def test_a_push_brings_what_a_run_takes(hop: int) -> None:
 def test_a_network_that_takes_frames_itself_needs_no_stream() -> None:
     graph = load_proto(RECURRENT)
     declare_states(graph, {"kept": "old"})
-    with pytest.raises(WrongUse, match="runs step by step already"):
+    with pytest.raises(WrongUse, match="has no effect on a network that keeps state"):
         stream(graph, option(("x=0,hop=6",)))
     with pytest.raises(WrongUse, match="no frames come in at 'old'"):
         _stepped("old=2")
@@ -112,5 +112,5 @@ def test_an_own_state_that_is_mixed_up_is_found(monkeypatch: pytest.MonkeyPatch)
         return built, streamed
 
     monkeypatch.setattr(rewrite, "_built", swapped)
-    with pytest.raises(UnsupportedModel, match="a push would not give"):
+    with pytest.raises(UnsupportedModel, match="streaming would give other results"):
         _stepped("x=2,hop=12")

@@ -28,7 +28,7 @@ NETWORK = model(
     w=W, v=floats(4, 8, 1), two=np.array([2]), big=np.array([99]), axis=np.array([2]),
 )  # fmt: skip
 ASKED = "x=2,hop=2"
-REFUSED = "a push would not give what the window network gives|it cannot run frame by frame"
+REFUSED = "streaming would give other results than the whole window|it cannot run frame by frame"
 
 
 def moved(step: Step, by: int) -> Step:
