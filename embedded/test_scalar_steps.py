@@ -40,3 +40,13 @@ def test_one_function_makes_all_channels_of_a_position(tmp_path: Path) -> None:
     estimate, count = dearest(net, tmp_path, (1, 32, 8, 8), "cortex-m0")
     assert count <= 203_000 * COUNTED
     assert NEAR[0] <= estimate / count <= NEAR[1]
+
+
+def test_two_positions_are_rescaled_with_numbers_read_once(tmp_path: Path) -> None:
+    net = Net((1, 16, 8, 8), 1)
+    net.layer("Conv", (16, 16, 3, 3), 144, False, pads=[1, 1, 1, 1])
+    net.layer("Conv", (64, 16, 1, 1), 16, False)
+    net.classify(64)
+    onnx.save(net.model("net", (1, 10)), tmp_path / "net.onnx")
+    found = cost(tmp_path / "net.onnx", Options(target="rv32imc", prefer=Prefer.TIME))
+    assert found.run_instructions <= 743_000 * COUNTED

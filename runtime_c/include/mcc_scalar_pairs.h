@@ -120,23 +120,36 @@ MCC_SCALAR_APART mcc_scalar_pairs1x4(const int8_t *w, const uint32_t *patch, int
 }
 
 #define MCC_SCALAR_PAIRS(T, C)                                                                                         \
+    MCC_INLINE C mcc_scalar_pair_result_##T(int32_t sum, const int32_t *table, int32_t shift)                          \
+    {                                                                                                                  \
+        const int32_t large = mcc_high_sum(table[2], mcc_add_i32(sum, table[0]), table[1]);                            \
+        return (C)mcc_saturate_##T(mcc_shr_i32(large, shift));                                                         \
+    }                                                                                                                  \
     MCC_SCALAR_CALLED void mcc_scalar_pairs2x4_##T(const int8_t *w, const uint32_t *patch, C *y,                       \
                                                    const mcc_scalar_result *t, mcc_index positions)                    \
     {                                                                                                                  \
         const int32_t *table = t->table;                                                                               \
-        mcc_scalar_rounding r = {4, t->shift, 1, 3, 1};                                                                \
+        const int32_t shift = t->shift, steps = t->steps;                                                              \
+        const mcc_index stride = t->stride;                                                                            \
         for (int32_t left = t->channels; left > 0; left -= 4) {                                                        \
+            const int32_t reach = left < 4 ? left : 4;                                                                 \
             int32_t sums[8];                                                                                           \
-            if (left < 4) r.reach = left;                                                                              \
             if (positions > 1) {                                                                                       \
-                mcc_scalar_pairs2x4(w, patch, sums, t->steps);                                                         \
-                mcc_scalar_long_##T(y + t->stride, sums + 4, table, &r);                                               \
+                mcc_scalar_pairs2x4(w, patch, sums, steps);                                                            \
+                for (int32_t i = 0; i < reach; ++i) {                                                                  \
+                    const int32_t numbers[3] = {table[0], table[1], table[2]};                                         \
+                    y[i + stride] = mcc_scalar_pair_result_##T(sums[i + 4], numbers, shift);                           \
+                    y[i] = mcc_scalar_pair_result_##T(sums[i], numbers, shift);                                        \
+                    table += 3;                                                                                        \
+                }                                                                                                      \
             } else {                                                                                                   \
-                mcc_scalar_pairs1x4(w, patch, sums, t->steps);                                                         \
+                mcc_scalar_pairs1x4(w, patch, sums, steps);                                                            \
+                for (int32_t i = 0; i < reach; ++i) {                                                                  \
+                    y[i] = mcc_scalar_pair_result_##T(sums[i], table, shift);                                          \
+                    table += 3;                                                                                        \
+                }                                                                                                      \
             }                                                                                                          \
-            mcc_scalar_long_##T(y, sums, table, &r);                                                                   \
-            w += 4 * t->steps;                                                                                         \
-            table += 12;                                                                                               \
+            w += 4 * steps;                                                                                            \
             y += 4;                                                                                                    \
         }                                                                                                              \
     }

@@ -27,7 +27,7 @@ from .two_parts import READ_FLIPPED, READ_UNSIGNED, are_apart, saves
 
 WIDE, PAIRS = 0.72, 0.88  # of the time of a product, on the cores that they are made for
 ELSEWHERE = 1.1  # where products have upper halves, or are added by the instruction that makes them
-PAIRS_RESULT, TWO_PARTS_RESULT = 5.0, -12.0  # what a result takes more: sums of pairs, and rescaling in two parts
+PAIRS_RESULT, TWO_PARTS_RESULT = 1.0, -12.0  # what a result takes more: sums of pairs, and rescaling in two parts
 WIDE_RESULT = -23.0  # two parts where one function goes through all channels
 FLIPPED = 1 - 128  # what wide patches hold is 127 less an element and its type's distance to u8: see mcc_scalar_wide.h
 
