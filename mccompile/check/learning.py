@@ -18,7 +18,8 @@ from ..passes.learn.phase_graphs import Learning
 from .unrounded import unrounded
 
 Arrays = Mapping[str, np.ndarray]
-_KEEPS_ORDER = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze")  # of elements
+_MOVES = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Cast")  # elements, and no more
+_FLOATS = (1, 10, 11, 16)  # of TensorProto.DataType
 STEP = 1e-5
 BEND = 1e-4  # of a slope: less than what is allowed for a gradient
 
@@ -33,7 +34,9 @@ class Reference:
         if end is not None and end.op == "QuantizeLinear":
             self.of = end.inputs[0]
             end = _maker(graph, self.of)
-        while end is not None and end.op in _KEEPS_ORDER:
+        self.moves: list[Node] = []  # of what a last operator made, first to last
+        while end is not None and end.op in _MOVES and end.attributes.get("to", 1) in _FLOATS:
+            self.moves.insert(0, end)
             end = _maker(graph, end.inputs[0])
         undone = end is not None and (self.kind, end.op) in (("cross_entropy", "Softmax"), ("bce", "Sigmoid"))
         self.logits = end.inputs[0] if end is not None and undone else ""  # whose logarithms are exact
@@ -112,7 +115,7 @@ class Reference:
             replace(node, attributes={**node.attributes, "training_mode": 1}) if node in own else node
             for node in self.graph.nodes
         ]
-        logits = [self.logits] if self.logits else []
+        logits = [self.logits, *(node.outputs[0] for node in self.moves)] if self.logits else []
         outputs = dict.fromkeys([self.name, self.of, *logits, *(node.inputs[0] for node in own)])
         return replace(self.graph, nodes=tuple(changed), outputs=tuple(outputs))
 
@@ -137,7 +140,7 @@ class Reference:
             each = far**2 if self.kind == "mse" else np.where(far < 1, far**2 / 2, far - 0.5)
             return float(each.mean())
         if self.kind == "bce":
-            x = computed[self.logits].reshape(y.shape) if self.logits else _logarithm(y) - _logarithm(1 - y)
+            x = self._moved(computed[self.logits], computed) if self.logits else _logarithm(y) - _logarithm(1 - y)
             return float((np.maximum(x, 0) - x * target + np.log1p(np.exp(-np.abs(x)))).mean())
         axis = min(1, y.ndim - 1)
         if self.kind == "cross_entropy":
@@ -151,9 +154,18 @@ class Reference:
             return y
         x, old = computed[self.logits], self.end.version < 13
         along = self.end.attributes.get("axis", 1 if old else -1) % x.ndim
-        behind = np.prod(x.shape[along:] if old else x.shape[along], dtype=int)  # up to opset 12 of all axes from it on
-        outer = np.prod(y.shape[:axis], dtype=int), y.shape[axis]
-        return x.reshape(y.shape) if (np.prod(x.shape[:along], dtype=int), behind) == outer else y
+        summed = range(along, x.ndim) if old else [along]  # up to opset 12 all axes from it on
+        sums = np.arange(x.size).reshape(x.shape).min(tuple(summed), keepdims=True)
+        sums = self._moved(np.broadcast_to(sums, x.shape), computed)
+        is_along = y.shape[axis] == np.prod([x.shape[a] for a in summed]) and (np.ptp(sums, axis) == 0).all()
+        return self._moved(x, computed) if is_along else y
+
+    def _moved(self, array: np.ndarray, computed: Arrays) -> np.ndarray:
+        """As what the last operator made is moved until it is what the loss is taken of."""
+        for node in self.moves:
+            turned = array.transpose(node.attributes.get("perm")) if node.op == "Transpose" else array
+            array = turned.reshape(computed[node.outputs[0]].shape)
+        return array
 
     def slope(self, weights: Arrays, batches: Sequence[Arrays], along: Arrays) -> float | None:
         """Of the sum of the losses along a direction in the space of weights; None where it bends."""

@@ -230,9 +230,11 @@ def test_a_weight_in_a_loop_learns_as_one_that_several_layers_share() -> None:
         (17, "p = Softmax <axis = 1> (s) y = Identity(p)"),
         (17, "four = Unsqueeze(s, behind) p = Softmax <axis = 1> (four) y = Flatten(p)"),
         (11, "four = Reshape(s, pixels) p = Softmax <axis = 1> (four) y = Flatten(p)"),
+        (17, "turned = Transpose(s) p = Softmax <axis = 0> (turned) y = Transpose(p)"),
+        (17, "double = Cast <to = 11> (s) p = Softmax <axis = 1> (double) y = Cast <to = 1> (p)"),
     ],
 )
-def test_cross_entropy_takes_the_logits_of_a_softmax_behind_which_there_are_reshapes(opset: int, end: str) -> None:
+def test_cross_entropy_takes_the_logits_of_a_softmax_behind_which_elements_move(opset: int, end: str) -> None:
     model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
         g (float[4, 6] x) => (float[4, 3] y)
         <int64[2] behind = {{2, 3}}, int64[4] pixels = {{4, 1, 3, 1}}> {{ s = Gemm(x, w, b) {end} }}""")
@@ -245,12 +247,21 @@ def test_cross_entropy_takes_the_logits_of_a_softmax_behind_which_there_are_resh
     assert mccompile.train(model, loss="cross_entropy:y").step(x, y) == pytest.approx(want, rel=1e-5)
 
 
-def test_cross_entropy_takes_a_softmax_over_pixels_as_scores_of_classes() -> None:
-    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 11]> g (float[1, 2, 2] x) => (float[1, 2, 2] p)
-        <float[2, 2] w = {1, 2, -1, 3}> { s = MatMul(x, w) p = Softmax <axis = 1> (s) }""")
+@pytest.mark.parametrize(
+    "end",
+    [
+        "p = Softmax <axis = 1> (s)",
+        "four = Flatten <axis = 1> (s) q = Softmax <axis = 1> (four) square = Constant <value_ints = [1, 2, 2]> ()"
+        " turned = Reshape(q, square) p = Transpose <perm = [0, 2, 1]> (turned)",
+    ],
+)
+def test_cross_entropy_takes_a_softmax_over_pixels_as_scores_of_classes(end: str) -> None:
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 11]> g (float[1, 2, 2] x) => (float[1, 2, 2] p)
+        <float[2, 2] w = {{1, 2, -1, 3}}> {{ s = MatMul(x, w) {end} }}""")
     x, y = np.array([[[1, 0.5], [-1, 2]]], np.float32), np.array([[0, 1]])
     s = x @ np.array([[1, 2], [-1, 3]])
     p = np.exp(s) / np.exp(s).sum()
+    p = p.transpose(0, 2, 1) if "perm" in end else p
     want = (np.log(np.exp(p).sum(1)) - np.take_along_axis(p, y[:, None], 1)[:, 0]).mean()
     assert mccompile.train(model, loss="cross_entropy:p").step(x, y) == pytest.approx(want, rel=1e-5)
 

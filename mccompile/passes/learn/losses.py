@@ -1,7 +1,7 @@
 """Losses as nodes behind a network: the mean over all elements of a batch, as in PyTorch.
 
 Invariant: where the network ends in what a loss undoes (Softmax, Sigmoid), the loss is taken of what goes into that,
-also if a reshape follows; where it ends in integers, of the floats that are rounded to them.
+also if reshapes, transposes or casts follow; where it ends in integers, of the floats that are rounded to them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from ...base.errors import Problem, WrongUse
 from ...base.near import near
 from ...base.tensor import TensorType
 from ...expr.ir import Expr, apply, literal
-from ...graph.ir import Fact, Graph, Value
+from ...graph.ir import Fact, Graph, Op, Value
+from ...ops.cast import Cast
 from ...ops.rules.backward import Writer
 from ...ops.softmax import AlongAxis
+from ...ops.transpose import Transpose
 from .optimizers import add, mul, place, sub
 
 TARGET = "target"
 CLASSES = ("cross_entropy", "nll")  # losses whose target is a class
-_KEEPS_ORDER = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze")  # of elements
+_MOVES = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Cast")  # elements, and no more
 
 
 def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
@@ -87,29 +89,50 @@ def _before(value: Value, *operators: str) -> Value | None:
     return node.inputs[0] if node is not None and node.op.name in operators else None
 
 
-def _behind_reshapes(value: Value) -> Value:
-    """The value with the same elements in the same order that is made by something else than a reshape."""
-    before = _before(value, *_KEEPS_ORDER)
-    return value if before is None else _behind_reshapes(before)
+Moves = list[tuple[Op, tuple[int, ...]]]  # operators with the shapes that they make, first to last
+
+
+def _behind_moves(value: Value) -> tuple[Value, Moves]:
+    """The value whose elements these are, and what moves them."""
+    node, before = value.producer, _before(value, *_MOVES)
+    if node is None or before is None or not before.type.dtype.is_float:
+        return value, []
+    made, moves = _behind_moves(before)
+    return made, [*moves, (node.op, value.type.static_shape)]
+
+
+def _moved(writer: Writer, x: Value, moves: Moves) -> Value:
+    """Another value of the same shape, moved the same way."""
+    for op, shape in moves:
+        if isinstance(op, Transpose):
+            x = writer.transpose(x, op.order(x.type.rank))
+        elif isinstance(op, Cast):
+            x = writer.op("Cast", x, to=op.to)
+        else:
+            x = writer.reshape(x, shape)
+    return x
 
 
 def _cross_entropy(graph: Graph, writer: Writer, scores: Value) -> Value:
     axis = _class_axis(scores)
-    made = _behind_reshapes(scores)
+    made, moves = _behind_moves(scores)
     before = _before(made, "Softmax", "LogSoftmax")
-    if before is not None and _is_along(made, scores, axis):
-        scores = writer.reshape(before, scores.type.static_shape)
+    if before is not None and _is_along(made, moves, axis):
+        scores = _moved(writer, before, moves)
     return _picked(graph, writer, writer.op("LogSoftmax", scores, axis=axis), axis)
 
 
-def _is_along(made: Value, scores: Value, axis: int) -> bool:
-    """Does the Softmax that made a value go along the classes of the scores, which are its reshape?"""
+def _is_along(made: Value, moves: Moves, axis: int) -> bool:
+    """Does the Softmax that made a value go along what is an axis where it has moved?"""
     op = made.producer and made.producer.op
     if not isinstance(op, AlongAxis) or not made.type.is_static:
         return False
-    inner, outer, axes = made.type.static_shape, scores.type.static_shape, op.axes(made.type.rank)
-    before, along = prod(inner[: axes[0]]), prod(inner[a] for a in axes)
-    return (before, along) == (prod(outer[:axis]), outer[axis])
+    shape, axes = made.type.static_shape, op.axes(made.type.rank)
+    rest = [1 if a in axes else size for a, size in enumerate(shape)]
+    sums = np.broadcast_to(np.arange(prod(rest)).reshape(rest), shape)  # which of them an element is in
+    for op, result in moves:
+        sums = (sums.transpose(op.order(sums.ndim)) if isinstance(op, Transpose) else sums).reshape(result)
+    return sums.shape[axis] == prod(shape[a] for a in axes) and bool((sums == sums.take([0], axis)).all())
 
 
 def _class_axis(scores: Value) -> int:
@@ -145,9 +168,10 @@ def _pointwise(formula: Callable[[Expr, Expr], Expr], *undone: tuple[str, Callab
     def loss(graph: Graph, writer: Writer, output: Value) -> Value:
         expression = formula
         for operator, other in undone:
-            before = _before(_behind_reshapes(output), operator)
+            made, moves = _behind_moves(output)
+            before = _before(made, operator)
             if before is not None:
-                output, expression = writer.reshape(before, output.type.static_shape), other
+                output, expression = _moved(writer, before, moves), other
         target = _target(graph, writer, f32, output.type.static_shape)
         return _mean(writer, writer.pointwise(expression(place(0), place(1)), output, target))
 
