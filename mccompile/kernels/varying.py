@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..base.dtypes import f32
+from ..base.dtypes import DType, f32
 from ..expr.ir import Apply, Cast, Expr, Literal, walk
 from ..expr.nearest import nearest
 from ..program.ir import Call
@@ -30,7 +30,7 @@ def varying(call: Call, target: Target, vectors: bool) -> Iterator[str]:
     """`vectors`: nothing in them branches for single lanes."""
     expressions = call.kind.expressions()
     nodes = [node for expr in expressions for node in walk(expr)]
-    floats = any(node.dtype.is_float for node in nodes if isinstance(node, Apply | Cast))
+    floats = any(dtype.is_float for node in nodes for dtype in _computed(node))
     sums = call.kind.name not in _MOVE and any(view.buffer.dtype.is_float for view in (*call.ins, *call.outs))
     if (floats or sums) and not has_fpu(target):
         yield "floats are computed by functions of a library"
@@ -40,6 +40,16 @@ def varying(call: Call, target: Target, vectors: bool) -> Iterator[str]:
     for node in nodes:
         if node not in rounded and (reason := _reason(node, target, vectors, powers)):
             yield reason
+
+
+def _computed(node: Expr) -> set[DType]:
+    """Types that an expression computes of, and with; reading and writing a number down computes nothing."""
+    match node:
+        case Cast(dtype, argument):
+            return {dtype, argument.dtype}
+        case Apply(dtype, _, arguments):
+            return {dtype, *(argument.dtype for argument in arguments)}
+    return set()
 
 
 def has_fpu(target: Target) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, parser
 
 from embedded.models import classifier, quantized
 from embedded.quantized_models import separable_int8
@@ -39,6 +39,12 @@ def test_floats_without_an_fpu_are_named() -> None:
     assert all(
         "floats are computed by functions of a library" in each for each in reasons(small_models.mlp(), "cortex-m3")
     )
+
+
+@pytest.mark.parametrize("made", ["int32[7] y) { y = Cast <to = 6> (x) }", "bool[7] y) { y = Less(x, x) }"])
+def test_floats_of_which_integers_are_made_are_named_without_an_fpu(made: str) -> None:
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g (float[7] x) => ({made}')
+    assert reasons(model, "cortex-m3") == [["floats are computed by functions of a library"]]
 
 
 @pytest.mark.parametrize("op", ["Sin", "Cos"])
