@@ -16,6 +16,7 @@ def damaged(made: Callable[..., Printed], old: str, new: str, times: int = -1) -
 
     def other(function: Function, *more: Any) -> Printed:
         found = made(function, *more)
-        return replace(found, text=plain(found.text).replace(old, new, times))
+        parts, own = (plain(text).replace(old, new, times) for text in (found.parts, found.own))
+        return replace(found, parts=parts, own=own)
 
     return other

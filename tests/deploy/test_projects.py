@@ -267,7 +267,7 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert cli.run(command) == 2
     assert "edited" in capsys.readouterr().err
     assert cli.run(["deploy", str(model), "-o", str(out)]) == 2
-    assert "which board" in capsys.readouterr().err
+    assert "no board is given" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(find_spec("platformio") is None, reason="platformio is not installed")

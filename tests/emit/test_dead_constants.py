@@ -25,7 +25,7 @@ def test_what_is_not_read_goes_with_what_only_that_reads() -> None:
 
 
 def test_what_another_block_reads_does_not_count() -> None:
-    assert kept("{", "f();", A, "}", "{", "y[0] = a;", "}")[2] == "}"
+    assert kept("{", "f();", A, "}", "{", "y[0] = a;", "}") == ["f();", "y[0] = a;"]
     assert kept("if (x) {", A, "} else {", "y[0] = a;", "}")[1] == "} else {"
 
 

@@ -221,7 +221,7 @@ def test_other_files_and_codes_are_refused(tmp_path: Path, capsys: pytest.Captur
     said.append(blob(model, out, "-o", tmp_path / "new.onnx"))
     assert "-o does not go without --from" in capsys.readouterr().err
     said.append(blob(model, out, "--from", saved, "-o", tmp_path / "new.onnx", "--update", tmp_path / "new.mcu"))
-    assert "alone" in capsys.readouterr().err
+    assert "does not go with" in capsys.readouterr().err
     assert said == [Exit.BAD_FILE] * 3 + [Exit.WRONG_USE] * 3
 
 

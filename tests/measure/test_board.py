@@ -101,7 +101,7 @@ def test_a_run_that_did_not_end_is_no_good_run(good: tuple[Path, Path, Path], tm
     (tmp_path / "cut.bin").write_bytes(dump.read_bytes()[:-20])
     found = compare_dump(out, tmp_path / "cut.bin")
     assert not found.ok and found.first is None and found.damaged == 1
-    assert "did not end" in str(found.failure())
+    assert "did not finish" in str(found.failure())
 
 
 def test_other_code_is_refused(good: tuple[Path, Path, Path], tmp_path: Path) -> None:
