@@ -145,7 +145,7 @@ def test_no_call_takes_more_than_its_bound_nor_all_much_less(core: str, names: S
     around = taken[0].max() - 1  # of a function that returns at once
     code = Code([*functions(disassembled(program, load(core).compiler).splitlines())], Image(program))
     for name, dearest in zip(names, taken[1:].max(axis=1) - around, strict=True):
-        state = Run(code, 0).of(address(program, f"__aeabi_{name}"))
+        state = Run(code, 0).of(address(program, f"__aeabi_{name}"), {})
         far = 2 if core == "cortex-m0" and name == "ddiv" else 1.25  # it divides integers, none of which takes the most
         assert dearest <= state.cost <= far * dearest, (name, dearest, state.cost)
 
