@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..base.marked import plain, read
@@ -17,6 +16,7 @@ from .kernels import signature
 from .render import TEMPLATES, Source, comment, render_c
 from .shared_bodies import with_shared_bodies
 from .shared_steps import with_shared_steps
+from .tokens import tokens
 
 
 def kernel_files(
@@ -81,7 +81,8 @@ def kernel_files(
 def _name_callers(functions: Sequence[dict[str, str]]) -> None:
     """Says in front of functions that stand before another one whether more than this one call them."""
     for function in functions:
-        names = re.findall(r"^MCC_PART \w+ (\w+)\(", plain(function["parts"]), re.MULTILINE)
+        heads = [tokens(line) for line in plain(function["parts"]).splitlines() if line.startswith("MCC_PART ")]
+        names = [head[2].name for head in heads]  # behind the type
         callers = [each for each in functions if any(f"{name}(" in plain(each["text"]) for name in names)]
         more = len([each for each in callers if each is not function])
         function["callers"] = function["name"] + (f" and {more} more" if more else "")

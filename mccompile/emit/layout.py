@@ -9,17 +9,15 @@ nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import field
 
 from ..base.errors import Problem, WrongUse
 from ..base.marked import opens_part
 from ..base.records import dataclass
+from .tokens import ASSIGNS, closing, tokens
 
 _INDENT = " " * 4
-# An assignment or a call in one line, which is no declaration: one word stands in front of what it does.
-_STATEMENT = re.compile(r"\w+(?:\[[^=]*\])?(?: [-+*/|&^]?= |\().*;$|/\*.*\*/$")
 ENDS = ("{", "}", ";", ":")  # of lines that do not go on in the next
 
 
@@ -112,7 +110,19 @@ def _is_complete(item: Block | str) -> bool:
 def _declares_nothing(block: Block) -> bool:
     """Is it a block of its own in which nothing is named, so that its brackets mean nothing?"""
     lines = (item for item in block.inside if isinstance(item, str))
-    return (block.head, block.tail) == ("{", "}") and all(map(_STATEMENT.match, lines))
+    return (block.head, block.tail) == ("{", "}") and all(map(_is_statement, lines))
+
+
+def _is_statement(line: str) -> bool:
+    """Is it a comment, or an assignment or a call in one line? What a macro in capitals declares is not known."""
+    code = tokens(without_comment(line))
+    if not code:
+        return True
+    if len(code) < 3 or code[-1].text != ";" or not code[0].name or code[0].name.isupper():
+        return False
+    behind = closing(code, 1) + 1 if code[1].text == "[" else 1
+    is_assigned = behind < len(code) and code[behind].text in ASSIGNS
+    return is_assigned or (code[1].text == "(" and not code[1].before)
 
 
 def _write(inside: Sequence[Block | str], depth: int, lines: list[str], elements: bool = False) -> None:

@@ -70,6 +70,11 @@ def test_a_block_that_declares_nothing_goes(lines: list[str]) -> None:
     assert kept == [*lines[1:-2], "f();"]
 
 
+@pytest.mark.parametrize("line", ["float a = 1;", "T a;", "SUMS(a);", "const int b[2] = {0};", "f(a,\nb);"])
+def test_a_block_that_may_declare_something_stays(line: str) -> None:
+    assert laid_out(f"void f(void)\n{{\n{{\n{line}\n}}\nf();\n}}").splitlines()[2] == "    {"
+
+
 @pytest.mark.parametrize("text", ["{\nf();", "f();\n}\n", "{\nif (a) { f();\n}\n}\n"])
 def test_blocks_that_lines_do_not_show_are_refused(text: str) -> None:
     with pytest.raises(WrongUse, match=r"end every line that opens a block with \{"):
