@@ -29,13 +29,25 @@ def packed(
             if value is None:
                 return arrays | {leaf: zeros(leaf) for leaf in leaves(form.value)}
             return arrays | packed(form.value, value, zeros, name)
-    return {form: np.asarray(value)}
+    return {form: _whole(value, name)}
 
 
 def _elements(value: Any, name: str) -> list[np.ndarray]:
     if isinstance(value, np.ndarray) or not isinstance(value, Iterable):
         raise _misfit(name, f"a {type(value).__name__}", "it is a sequence: give a list of arrays")
-    return [np.asarray(element) for element in value]
+    return [_whole(element, name) for element in value]
+
+
+def _whole(value: Any, name: str) -> np.ndarray:
+    refuse_masked(value, name)
+    return np.asarray(value)
+
+
+def refuse_masked(value: Any, name: str, where: str = "") -> None:
+    """An array of numpy may say that some of its elements are none; those would be taken as what lies there."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        why, fix = "some of its elements are masked, and the model takes all", f"say what they are: {name}.filled(0)"
+        raise WrongUse(Problem(f"input {name!r} does not fit", where, why, fix))
 
 
 def _slots(form: Slots[str], elements: list[np.ndarray], name: str) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ import numpy as np
 from mccompile.base import dims
 from mccompile.base.dtypes import DTYPES, DType, string
 from mccompile.base.errors import BadFile, CheckFailed, Problem, WrongUse, raise_all
+from mccompile.base.names import c_identifier
 from mccompile.base.near import meant
 from mccompile.base.records import dataclass
 from mccompile.base.structures import Interface
@@ -98,6 +99,7 @@ class Report:
     initial: tuple[str, ...] = ()  # states that begin with values of the blob
     phases: tuple[Phase, ...] = ()  # of a model that learns
     bounds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of tensors, as it was compiled with
+    dims: tuple[str, ...] = ()  # the file's names of sizes that options fix or bound
     warm_up: int = 0  # pushes up to the first that gives a result; 0: a run takes whole windows
 
     @property
@@ -187,6 +189,7 @@ def report_of(content: Mapping[str, Any]) -> Report:
         bounds={str(name): tuple(map(int, most)) for name, most in content["options"].get("bounds", {}).items()}
         if "options" in content
         else {},
+        dims=tuple(content.get("options", {}).get("dims", {})),
         warm_up=int(content.get("stream", {}).get("warm_up", 0)),
     )
 
@@ -287,6 +290,22 @@ def given_sizes(report: Report, inputs: Mapping[str, np.ndarray]) -> dict[str, i
         why = ", ".join(f"{text} is {size}" for text, size in (sizes | computed).items())
         raise WrongUse(Problem("sizes of inputs do not fit each other", report.prefix, why))
     return sizes
+
+
+def refuse_sizes_outside(report: Report, sizes: Mapping[str, int]) -> None:
+    """Names those that code was not compiled for, and what it was compiled for."""
+    problems = []
+    for symbol, size in sizes.items():
+        low, high = report.given[symbol]
+        if low <= size <= high:
+            continue
+        dim = next((name for name in report.dims if f"n_{c_identifier(name)}" == symbol), symbol.removeprefix("n_"))
+        axes = [(t.name, t.shape.index(symbol)) for t in report.inputs if symbol in t.shape]
+        place = "".join(f"axis {axis} of {name!r}" for name, axis in axes[:1]) or report.prefix
+        why = f"the model was compiled for {dim} from {low} to {high}"
+        fix = f"give such sizes, or compile it with dims={{{dim!r}: ({min(low, size)}, {max(high, size)})}}"
+        problems.append(Problem(f"the size {dim} cannot be {size}", place, why, fix))
+    raise_all(WrongUse, problems)
 
 
 def _agree(sizes: Mapping[str, int], computed: Mapping[str, int]) -> bool:

@@ -25,7 +25,8 @@ from mccompile.base.errors import Problem, WrongUse
 from .build import Library, load
 from .elements import Bytes, descriptors, from_bytes, read_strings, to_bytes
 from .host_library import HOST_CDEF, read_weights
-from .model_report import Report, Tensor, check_inputs, given_sizes, read_report
+from .lists import refuse_masked
+from .model_report import Report, Tensor, check_inputs, given_sizes, read_report, refuse_sizes_outside
 
 _ALIGN = 64  # of memory; the most that code asks for
 _FORKS = threading.Lock()
@@ -113,7 +114,7 @@ class Session:
 
     def _fill(self, arrays: Sequence[Any], tensors: Sequence[Tensor], views: Sequence[np.ndarray]) -> None:
         for view, given, tensor in zip(views, arrays, tensors, strict=True):
-            array = given if isinstance(given, np.ndarray) else _array_of(self.report, tensor, given)
+            array = given if type(given) is np.ndarray else _array_of(self.report, tensor, given)
             if array.shape != view.shape:
                 raise _misfit(self.report, tensor, array)
             if array.dtype == view.dtype:
@@ -131,6 +132,7 @@ class Session:
         check_inputs(self.report, inputs)
         if self.report.given:
             sizes = given_sizes(self.report, inputs)
+            refuse_sizes_outside(self.report, sizes)
             if sizes != self._sizes:
                 self._resize(sizes)
         texts = {t.name: encoded(inputs[t.name]) for t in self.report.inputs if t.dtype is string}
@@ -243,6 +245,7 @@ def _refuse_other_numbers(report: Report, tensor: Tensor, array: np.ndarray) -> 
 
 
 def _array_of(report: Report, tensor: Tensor, given: Any) -> np.ndarray:
+    refuse_masked(given, tensor.name, report.prefix)
     try:
         return np.asarray(given)
     except ValueError as error:  # of lists

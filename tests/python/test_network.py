@@ -88,6 +88,22 @@ def test_free_sizes_run_in_one_build(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
+@pytest.mark.parametrize(("shape", "words"), [((6, 4), "6"), ((0, 4), "0")])
+def test_a_size_beyond_its_range_is_named(shape: tuple[int, ...], words: str) -> None:
+    net = mccompile.load(free_batch(), dims={"batch": (1, 5)})
+    with pytest.raises(MccError, match=f"the size batch cannot be {words}\n.*axis 0 of 'x'\n.*from 1 to 5\n.*dims="):
+        net(np.zeros(shape, np.float32))
+
+
+def test_masked_elements_are_refused() -> None:
+    net = mccompile.load(model("flat", [node("Neg", "x", "y")], [("x", (2,))], [("y", (2,))]))
+    x = np.ma.masked_array(np.array([1, 2], np.float32), [False, True])
+    with pytest.raises(MccError, match=r"masked(?s:.*)x\.filled\(0\)"):
+        net(x)
+    np.testing.assert_array_equal(net(x.filled(0))[0], [-1, 0])
+    np.testing.assert_array_equal(net(np.ma.masked_array(x.data))[0], [-1, -2])
+
+
 def test_the_second_load_takes_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(small_models.conv(), tmp_path)
     x = np.ones((1, 2, 6, 6), np.float32)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tests.decoders import TOKENS, decoder
 
 from ..builder import Builder, Value
@@ -260,6 +262,18 @@ def bnb(g: Builder, op: str) -> Value | None:
     scales = g.drawn("float32", (columns,), "positive")
     form = {"K": inner, "N": columns, "block_size": 16, "quant_type": g.integer(0, 1)}
     return g.node(op, [g.leaf("float32", (g.integer(1, 3), inner), "exact"), w, scales], domain=MS, **form)
+
+
+@makes("com.microsoft::MatMulFpQ4")
+def fp_q4(g: Builder, op: str) -> Value | None:
+    inner, columns, form = g.integer(1, 70), g.integer(1, 4), g.integer(0, 1)
+    blocks = []
+    for _ in range(columns * -(-inner // 32)):
+        scale = list(np.float32(g.pick([0.25, 0.5, -1.0])).tobytes())
+        blocks += scale + [g.integer(0, 15) for _ in range(form)] + [g.integer(0, 255) for _ in range(16)]
+    w, shape = g.constant(blocks, "uint8"), g.constant([inner, columns], "int64")
+    x = g.leaf("float32", (g.integer(1, 3), inner), "exact")
+    return g.node(op, [x, w, shape], domain=MS, blk_quant_type=form)
 
 
 @makes("com.microsoft::GatherBlockQuantized")
