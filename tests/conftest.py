@@ -5,8 +5,9 @@ C is not optimized but where a test compiles it by a command of its own (kernels
 ONNX's suite, which runs every operator, is. Where there is tcc, which takes a tenth of the time, it compiles what needs
 no flags of its own; the compiler's header of vectors is read once. Collecting tests makes many objects that live as
 long as they do: the garbage collector rests while they are made, leaves them out from then on, and looks at the others
-less often. A pass that fails is an error, not left out. Hypothesis draws the same in every run, and a busy machine
-fails nothing: what is new is for the fuzzers."""
+less often. onnxruntime computes on one thread where a test asks for no number: further ones would wait for work longer
+than small models take. A pass that fails is an error, not left out. Hypothesis draws the same in every run, and a busy
+machine fails nothing: what is new is for the fuzzers."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from mccompile.cli import OBJECTS
 from mccompile.frontend import contradictions
 from mccompile.measure import speed
 from mccompile.toolchain import build
-from tests import bare, precompiled
+from tests import bare, one_thread, precompiled
 
 if os.environ.get(bare.BARE):
     bare.hide()  # before modules of tests look for tools
@@ -32,6 +33,7 @@ speed.SECONDS = 0.02
 build.LEVEL = "-O0"
 build.QUICK = shutil.which("tcc") or ""
 build.AHEAD = precompiled.ahead
+one_thread.by_default()
 with suppress(ImportError):  # importers are tested with little else installed
     from hypothesis import HealthCheck, settings
     from hypothesis.internal.conjecture import providers
