@@ -151,7 +151,8 @@ def _alone(step: Step, plan: Plan, height: int, rows: int) -> CheckedCall:
 
 
 def _overlapping(arguments: Sequence[Argument], plan: Plan) -> list[list[Argument]]:
-    """Arguments by the memory that they share."""
+    """Arguments by the memory that they share, in the order of the call: places in memory make no other call of it."""
+    order = {id(a): number for number, a in enumerate(arguments)}
     found: list[list[Argument]] = []
     base, end = "", 0
     for a in sorted(arguments, key=lambda a: (a.address.base, *touched(a, plan))):
@@ -162,4 +163,4 @@ def _overlapping(arguments: Sequence[Argument], plan: Plan) -> list[list[Argumen
         else:
             found.append([a])
             base, end = a.address.base, high
-    return found
+    return sorted(found, key=lambda each: min(order[id(a)] for a in each))

@@ -23,6 +23,7 @@ from typing import Any
 # Functions of numbers in C's library of which Frama-C has no contract: it takes them to read and write nothing else.
 _PURE = re.compile(r"(?:a?(?:cos|sin|tan)h?|erfc?|expm1|exp2|log1p|cbrt|copysign)f?")
 TURNS = 10000  # more than a loop that steers has
+STATES = 100000  # more than places in a table, by which a loop goes from one to the next
 LEVELS = (
     "rows together",  # all rows of a stage in one call
     "row by row",
@@ -49,6 +50,7 @@ _INDICES = re.compile(r"\bint(?:32|64)_t \*(?:MCC_RESTRICT )?(\w+)")  # what may
 _STORED = re.compile(r"(?<![\w.>\]])(\w+)\[[^;{}]*\] = ")
 _POINTER = re.compile(r"\*(?:MCC_RESTRICT |const )?(\w+)(?: =|[,;)])")
 _CALL = re.compile(r"\bmcc_\w+(\([^;{}]*)")
+_WALK = re.compile(r"(?<![\w.>\]])(\w+) = [^;{}]*\[[^][;]*\b\1\b")
 _CHOICE = re.compile(r"([^=,?:]*[^=,?:\s])\s*\?")
 
 
@@ -91,6 +93,12 @@ def steers(head: str, body: str) -> bool:
     return any(_names(text) & moved for each in statements for text in _conditions(each))
 
 
+def walks(head: str, body: str) -> bool:
+    """Does a `while` go from place to place as a table says? How often depends on the table and on numbers."""
+    places = {found[1] for found in _WALK.finditer(body)}
+    return ";" not in head and any(_names(index) & places for index in _SUBSCRIPT.findall(head))
+
+
 def moves(body: str, pointers: set[str]) -> bool:
     """Is a function called with something that every turn moves on, or an array filled by such a pointer?"""
     moved = {name for names in _MOVED.findall(body) for name in names if name}
@@ -126,19 +134,33 @@ def _counted(head: str, constants: dict[str, str]) -> str:
 def annotated(text: str, level: str) -> str:
     """The same C, and annotations. In macros there are fewer before the last level: most of their loops are the
     innermost ones."""
-    found, done, pointers, indices = [], 0, set(_POINTER.findall(text)), set(_INDICES.findall(text))
+    notes, pointers, indices = list[tuple[int, str]](), set(_POINTER.findall(text)), set(_INDICES.findall(text))
     constants = [*_CONSTANT.finditer(text)]
     for at, indent, head, body in loops(text):
         head = _counted(head, {each[1]: each[2] for each in constants if each.start() < at})
+        begin = at + len(indent)
         in_macro = text[at:].partition("\n")[0].endswith("\\")
         by_stride = in_macro and level != LEVELS[2]
         if level == LEVELS[0] and _ROWS.match(head):
             continue
+        if not in_macro and walks(head, body):  # a state for each place, and all as one behind the loop
+            end = text.index(body, begin) + len(body)
+            notes += [(begin, f"//@ slevel {STATES};\n{indent}"), (end, f"\n{indent}//@ slevel default;\n{indent};")]
+            continue
         passes_on = level == LEVELS[2] and (moves(body, pointers) or bool(indices & set(_STORED.findall(body))))
+        passes_on |= any(walks(*inner) for _, _, *inner in loops(body))  # which begin where each turn says
         if passes_on or (_STRIDE.search(head.rpartition(";")[2]) if by_stride else steers(head, body)):
             note = f"/*@ loop unroll {TURNS}; */ " if in_macro else f"//@ loop unroll {TURNS};\n{indent}"
-            found += [text[done:at], indent, note]
-            done = at + len(indent)
+            notes.append((begin, note))
+    return _with(text, notes)
+
+
+def _with(text: str, notes: list[tuple[int, str]]) -> str:
+    """The same with so many notes at places."""
+    found, done = list[str](), 0
+    for at, note in sorted(notes):
+        found += [text[done:at], note]
+        done = at
     return "".join(found) + text[done:]
 
 

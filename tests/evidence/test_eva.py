@@ -61,6 +61,19 @@ def test_generated_code_raises_no_alarm(made: Callable[[], ModelProto], tmp_path
     assert raises_no_alarm(folder_of(made(), tmp_path))
 
 
+def test_calls_that_differ_in_places_in_memory_are_looked_at_once() -> None:
+    """Results lie below what they are computed from, and above it."""
+    layers = [small_models.node("Gemm", f"{x} w{x} b{x}", y) for x, y in ("xa", "ab", "bc", "cy")]
+    weights = {
+        f"{n}{x}": small_models.floats(1, *shape) for x in "xabc" for n, shape in (("w", (16, 16)), ("b", (16,)))
+    }
+    made = small_models.model("layers", layers, [("x", [1, 16])], [("y", [1, 16])], weights)
+    plan = small_models.compiled(made).plan
+    assert len({step.function.name for step in plan.steps()}) == 1
+    calls, _ = eva_steps.alone(plan)
+    assert len(calls) == 1
+
+
 def test_calls_over_fewer_rows_need_no_more_than_they_hand_over() -> None:
     needs, writes = eva_steps.clauses_of("y", [(0, 31), (0, 23)], True)
     assert "(0 .. 23)" in needs and "[0 .. 31]" in writes
@@ -163,6 +176,22 @@ def test_annotations_are_all_that_is_added(level: str, once: Callable[..., Path]
         text = path.read_text()
         added = re.sub(r"^ *//@ loop unroll \d+;\n", "", run_eva.annotated(text, level), flags=re.M)
         assert re.sub(r"/\*@ loop unroll \d+; \*/ ", "", added) == text
+
+
+@needs_frama_c
+def test_trees_raise_no_alarm_from_the_first_level_on(once: Callable[..., Path]) -> None:
+    """From node to node as tables say: each is told apart, and turns are not."""
+    folder = once(MODELS["trees"].model)
+    assert raises_no_alarm(folder)
+    kernels = next((folder / "code").glob("*_kernels.c")).read_text()
+    noted = run_eva.annotated(kernels, run_eva.LEVELS[0])
+    assert re.search(r"unroll 10000;\n +for \(mcc_index tree .*\n.*\n *//@ slevel \d+;\n *while \(feature", noted)
+    assert re.search(r"\n *//@ slevel default;\n *;\n", noted)
+
+
+def test_a_search_is_no_walk_from_place_to_place() -> None:
+    head, body = "table[low] < x", "{ const int at = (low + high) / 2; low = keys[at] < x ? at : low; }"
+    assert not run_eva.walks(head, body) and run_eva.walks(head, "{ low = (int)next[low]; }")
 
 
 def test_vectors_have_no_program(tmp_path: Path) -> None:
