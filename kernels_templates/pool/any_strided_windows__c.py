@@ -189,7 +189,7 @@ class _Printer:
             else:
                 loops.append(Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}"))
             if self.in_ring(number):
-                then = f"const mcc_index x_line = x_at + x_row[k{number}];"
+                then = f"const mcc_index x_line = x_at + {axis.ring_tap(f'k{number}')};"
                 loops[-1] = replace(loops[-1], then=then)
         around, inside = ((), tuple(loops)) if kind.algorithm == "max" else cut_sum(loops, kind.accumulator)
         loads = []

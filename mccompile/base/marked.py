@@ -122,6 +122,11 @@ def between(operator: str) -> str:
     return f"{OPERATOR} {operator} "
 
 
+def assigned(place: str, value: str) -> str:
+    """`place = value`: a line that is too long is rather folded behind `=` than within either side."""
+    return f"{place} {OPENS}={OPERATOR} {CLOSES}{value}"
+
+
 def words(text: str) -> str:
     """Words of a comment."""
     return text.replace(" ", f"{WORD} ")

@@ -122,8 +122,8 @@ class DirectConv:
         origins = [named(f"at{i}") for i in range(len(self.axes))]
         steps: list[Dim] = [axis.x for axis in self.axes]
         if self.in_ring(0):  # the row is added where its tap is known: here, if there is only one
-            one = self.axes[0].kernel == 1 and self.axes[0].always_inside
-            origins[0], steps[0] = ("x_row[0]", 1) if one else ("0", 0)
+            one = self.axes[0].is_one_row
+            origins[0], steps[0] = (self.axes[0].ring_tap("0"), 1) if one else ("0", 0)
         needs_single = not point_axis.is_static or point_axis.out != end - first or bool((end - first) % wide.points)
         x_at = self.place(self.x, self.group_in, origins, steps)
         # A tile of one position gains .2 % where its taps need no check: not worth a second body.
@@ -177,7 +177,7 @@ class DirectConv:
             else:
                 loop = Range(f"k{number}", axis.kernel, f"first{number}", f"end{number}")
             if self.in_ring(number):
-                loop = replace(loop, then=f"const mcc_index x_line = x_at + x_row[k{number}];")
+                loop = replace(loop, then=f"const mcc_index x_line = x_at + {axis.ring_tap(f'k{number}')};")
             found.append((magnitude(axis.x) * axis.dilation, loop))
         found.sort(key=lambda item: -item[0])
         return [loop for _, loop in found if loop.extent != 1 or loop.end]

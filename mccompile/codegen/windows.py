@@ -63,6 +63,8 @@ class Sliding(Generic[Extent]):
         position = f"p{number}"
         if self.is_static:
             first, end = self.interior
+            if end - first == points:
+                return f"{position} == {sized(first)}"
             return f"{position} >= {sized(first)} && {position} <= {sized(end - points)}"
         tests = [f"{position} + {points} <= {operand_c(self.out)}"]
         if not self.always_inside:
@@ -102,18 +104,30 @@ class Sliding(Generic[Extent]):
             count = f"({count} + {sized(self.dilation - 1)}) / {sized(self.dilation)}"
         return f"{origin} + {sized(last)} < {size} ? {sized(self.kernel)} : {count}"
 
+    @property
+    def is_one_row(self) -> bool:
+        """Is a single tap always inside?"""
+        return self.kernel == 1 and self.always_inside
+
     def ring(self, number: int, lines: int) -> list[str]:
-        """C for where the rows under the window lie in a ring: `x_row[tap]`, for the taps inside. A single one is no
-        loop: compilers that see one leave the sum that follows in scalars."""
+        """C for where the rows under the window lie in a ring, for the taps inside: what `ring_tap` names."""
         at = named(f"at{number}")
-        if self.kernel == 1 and self.always_inside:
-            return [f"const mcc_index x_row[1] = {{{at} % {lines} * {self.x}}};"]
+        if self.is_one_row:
+            return [f"const mcc_index x_row = {'0' if lines == 1 else f'{at} % {lines} * {self.x}'};"]
         first, end = ("0", str(self.kernel)) if self.always_inside else (f"first{number}", f"end{number}")
         tap = "k" if self.dilation == 1 else f"k * {self.dilation}"
         return [
             f"mcc_index x_row[{self.kernel}];",
             f"for (mcc_index k = {first}; k < {end}; ++k) x_row[k] = ({at} + {tap}) % {lines} * {self.x};",
         ]
+
+    def ring_tap(self, tap: str) -> str:
+        """C for where the row under a tap lies."""
+        return named("x_row") if self.is_one_row else f"{named('x_row')}[{tap}]"
+
+    def ring_scope(self) -> str:
+        """How a part of a function declares what `ring` has."""
+        return "x_row" if self.is_one_row else "const mcc_index *x_row"
 
 
 Axis = Sliding[int]  # where all sizes are known at compile time
@@ -135,7 +149,7 @@ def positions(axis: Sliding[Dim], number: int, by_rows: bool, x: View, others: S
         "scope": [
             *(f"{name}{number}" for name in ("p", "at", "first", "end")),
             *(ring_row(f"p{number}", lines) for lines in rings),
-            *(["const mcc_index *x_row"] if rows and x.lines else []),
+            *([axis.ring_scope()] if rows and x.lines else []),
         ],
         "loop": (replace(run, begin="begin", end="end") if by_rows and rows else run).header,
         "ring": [

@@ -134,9 +134,13 @@ def literal(value: int | float | bool, dtype: DType) -> Expr:
     return Literal(dtype, bool(value) if dtype is bool_ else int(value))
 
 
+def _is_one(factor: Expr) -> bool:
+    return isinstance(factor, Literal) and factor.value == 1 and factor.dtype is not bool_
+
+
 def apply(function: str, *args: Expr) -> Expr:
     """A function of the table applied to arguments whose types are checked here. An integer compared with itself is a
-    literal: compilers warn of such comparisons."""
+    literal: compilers warn of such comparisons. A factor or divisor of 1 changes no value, and is left out."""
     signature = FUNCTIONS.get(function)
     if signature is None:
         raise InternalError(f"no scalar function {function!r}")
@@ -146,6 +150,10 @@ def apply(function: str, *args: Expr) -> Expr:
         raise InternalError(f"{function}({', '.join(str(arg.dtype) for arg in args)}): {problem}") from None
     if function in _OF_ITSELF and args[0] == args[1] and not args[0].dtype.is_float:
         return literal(_OF_ITSELF[function], dtype)
+    if function in ("mul", "div") and _is_one(args[1]):
+        return args[0]
+    if function == "mul" and _is_one(args[0]):
+        return args[1]
     return Apply(dtype, function, args)
 
 

@@ -27,6 +27,10 @@ FAULTS = {
     "a factor of 1": re.compile(r"(?<![\w.])1 \*|[*/%] 1(?![\w.])"),
     ONCE: re.compile(r"\bfor \(mcc_index (\w+) = 0; \1 < 1;"),
     "an empty block": re.compile(r"\{\s*\}"),
+    "a factor of 1.0": re.compile(r"(?<![\w.])1\.0f? \*|\* 1\.0f?(?![\w.])|mcc_mul_\w+\(mcc_set_\w+\(1\.0f?\),"),
+    "an array of one": re.compile(r"\b(?<!static const )mcc_index \w+\[1\]"),
+    "a fold within an index": re.compile(r"^ +\w+\[[^]=;]*\n[^]=;]*\] = ", re.M),
+    "two blank lines": re.compile(r"\n\n\n"),
 }
 TOO_LONG, TOO_DEEP = f"a line over {WIDTH}", f"deeper than {DEEPEST}"
 NOT_PASSED, NOT_LISTED = "a listed tensor that is no parameter of its type", "a parameter that is not listed"

@@ -26,7 +26,7 @@ from tests.small_quantized import convolutions
 TARGETS = ("generic", "cortex-m4", "cortex-m55", "x86-64-v3")
 NODES = [
     node("Conv", "x w", "c", pads=[1, 1, 1, 1]),
-    node("Relu", "c", "r"),
+    node("Elu", "c", "r"),
     node("Conv", "r v", "d", pads=[1, 1, 1, 1], group=8),
     node("GlobalAveragePool", "d", "p"),
     node("Flatten", "p", "f"),
@@ -44,6 +44,7 @@ MODELS = {
     ),
     "quantized": convolutions(9, [(8, 3, 1), (8, 1, 1)]),
     "rows": convolutions(24, [(8, 3, 1)] * 6),
+    "rows_of_one": convolutions(24, [(8, 3, 1), (0, 3, 1), (16, 1, 1), (0, 3, 1), (16, 1, 1)]),
 }
 
 
@@ -67,6 +68,10 @@ def test_generated_c_has_no_faults(name: str, target: str) -> None:
         ("y = x % 1;", "a factor of 1"),
         ("for (mcc_index n = 0; n < 1; ++n) {", "a loop that runs once"),
         ("if (a) {\n}", "an empty block"),
+        ("y = 1.0f * x;", "a factor of 1.0"),
+        ("const mcc_index x_row[1] = {p * 8};", "an array of one"),
+        ("    y[p * 8\n        + lane] = x;", "a fold within an index"),
+        ("f();\n\n\ng();", "two blank lines"),
         (f"y = {'x' * 120};", TOO_LONG),
         ("if (a) {\n" * 8 + "f();" + "\n}" * 8, TOO_DEEP),
     ],

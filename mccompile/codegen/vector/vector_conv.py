@@ -211,7 +211,7 @@ class VectorConv(ConvTaps):
             "outer": ["n", "const float *packed"],
             "groups": ["g", f"const {self.w.buffer.dtype.storage_c} *wg"] if self.group > 1 else [],
             "channels": ["o", *(["o_unit"] if cut == BY_TILES else [])],
-            "rows": [*rows, "const mcc_index *x_row"],
+            "rows": [*rows, self.rows[0].ring_scope()] if self.rows else rows,
             "points": [f"p{len(self.rows)}", "x_at"],
         }
 

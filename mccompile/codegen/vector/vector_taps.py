@@ -135,7 +135,7 @@ class ConvTaps:
         """C of the indices in x and w where the innermost loops start."""
         x = self.tap_index([0 if self.in_ring(n) else axis.x * axis.dilation for n, axis in enumerate(self.rows)])
         if self.in_ring(0):
-            row = f"{named('x_row')}[{'0' if self.tap_loop(0, self.rows[0]) is None else 'k0'}]"
+            row = self.rows[0].ring_tap("0" if self.tap_loop(0, self.rows[0]) is None else "k0")
             x = row if x == "0" else f"{row} + {x}"
         steps = [
             channels * self.inputs * self.points.kernel * prod(axis.kernel for axis in self.rows[number + 1 :])

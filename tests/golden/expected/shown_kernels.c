@@ -96,7 +96,7 @@ void shown_conv_3x3s1_6x6x2_2(float *MCC_RESTRICT y, const float *MCC_RESTRICT x
         const mcc_index end0 = at0 + 2 < 6 ? 3 : 6 - at0;
         for (mcc_index p1 = 0; p1 < 6;) {
             const mcc_index at1 = p1 - 1;
-            if (p1 >= 1 && p1 <= 1) {
+            if (p1 == 1) {
                 shown_conv_3x3s1_6x6x2_2_tile1(y, x, w, e0, p0, at0, first0, end0, p1, at1);
                 p1 += 4;
             } else {
