@@ -32,7 +32,7 @@ _OF_FLOATS = frozenset({
 })  # fmt: skip
 _FIXED = ("fixed_product", "fixed_round")
 _NOT_OF_INTEGERS = frozenset({"pow", "div", "mod", "fmod"})
-FIXED_OPERATIONS = 8
+FIXED_OPERATIONS, LONG_OPERATIONS = 8, 5  # of a number in fixed point; where vectors multiply 64 bits
 _HALVES = (f16, bf16)
 _SHORT = ("shift_right", "shift_left")
 
@@ -166,7 +166,8 @@ def lane_work(expressions: Sequence[Expr], dtypes: Sequence[DType], target: Targ
     widest = max(dtype.bits for dtype in (*dtypes, *(node.dtype for node in nodes)))
     casts = sum(isinstance(node, Cast) for node in nodes)
     named = [node.function.removeprefix("lane_") for node in nodes if isinstance(node, Apply)]
-    functions = sum(FIXED_OPERATIONS if name in _FIXED else OPERATIONS.get(name, 1) for name in named)
+    fixed = LONG_OPERATIONS if target.option(LONG_FLOATS, 0) else FIXED_OPERATIONS
+    functions = sum(fixed if name in _FIXED else OPERATIONS.get(name, 1) for name in named)
     vectors = widest / 8 / max(min(target.vector_bytes, LOOP_BYTES), 1)
     if "rvv" in target.isas and any(map(cuts, expressions)):  # scalar code there (mcc_lanes.h)
         vectors *= LANES

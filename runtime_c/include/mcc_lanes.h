@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "mcc_port.h"
+#include "mcc_int.h"
 
 #if defined(__clang__)
 /* Loops that stay scalar, as with sanitizers or without optimisation, are right too. */
@@ -87,12 +87,15 @@ MCC_LANE_DIVISION(i64, int64_t, int64_t, uint64_t, i64)
 #undef MCC_LANE_QUOTIENTS
 #undef MCC_LANE_DIVISION
 
-/* Few machines shift signed numbers of 64 bits in vectors. */
+#ifdef __AVX512VL__
+MCC_INLINE int64_t mcc_lane_shifted(int64_t value, int bits) { return mcc_shr_i64(value, bits); }
+#else /* Few machines shift signed numbers of 64 bits in vectors. */
 MCC_INLINE int64_t mcc_lane_shifted(int64_t value, int bits)
 {
     const uint64_t sign = (uint64_t)0 - ((uint64_t)value >> 63);
     return (int64_t)((((uint64_t)value ^ sign) >> bits) ^ sign);
 }
+#endif
 
 MCC_INLINE int64_t mcc_lane_fixed_product(int32_t term, int64_t multiplier)
 {

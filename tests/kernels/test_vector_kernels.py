@@ -170,6 +170,19 @@ def test_doubles_are_computed_in_vectors(op: str, target: str, tmp_path: Path) -
     assert step.function.kernel.isa == "vec"
 
 
+@pytest.mark.parametrize("op", ["Relu", "Add"])
+def test_sixteen_bits_are_rounded_in_vectors_that_multiply_64(op: str, tmp_path: Path) -> None:
+    quantize = [node("QuantizeLinear", "r coarse none", "y")]
+    nodes = [node("DequantizeLinear", "x fine none", "d"), node(op, "d d" if op == "Add" else "d", "r"), *quantize]
+    more = {"fine": np.float32(0.0007), "coarse": np.float32(0.0003), "none": np.int16(0)}
+    made = model("sixteen", nodes, [("x", (37, 64))], [("y", (37, 64))], more)
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.INT16
+    made.opset_import[0].version = 21
+    (step,) = compile(save(made, tmp_path), Options(target="x86-64-v4", prefer="time")).plan.steps()
+    assert step.function.kernel.id == "map/any_strided_lanes__vec"
+
+
 @pytest.mark.parametrize(("shape", "axis", "k"), [((1400, 23), 1, 3), ((33, 24, 11), 1, 5), ((64, 100), 1, 20)])
 def test_the_largest_of_short_rows_are_found_in_many_rows_at_once(
     shape: tuple[int, ...], axis: int, k: int, tmp_path: Path
