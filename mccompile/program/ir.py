@@ -18,7 +18,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from ..base.constant import Constant
-from ..base.dims import Dim, Symbol, Symbolic, bounds, evaluate, has_dependent_terms, product, static, symbols, upper
+from ..base.dims import Dim, Symbol, Symbolic, evaluate, product, static, symbols, upper
 from ..base.dtypes import DType
 from ..base.provenance import Provenance
 from ..base.records import cached_property, dataclass, replace
@@ -26,6 +26,7 @@ from ..base.tensor import Shape, TensorType, dense_strides
 from ..kinds.api import AnyKind, Kind
 from .phases import Phase
 from .pull import Pull
+from .reached import NOTHING, reached
 from .reshaped_strides import reshaped_strides
 
 TEMPORARY, INPUT, CONSTANT = "temporary", "input", "constant"
@@ -174,18 +175,12 @@ class View:
     def byte_range(self) -> tuple[int, int]:
         """The bytes of the buffer from the first to beyond the last element that the view touches, in any trip of a
         loop; all of them where a size is known only at run time."""
-        if not self.is_static:
+        found = reached(self.shape, self.strides, self.offset, self.buffer.type.count)
+        if found is None:
             return 0, self.buffer.max_bytes
-        if any(dim == 0 for dim in self.shape):
-            return 0, 0
-        if self.lines:
+        if self.lines and found != NOTHING:
             return 0, self.buffer.type.max_bytes
-        low, high = bounds(self.offset)
-        for dim, stride in zip(self.shape, self.strides, strict=True):
-            reach = (static(dim) - 1) * static(stride)
-            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
-        if has_dependent_terms(self.offset):  # not all that their bounds allow is reached
-            low, high = max(low, 0), min(high, upper(self.buffer.type.count) - 1)
+        low, high = found
         bits = self.buffer.dtype.bits
         return low * bits // 8, ((high + 1) * bits + 7) // 8
 
