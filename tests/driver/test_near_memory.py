@@ -81,3 +81,9 @@ def test_weights_that_come_in_are_no_rows_of_a_part(tmp_path: Path) -> None:
             y = Conv <strides = [1, 3]> (picture, w)
         }""")
     assert check(save(made, tmp_path), memories(64), runs=1).ok
+
+
+def test_tensors_without_elements_have_no_columns(tmp_path: Path) -> None:
+    text = "(float[2,1,0,16] x) => (float[2,1,0,16] y) {y = Cosh(x)}"
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 20]> g {text}')
+    assert not compile(save(model, tmp_path), memories(4096)).plan.column_tiles

@@ -43,8 +43,9 @@ def column_step(node: Node, axes: Axes) -> ColumnStep | None:
     """For rows and columns of the result along these axes. None: the node cannot be computed by columns."""
     if node.regions or len(list(node.present_outputs)) != 1 or node.outputs[0] is None:
         return None
-    if not all(value.type.is_static for value in (*node.present_inputs, node.output)) or node.output.type.rank != 4:
-        return None
+    types = [value.type for value in (*node.present_inputs, node.output)]
+    if not all(type.is_static and type.max_bytes for type in types) or node.output.type.rank != 4:
+        return None  # without elements there is nothing to compute by columns
     op = node.op
     if isinstance(op, Elementwise | Clip | QuantizeLinear | DequantizeLinear):
         return _elementwise(node, axes)
