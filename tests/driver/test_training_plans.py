@@ -216,3 +216,24 @@ def test_rows_of_what_is_done_again_make_room_beside_new_weights(tmp_path: Path)
     assert run([*words, "-o", str(tmp_path / "rows")]) == 0
     assert run([*words, "-o", str(tmp_path / "whole"), "--without", "fuse_line_buffers"]) == 0
     assert ram(tmp_path / "rows") < ram(tmp_path / "whole")
+
+
+def test_new_weights_are_made_beside_gradients_where_no_more_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products whose new weights take as much as an activation: with those, the old ones and dy there is no room."""
+    model = separable(tmp_path / "separable.onnx", 6, 32, 6)
+    asked = {"loss": "cross_entropy:y", "learn": "all", "at_once": True}
+    small = mccompile.train(model, **asked, budget={"ram": "min"})
+    assert "product_step" in {step["op"] for step in small.report["steps"]}
+    plain = mccompile.train(model, **asked)
+    assert "product_step" not in {step["op"] for step in plain.report["steps"]}
+    chance = np.random.default_rng(5)
+    for _ in range(4):
+        x, y = chance.standard_normal((1, 32, 6, 6)).astype(np.float32), np.array([chance.integers(32)])
+        assert small.step(x, y, rate=0.1) == pytest.approx(plain.step(x, y, rate=0.1), rel=1e-5)
+    for name, weight in plain.weights().items():
+        np.testing.assert_allclose(small.weights()[name], weight, rtol=1e-4, atol=1e-6)
+    monkeypatch.setattr(recompute_activations, "step_products", lambda program, context: program.body)
+    apart = mccompile.train(model, **asked, budget={"ram": "min"})
+    assert small.report["arena_bytes"] + 1024 <= apart.report["arena_bytes"]

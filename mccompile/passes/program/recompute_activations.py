@@ -2,13 +2,15 @@
 keeping their results until the gradients need them. As many calls are repeated as a budget requires.
 
 Runs behind the choice of kernels and of the order, so a call that is done again is the same one in all that it rounds.
-What is tried is measured as the arena of the program that it leads to.
+What is tried is measured as the arena of the program that it leads to. Where that is above the budget even when calls
+run row by row, new weights are made beside gradients of activations in one call (step_products), and calls are repeated
+for what is left then: rows that follow those of their operand take hardly more memory than it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ...base.dims import upper
@@ -38,25 +40,42 @@ from ...program.relocate import covers
 from ...program.taken_names import taken_names
 from ..api import Context
 from ..memory.liveness import blocks_of, liveness
+from ..rows.row_windows import AXIS
 from .bufferize import bufferize
+from .fuse_line_buffers import fuse_line_buffers
 from .order_calls import eager_order
+from .step_products import step_products
 
 TRIALS = 10  # programs whose arena is worked out
 LESS = 0.85  # of the goal before
+ROWS = 4  # that are there besides those of an operand, where a call follows these
+Measured = Callable[[Program, Context], int]
 
 
 def recompute_activations(program: Program, context: Context) -> None:
     if context.memory.again <= 1:
         return
     context = replace(context, registry=remembered(context.registry, context.target), explanations=[])
-    best, least = program.body, arena(program, context)
-    for body in _orders(program, context) if least > context.memory.enough else ():
-        found, size = _recomputed(replace(program, body=body), context)
+    best, least, enough = program.body, arena(program, context), context.memory.enough
+    orders = _orders(program, context)
+    for body in orders if least > enough else ():
+        found, size = _recomputed(replace(program, body=body), context, arena)
         if size < least:
             best, least = found, size
-        if least <= context.memory.enough:
+        if least <= enough:
             break
     program.body = best
+    if least > enough > 0 and context.memory.rows and not context.memory.copied:
+        _step_products(program, orders[-1], context)
+
+
+def _step_products(program: Program, body: list[Item], context: Context) -> None:
+    """New weights in one call with gradients, if the budget needs it and it makes the arena smaller."""
+    least, joined = arena_by_rows(program, context), step_products(replace(program, body=body), context)
+    if least > context.memory.enough and len(joined) < len(body):
+        found, size = _recomputed(replace(program, body=joined), context, arena_by_rows)
+        if size < least:
+            program.body = found
 
 
 def _orders(program: Program, context: Context) -> list[list[Item]]:
@@ -68,10 +87,11 @@ def _orders(program: Program, context: Context) -> list[list[Item]]:
     return [given] if early == given else [given, early]
 
 
-def _recomputed(program: Program, context: Context) -> tuple[list[Item], int]:
+def _recomputed(program: Program, context: Context, measure: Measured) -> tuple[list[Item], int]:
     """The items in their order, with calls that are done again, and the arena that comes of them."""
-    enough, best, least = context.memory.enough, program.body, arena(program, context)
-    line = line_of(program, context)
+    enough, best, least = context.memory.enough, program.body, measure(program, context)
+    by_rows = measure is arena_by_rows
+    line = line_of(program, context, by_rows)
     macs = int(sum(step.again.macs for step in line.steps if step.again) * (context.memory.again - 1))
     reachable = enough >= line.floor
     goal = line.peak - (least - enough) if reachable else int(line.peak * LESS)
@@ -80,12 +100,16 @@ def _recomputed(program: Program, context: Context) -> tuple[list[Item], int]:
             break
         found = recomputed(line, goal, macs)
         body = _body(program, found)
-        tried = arena(replace(program, body=body), context)
+        tried = measure(replace(program, body=body), context)
         if tried < least:
             least, best = tried, body
         if found.peak > goal:
             break
-        goal = goal - max(tried - enough, goal // 50) if reachable else int(goal * LESS)
+        goal = (
+            goal - max(tried - enough, goal // 50)
+            if reachable
+            else int(min(goal, found.peak if by_rows else goal) * LESS)
+        )
     return best, least
 
 
@@ -98,9 +122,17 @@ def arena(program: Program, context: Context) -> int:
     return least if least > context.memory.enough else push_down(blocks).size
 
 
-def line_of(program: Program, context: Context) -> Line:
+def arena_by_rows(program: Program, context: Context) -> int:
+    """The same, if calls run row by row where that gains."""
+    trial = clone(program)
+    fuse_line_buffers(trial, context)
+    bufferize(trial, context, thorough=False)
+    return push_down(blocks_of(liveness(trial, context.memory.keep_inputs), context.target.align)[0]).size
+
+
+def line_of(program: Program, context: Context, by_rows: bool = False) -> Line:
     """The program in numbers. Results that are kept for the next run lie where they are kept, once nothing reads what
-    was kept there."""
+    was kept there. `by_rows`: as if all calls that can follow the rows of their first operand did."""
     numbers = {buffer: number for number, buffer in enumerate(_buffers(program))}
     writers = Counter(buffer for item in program.body for buffer in {view.buffer for view in _written(item)})
     outputs, kept = dict(program.outputs), {*program.lasting_inputs(context.memory.keep_inputs)}
@@ -112,8 +144,14 @@ def line_of(program: Program, context: Context) -> Line:
     alone = {b for b in numbers if b.role == TEMPORARY and not b.overlap and writers[b] == 1}
     alone -= lasting | instead.keys() | {b.overlap.base for b in numbers if b.overlap}
     fixed = {view.buffer for item in program.body if not isinstance(item, Call) for view in _touched(item)}
+    steps = [_step(number, item, numbers, alone - fixed, context) for number, item in enumerate(program.body)]
+    if by_rows:
+        steps = [
+            _by_rows(step, item, numbers, alone - fixed, context)
+            for step, item in zip(steps, program.body, strict=True)
+        ]
     return Line(
-        tuple(_step(number, item, numbers, alone - fixed, context) for number, item in enumerate(program.body)),
+        tuple(steps),
         tuple(0 if b in kept or b.role == EXTERNAL else b.max_bytes for b in numbers),
         frozenset(numbers[b] for b in lasting),
         frozenset(numbers[b] for b in fixed),
@@ -134,6 +172,19 @@ def _step(number: int, item: Item, numbers: Mapping[Buffer, int], alone: set[Buf
         operands = [item.ins[operand] for _, operand in needs.alias]
         over = tuple({numbers[v.buffer]: None for v in operands if v.buffer in alone and covers(v)})
     return Step(number, read, written, over, item.scratch.max_bytes if item.scratch else 0, again)
+
+
+def _by_rows(step: Step, item: Item, numbers: Mapping[Buffer, int], alone: set[Buffer], context: Context) -> Step:
+    """The step of a call whose rows can come to lie over those of its first operand, a few rows later."""
+    if not isinstance(item, Call) or step.over or not item.kernel:
+        return step
+    needs, source, out = context.registry[item.kernel].match(item, context.target), item.ins[0], item.outs[0]
+    by_rows = isinstance(needs, Needs) and AXIS in needs.rows and len(source.shape) == len(out.shape)
+    larger = source.buffer.max_bytes >= out.buffer.max_bytes
+    if not by_rows or not larger or source.buffer not in alone or not covers(source):
+        return step
+    rows = ROWS * out.buffer.max_bytes // max(1, upper(out.shape[AXIS]))
+    return replace(step, over=(numbers[source.buffer],), workspace=step.workspace + rows)
 
 
 def _buffers(program: Program) -> list[Buffer]:
