@@ -32,6 +32,8 @@ FAULTS = {
     "a fold within an index": re.compile(r"^ +\w+\[[^]=;]*\n[^]=;]*\] = ", re.M),
     "two blank lines": re.compile(r"\n\n\n"),
 }
+# Counted in networks only: cases of kernels may have a scale of 1, or windows of one row.
+OF_CASES = {"a factor of 1.0", "an array of one", "a fold within an index"}
 TOO_LONG, TOO_DEEP = f"a line over {WIDTH}", f"deeper than {DEEPEST}"
 NOT_PASSED, NOT_LISTED = "a listed tensor that is no parameter of its type", "a parameter that is not listed"
 COPIED = "lines copied more than 3 times"

@@ -38,7 +38,7 @@ from mccompile.program.ir import CONSTANT, Buffer, Call, View
 from mccompile.targets.api import Target
 from mccompile.toolchain.elements import from_bytes, to_bytes
 from tests import precompiled
-from tests.emit.c_faults import ONCE, faults
+from tests.emit.c_faults import OF_CASES, ONCE, faults
 from tests.lengths import LONGEST, LONGEST_OF_HALVES, too_long
 
 import_module("ml_dtypes")  # comes with onnx; from here on numpy knows bfloat16 and the like
@@ -296,7 +296,7 @@ def _faults(trial: Trial, text: str) -> list[tuple[str, int]]:
     shown, call = folded(text), trial.function.call
     halves = any(view.buffer.dtype in (f16, bf16) for view in (*call.ins, *call.outs))  # are converted one by one
     long = too_long(shown, LONGEST_OF_HALVES if halves else LONGEST)
-    return [*long.items(), *(fault for fault in faults(shown) if fault[0] != ONCE)]
+    return [*long.items(), *(fault for fault in faults(shown) if fault[0] not in {ONCE, *OF_CASES})]
 
 
 def write_sources(found: Sequence[Trial], folder: Path, restrict: bool = True, unread: bool = False) -> None:
