@@ -1,8 +1,8 @@
 """Copies of elements of any type that lie across the result: square tiles are transposed in registers.
 
-The last tile of a row or column begins earlier rather than being narrow, so some elements are copied twice.
-
-Invariant: bits are moved, so that every number arrives as it was.
+The last tile of a row or column begins earlier rather than being narrow, so some elements are copied twice. Where rows
+of the operand are shorter than a tile and lie behind each other, as the channels of pictures do, tiles reach into the
+rows before, and the first one into the next ones.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase
 from mccompile.kinds.map import Map
 
 REGISTER = 128  # bits
+NARROW = ((u8, 43, 8), (i8, 32, 3), (u8, 39, 15), (f16, 17, 5), (u16, 16, 7), (f32, 9, 3))
 
 
 class TransposedTiles(Kernel):
@@ -38,6 +39,8 @@ class TransposedTiles(Kernel):
         return [
             *[_case(f"{dtype}_{m}x{n}", dtype, (m, n), (1, 0)) for dtype in dtypes for m, n in ((16, 16), (19, 37))],
             _case("channels_first", i8, (2, 17, 4, 5), (0, 2, 3, 1)),
+            *(_case(f"rows_{n}_{dtype}", dtype, (n, m), (1, 0)) for dtype, m, n in NARROW),
+            _case("few_channels", u8, (2, 3, 5, 8), (0, 2, 3, 1)),
             _case("heads", f16, (2, 9, 3, 8), (0, 2, 3, 1)),
             _case("reversed", u16, (8, 3, 9), (2, 1, 0)),
         ]
@@ -70,8 +73,9 @@ class TransposedTiles(Kernel):
         side = layout.side
         tiles = prod(layout.nest.loops[number].extent for number in layout.around)
         tiles *= -(-layout.i.extent // side) * -(-layout.j.extent // side)
-        woven = side * (side.bit_length() - 1)  # one in a cycle
-        each = max((2 * AROUND + 2 * side + woven) / machine.issue, side / machine.stores + woven)
+        rows = min(layout.j.extent, side)  # what becomes of others is not computed
+        woven = sum(-(-rows // (1 << n)) << n for n in range(side.bit_length() - 1))  # one in a cycle
+        each = max((2 * AROUND + side + rows + woven) / machine.issue, rows / machine.stores + woven)
         return Cost(max(tiles * each, traffic((*call.outs, *call.ins), target, innermost(call), side)), code=600)
 
     def headers(self, call: Call) -> frozenset[str]:
@@ -96,6 +100,7 @@ class TransposedTiles(Kernel):
             "bits": call.outs[0].buffer.dtype.bits,
             "side": layout.side,
             "down": layout.j.extent,
+            "part": layout.part,
             "across": layout.i.extent,
             "at_down": _begin("down", layout.j.extent, layout.side),
             "at_across": _begin("across", layout.i.extent, layout.side),
@@ -113,9 +118,14 @@ class TransposedTiles(Kernel):
 class _Layout(Across):
     side: int  # of a tile
 
+    @property
+    def part(self) -> int:
+        """Columns of a tile that lie in other rows of the operand."""
+        return max(self.side - self.j.extent, 0)
+
     def place(self, view: int) -> str:
         counters = [loop.counter for loop in self.nest.loops]
-        counters[self.at_i], counters[self.at_j] = "column", "row"
+        counters[self.at_i], counters[self.at_j] = "column", "0" if self.part else "row"
         return index_c(self.nest.strides[view], counters)
 
 
@@ -124,8 +134,12 @@ def _layout(call: Call) -> _Layout | None:
     at_i = len(loops.loops) - 1
     if at_i < 1 or loops.strides[0][at_i] != 1 or loops.loops[at_i].extent < side:
         return None
-    across = [j for j in range(at_i) if loops.strides[1][j] == 1 and loops.loops[j].extent >= side]
-    return _Layout(loops, at_i, across[0], side) if across else None
+    for at_j in range(at_i):
+        rows = loops.loops[at_j].extent
+        behind = loops.strides[1][at_i] == rows > 1 and loops.loops[at_i].extent >= 2 * side
+        if loops.strides[1][at_j] == 1 and (rows >= side or behind):
+            return _Layout(loops, at_i, at_j, side)
+    return None
 
 
 def _begin(counter: str, extent: int, side: int) -> str:

@@ -1,6 +1,7 @@
 /* mcc_vec_transpose_bits.h - square tiles of elements of any type, transposed in registers of 16 bytes.
  *
  *     mcc_transpose_8 mcc_transpose_16 mcc_transpose_32 mcc_transpose_64 (x, from, y, to)
+ *     mcc_transpose_part_8 ... (x, from, y, to, first, rows)       only so many rows of y, literals: column `first` on
  *
  * Rows of x, which begin `from` elements of so many bits apart, become the columns of y, whose rows begin `to` elements
  * apart. A tile has as many rows and columns as 16 bytes have elements. Bits are moved, never numbers.
@@ -15,7 +16,8 @@
 /* Rows k and k + N/2 are woven into rows 2k and 2k + 1. After as many rounds as N has bits, columns are rows. */
 #define MCC_VEC_TRANSPOSE_BITS(bits, N, ROUNDS, LOW, HIGH)                                                             \
     typedef uint##bits##_t mcc_tile_##bits __attribute__((vector_size(16)));                                           \
-    MCC_VEC_INLINE void mcc_transpose_##bits(const void *x, ptrdiff_t from, void *y, ptrdiff_t to)                     \
+    MCC_VEC_INLINE void mcc_transpose_part_##bits(const void *x, ptrdiff_t from, void *y, ptrdiff_t to, int first,     \
+                                                  int rows)                                                            \
     {                                                                                                                  \
         mcc_tile_##bits v[2][N];                                                                                       \
         _Pragma("GCC unroll 16") for (int row = 0; row < N; ++row)                                                     \
@@ -34,8 +36,13 @@
         }                                                                                                              \
         _Pragma("GCC unroll 16") for (int row = 0; row < N; ++row)                                                     \
         {                                                                                                              \
-            (void)memcpy((uint##bits##_t *)y + row * to, &v[ROUNDS % 2][row], 16);                                     \
+            if (row < first || row >= first + rows) continue;                                                          \
+            (void)memcpy((uint##bits##_t *)y + (row - first) * to, &v[ROUNDS % 2][row], 16);                           \
         }                                                                                                              \
+    }                                                                                                                  \
+    MCC_VEC_INLINE void mcc_transpose_##bits(const void *x, ptrdiff_t from, void *y, ptrdiff_t to)                     \
+    {                                                                                                                  \
+        mcc_transpose_part_##bits(x, from, y, to, 0, N);                                                               \
     }                                                                                                                  \
     typedef int mcc_transposed_##bits
 

@@ -183,6 +183,17 @@ def test_sixteen_bits_are_rounded_in_vectors_that_multiply_64(op: str, tmp_path:
     assert step.function.kernel.id == "map/any_strided_lanes__vec"
 
 
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "aarch64"])
+@pytest.mark.parametrize("channels", [2, 3, 8, 15])
+def test_few_channels_of_bytes_are_parted_in_registers(channels: int, target: str, tmp_path: Path) -> None:
+    shape, result = (2, 16, 20, channels), (2, channels, 16, 20)
+    made = model("parted", [node("Transpose", "x", "y", perm=[0, 3, 1, 2])], [("x", shape)], [("y", result)])
+    for value in (*made.graph.input, *made.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.UINT8
+    (step,) = compile(save(made, tmp_path), Options(target=target, prefer="time")).plan.steps()
+    assert step.function.kernel.id == "map/any_transposed_tiles__vec"
+
+
 @pytest.mark.parametrize(("shape", "axis", "k"), [((1400, 23), 1, 3), ((33, 24, 11), 1, 5), ((64, 100), 1, 20)])
 def test_the_largest_of_short_rows_are_found_in_many_rows_at_once(
     shape: tuple[int, ...], axis: int, k: int, tmp_path: Path
