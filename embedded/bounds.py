@@ -1,5 +1,5 @@
 """An upper bound on the instructions of a run and of each function, from the machine code, beside the largest count of
-several inputs under emulation: constants, extremes, infinities, NaN, random ones.
+several inputs under emulation: constants, extremes, infinities, NaN, subnormal and random ones.
 
 python -m embedded.bounds model.onnx ... --target cortex-m4
 
@@ -24,7 +24,7 @@ from mccompile.toolchain.bounds.program import Bound, bound, disassembled
 from mccompile.toolchain.disassembly import functions
 from mccompile.toolchain.emulate import Emulated
 
-INPUTS = 12  # eight constant ones, and random ones of four sizes
+INPUTS = 13  # nine constant ones, and random ones of four sizes
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ INPUTS = 20
 _LONG = 10**9  # instructions: of networks that take more, fewer inputs are tried, two at least
 UNFORESEEN = "seen when it was counted"
 _SCALES = (1e-30, 1e-3, 0.1, 1.0, 8.0, 100.0)
-_FILLED = (0.0, 1.0, -1.0, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan)
+_FILLED = (0.0, 1.0, -1.0, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-42)  # the last one is subnormal
 _MOST = int(np.iinfo(np.int64).max)
 _NO_TELLING = sys.maxsize  # what ticks themselves take stays in: it is the same in every run
 
