@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, View, supports_types
 from mccompile.kinds.det import Det
 
 
@@ -34,15 +34,15 @@ class DetElimination(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
-        if reason:
-            return No(reason)
         x = call.ins[0]
+        unknown = "" if isinstance(x.shape[-1], int) else f"the size {x.shape[-1]} is known only at run time"
+        if reason := unknown or supports_types(call):
+            return No(reason)
         return Needs(scratch=_work(x).nbytes(static(x.shape[-1]) ** 2))
 
     def cost(self, call: Call, target: Target) -> Cost:
         size = static(call.ins[0].shape[-1])
-        return Cost(static(call.outs[0].type.count) * (size**3 / 3 + size**2) * 2 * target.machine.element, code=500)
+        return Cost(upper(call.outs[0].type.count) * (size**3 / 3 + size**2) * 2 * target.machine.element, code=500)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         x, y = call.ins[0], call.outs[0]

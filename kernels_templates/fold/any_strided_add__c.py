@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, f16, f32, i8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c, nest
+from mccompile.expr.dims_c import size_c
 from mccompile.expr.ir import apply, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Target
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.fold import Fold
 
 
@@ -32,15 +33,23 @@ class FoldAdd(Kernel):
             case("turned", f32, (1, 2, 2, 3), (1, 2, 4), Fold((4,), (1,), (1,), (0,)), permute={0: (3, 2, 1, 0)}),
         ]
 
+    def match(self, call: Call, target: Target) -> No | Needs:
+        """Samples and channels may be known at run time."""
+        sizes = [*call.ins[0].shape[2:], *call.outs[0].shape[2:]]
+        unknown = [f"the size {size} is known only at run time" for size in sizes if not isinstance(size, int)]
+        reason = unknown[0] if unknown else supports_types(call)
+        return No(reason) if reason else Needs()
+
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.ins[0].type.count) * 2 * target.machine.element, code=300)
+        return Cost(upper(call.ins[0].type.count) * 2 * target.machine.element, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y = call.kind, call.ins[0], call.outs[0]
         assert isinstance(kind, Fold)
         axes = len(kind.space)
         dtype = y.buffer.dtype
-        shape = x.type.static_shape
+        shape = [*x.shape[:2], *(static(size) for size in x.shape[2:])]
+        outer = [("b", size_c(shape[0])), ("c", size_c(shape[1]))]
         space = [
             {
                 "n": n,
@@ -50,20 +59,20 @@ class FoldAdd(Kernel):
                 "stride": kind.strides[n],
                 "dilation": kind.dilations[n],
                 "before": kind.before[n],
-                "step": static(y.strides[2 + n]),
+                "step": y.strides[2 + n] != 0,
             }
             for n in range(axes)
         ]
         blocks, counts = [f"k{n}" for n in range(axes)], [f"l{n}" for n in range(axes)]
-        at_x = index_c([static(stride) for stride in x.strides], ["b", "c", *blocks, *counts])
-        at_y = index_c([static(stride) for stride in y.strides], ["b", "c", *(f"i{n}" for n in range(axes))])
+        at_x = index_c(x.strides, ["b", "c", *blocks, *counts])
+        at_y = index_c(y.strides, ["b", "c", *(f"i{n}" for n in range(axes))])
         total = apply("add", operand(0, dtype), operand(1, dtype))
         lines, value = to_statements(total, [load_c(dtype, "y", at_y), load_c(dtype, "x", at_x)])
-        clear = nest(y.type.static_shape, [y], prefix="z")
+        clear = nest(y.shape, [y], prefix="z")
         return {
             "clear": clear.loops,
             "store_zero": store_c(dtype, "y", clear.index(0), literal_c(0, dtype)),
-            "outer": [("b", shape[0]), ("c", shape[1]), *((f"k{n}", shape[2 + n]) for n in range(axes))],
+            "outer": [*outer, *((f"k{n}", shape[2 + n]) for n in range(axes))],
             "space": space,
             "lines": lines,
             "store": store_c(dtype, "y", at_y, value),

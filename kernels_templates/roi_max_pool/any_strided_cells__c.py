@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.loops import index_c
+from mccompile.expr.dims_c import size_c
 from mccompile.expr.scalar_c import literal_c, load_c, store_c
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Target
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.roi_max_pool import RoiMaxPool
 
 
@@ -31,8 +32,14 @@ class Cells(Kernel):
             cases.append(Case(name, RoiMaxPool(cells, scale), ins, outs, ranges={0: (-9.0, 9.0), 1: (-0.99, high)}))
         return cases
 
+    def match(self, call: Call, target: Target) -> No | Needs:
+        """Images, channels and regions may be known at run time."""
+        unknown = [size for size in call.ins[0].shape[2:] if not isinstance(size, int)]
+        reason = f"the size {unknown[0]} is known only at run time" if unknown else supports_types(call)
+        return No(reason) if reason else Needs()
+
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(static(call.outs[0].type.count) * 10 * target.machine.element, code=500)
+        return Cost(upper(call.outs[0].type.count) * 10 * target.machine.element, code=500)
 
     def headers(self, call: Call) -> frozenset[str]:
         return frozenset({"math.h"})
@@ -41,12 +48,12 @@ class Cells(Kernel):
         x, regions = call.ins
         y = call.outs[0]
         dtype = x.buffer.dtype
-        row, column = (static(stride) for stride in regions.strides)
-        real = dtype.compute_c
+        row, column = regions.strides
+        real, images = dtype.compute_c, x.shape[0]
         return {
-            "regions": static(regions.shape[0]),
-            "images": static(x.shape[0]),
-            "channels": static(x.shape[1]),
+            "regions": size_c(regions.shape[0]),
+            "images": images if isinstance(images, int) else f"({real}){size_c(images)}",
+            "channels": size_c(x.shape[1]),
             "height": static(x.shape[2]),
             "width": static(x.shape[3]),
             "rows": call.of(RoiMaxPool).cells[0],
@@ -58,8 +65,6 @@ class Cells(Kernel):
             "type": real,
             "number": "f32" if real == "float" else "f64",
             "suffix": "f" if real == "float" else "",
-            "load": load_c(dtype, "x", index_c([static(s) for s in x.strides], ["image", "c", "i", "j"])),
-            "store": store_c(
-                dtype, "y", index_c([static(s) for s in y.strides], ["r", "c", "y_cell", "x_cell"]), "best"
-            ),
+            "load": load_c(dtype, "x", index_c(x.strides, ["image", "c", "i", "j"])),
+            "store": store_c(dtype, "y", index_c(y.strides, ["r", "c", "y_cell", "x_cell"]), "best"),
         }

@@ -51,10 +51,17 @@ def of_batches(nodes: Iterable[Node], learned: Collection[Value]) -> list[Node]:
 
 
 def unlearned(nodes: Sequence[Node], learned: Collection[Value]) -> list[str]:
-    """Where no layer takes the statistics of batches, which were asked for: why, and what to do, in words."""
-    if of_batches(nodes, learned):
-        return []
-    if any(isinstance(node.op, BatchNormalization) for node in nodes):
+    """Where layers do not take the statistics of batches, which were asked for: why, and what to do, in words."""
+    layers = [node for node in nodes if isinstance(node.op, BatchNormalization)]
+    taking = len(of_batches(layers, learned))
+    if taking:
+        kept = (
+            f"--batch-norm train: {len(layers) - taking} of {len(layers)} BatchNormalizations keep the averages of the "
+            "file, as neither their scale nor their bias learns, where PyTorch's train() takes the statistics of the "
+            "batch in all of them; --learn all does so, too"
+        )
+        return [kept] if taking < len(layers) else []
+    if layers:
         return ["--batch-norm train changes nothing: no BatchNormalization is among what learns; --learn all"]
     return [
         "--batch-norm train changes nothing: the model has no BatchNormalization. An exporter may have folded it into "

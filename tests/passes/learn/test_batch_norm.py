@@ -116,6 +116,23 @@ def test_statistics_of_batches_that_nothing_takes_are_told(text: str, learn: str
         learning(model, learn=learn)
 
 
+TWICE = """<ir_version: 8, opset_import: ["" : 17]> g (float[6, 2] x) => (float[6, 2] y)
+{ a = BatchNormalization(x, scale, bias, mean, var) y = BatchNormalization(a, scale2, bias2, mean2, var2) }"""
+
+
+@pytest.mark.parametrize(("learn", "is_told"), [("scale2,bias2", True), ("all", False)])
+def test_layers_that_keep_their_averages_beside_others_are_told(learn: str, is_told: bool) -> None:
+    model = parser.parse_model(TWICE)
+    for number, end in enumerate(("", "2")):
+        for place, name in enumerate(("scale", "bias", "mean", "var")):
+            array = np.array([1 + place, 2 + number], np.float32)
+            model.graph.initializer.append(numpy_helper.from_array(array, name + end))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", MccWarning)
+        learning(model, learn=learn)
+    assert any("1 of 2 BatchNormalizations keep the averages" in str(each.message) for each in told) == is_told
+
+
 @pytest.mark.parametrize(
     ("how", "what"),
     [
