@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 import mccompile
-from mccompile.base.errors import MccError
+from mccompile.base.errors import MccError, MccWarning
 
 Array = Any  # of float64
 Weights = dict[str, Array]
@@ -188,6 +189,17 @@ def test_losses_of_other_kinds() -> None:
     for loss, value in known.items():
         assert mccompile.train(model, loss=loss, learn="w").step(x, y) == pytest.approx(value, rel=1e-5)
     assert mccompile.train(model, loss="l", learn="w").step(x) == pytest.approx(s.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("last", "is_told"), [("Sigmoid(s)", False), ("Identity(s)", True)])
+def test_bce_of_logits_is_told(last: str, is_told: bool) -> None:
+    """Outside of 0 to 1 the loss is NaN; users of PyTorch leave the Sigmoid to the loss."""
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]> g (float[2, 2] x) => (float[2, 2] y)
+        <float[2, 2] w = {{1, 2, 3, 4}}> {{ s = MatMul(x, w) y = {last} }}""")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", MccWarning)
+        mccompile.train(model, loss="bce:y", learn="w")
+    assert any("bce:y takes probabilities, and y comes from MatMul" in str(each.message) for each in told) == is_told
 
 
 def test_a_size_that_a_loop_of_both_phases_measures_is_one_field() -> None:

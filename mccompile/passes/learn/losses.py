@@ -73,6 +73,19 @@ def loss_output(graph: Graph, text: str) -> Value:
     return outputs[name]
 
 
+def unlike_probabilities(graph: Graph, text: str) -> list[str]:
+    """Where bce is asked of numbers that are no probabilities: why, and what to do, in words."""
+    kind, name = _parted(text)
+    node = _behind_moves(loss_output(graph, text))[0].producer
+    if kind != "bce" or node is None or node.op.name not in _ANY_NUMBERS:
+        return []
+    return [
+        f"--loss {text} takes probabilities, and {name} comes from {node.op.name}, which gives any numbers: outside of "
+        "0 to 1, the loss is NaN. Put a Sigmoid behind it in the model; as the last operator it is taken together with "
+        "the loss, as in PyTorch's BCEWithLogitsLoss"
+    ]
+
+
 def _target(graph: Graph, writer: Writer, dtype: DType, shape: tuple[int, ...]) -> Value:
     value = Value(writer.name(TARGET), Fact(TensorType(dtype, shape)))
     graph.inputs.append(value)
@@ -203,6 +216,7 @@ def _entropy_of_logits(x: Expr, y: Expr) -> Expr:
     return add(sub(apply("max", x, literal(0.0, f32)), mul(x, y)), rest)
 
 
+_ANY_NUMBERS = ("Gemm", "MatMul", "Conv", "ConvTranspose", "Add")  # operators that make logits
 _Loss = Callable[[Graph, Writer, Value], Value]
 _LOSSES: dict[str, _Loss] = {
     "cross_entropy": _cross_entropy,

@@ -29,7 +29,7 @@ from ...plan.learning import LOSS
 from .batch_norm import BatchNorm, freeze, measure, of_batches, statistics, unlearned
 from .gradients import gradients
 from .integer_weights import STEPS, LearnDtype, as_float, as_kept, scheme, stored
-from .losses import add_loss, loss_output
+from .losses import add_loss, loss_output, unlike_probabilities
 from .optimizers import Optimizer, Sgd, add, div, mul, optimizer, place, root
 from .unrounded import leave_integers
 from .weights import copied, learning, left_out, merged
@@ -99,6 +99,7 @@ def keep_weights(graph: Graph, asked: Learning, infers: bool = False) -> Learned
     normalized = of_batches(graph.nodes, learned) if trains else []
     averages = statistics(normalized, learned)
     doubts = [*merged(learned), *copied(graph, learned), *left_out(graph, asked.learn, of, learned)]
+    doubts += unlike_probabilities(graph, asked.loss)
     doubts += unlearned(list(graph.nodes), learned) if trains else []
     if in_integers and not _rounds(learned):
         doubts.append("--learn-dtype int8 changes nothing: no int8 weights learn; `mccompile quantize` makes some")
