@@ -31,5 +31,6 @@ def eva(package: Package, target: Target) -> tuple[str, Mapping[str, Any]] | str
     calls, functions = alone(plan)
     context |= {"alone": calls, "contracts": [*contracts(plan, functions)], "data": blob_bytes(plan) - data_bytes(plan)}
     steps = [number for number, _ in calls]
-    about = {"prefix": plan.prefix, "machine": machine, "alone": sorted(functions), "steps": steps}
+    reads = [number for number, each in calls if any(room.copied is not None for room in each.rooms)]
+    about = {"prefix": plan.prefix, "machine": machine, "alone": sorted(functions), "steps": steps, "reads": reads}
     return render_c(_DRIVER, context).text, about

@@ -169,6 +169,8 @@ def command(code: Path, about: dict[str, Any], entry: str, level: str) -> list[s
     functions whose calls are looked at by themselves in steps stand for any that write what they are handed."""
     prefix, alone = about["prefix"], about["alone"]
     sources = sorted(path.name for path in code.glob(f"{prefix}*.c") if not path.name.endswith("_main.c"))
+    if entry not in ("main", *(f"step{number}" for number in about["reads"])):  # weights are unknown: none is parsed
+        sources = [name for name in sources if name != f"{prefix}_weights.c"]
     opening = ",".join(f"{name}:{TURNS}" for name in (f"{prefix}_init", "mcc_blob_open", "mcc_check_arena", "main"))
     whole = ["-eva-slevel-function", opening, *(["-eva-use-spec", ",".join(alone)] if alone else [])]
     together = " -DROWS_TOGETHER" if level == LEVELS[0] else ""

@@ -204,6 +204,19 @@ def test_the_folder_claims_nothing_that_was_not_looked_at(once: Callable[..., Pa
     assert "left to Frama-C" in json.loads((folder / "evidence.json").read_text())["not_run"]["undefined_behaviour"]
 
 
+def test_weights_are_parsed_for_calls_that_know_some(once: Callable[..., Path]) -> None:
+    folder = once(small_models.conv)
+    about = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["eva"]
+    weights = f"{about['prefix']}_weights.c"
+    code = next(path.parent for path in folder.parent.rglob(weights))
+    assert about["steps"] and not about["reads"]  # a convolution is right whatever its weights are
+    entries = {"main": True, f"step{about['steps'][0]}": False}
+    assert {e: weights in run_eva.command(code, about, e, run_eva.LEVELS[0]) for e in entries} == entries
+    assert weights in run_eva.command(
+        code, about | {"reads": about["steps"]}, f"step{about['steps'][0]}", run_eva.LEVELS[0]
+    )
+
+
 def test_macros_are_told_apart_in_full_at_the_last_level() -> None:
     text = "#define SUMS \\\n    for (int left = n; left > 0; left -= 4) { \\\n    if (left < 4) n = left; \\\n    }\n"
     *before, last = (run_eva.annotated(text, level) for level in run_eva.LEVELS)
