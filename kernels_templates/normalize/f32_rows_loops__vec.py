@@ -27,7 +27,7 @@ from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase
 from mccompile.kinds.normalize import MEASURES, Normalize
 
 COPIED = 1  # copying an operand takes as long as one that lies apart
-LONGEST = 1 << 14  # sums of more elements need more care with rounding than is taken here
+LONGEST = 1 << 14  # elements that are added up before anything else is: so rounding errors stay small
 CUT = 256  # the fewest elements of rows that longer ones are cut into
 
 
@@ -77,6 +77,10 @@ class RowLoops(Kernel):
             replace(_case("softmax_large", last, (3, 21)), ranges={0: (-3e38, 3e38)}),
             replace(_case("standardize_far", replace(standard, epsilon=1e-3), (2, 2, 35)), ranges={0: (20.0, 20.0)}),
             replace(_case("l2_of_zeros", replace(last, measure="l2"), (2, 18)), ranges={0: (0.0, 0.0)}),
+            *(
+                _case(f"{measure}_in_blocks", replace(last, measure=measure, epsilon=1e-5), (1, n))
+                for n, measure in zip((65537, 32003, 20011, 16411, 16417, 40009), MEASURES, strict=True)
+            ),
             _case("cut", replace(standard, axes=(1, 2)), (1, 67, 257)),
             _case("two_axes", Normalize((1, 2), "standardize", f32, 1e-5), (2, 3, 5)),
             replace(_case("last_in_memory", last, (2, 19, 3)), permute={0: (0, 2, 1)}, permute_outs={0: (0, 2, 1)}),
@@ -108,8 +112,8 @@ class RowLoops(Kernel):
             return No("the result is empty")
         call, copied = _laid(call, target)
         _, inner = _nests(call)
-        if not inner.loops or not SHORTEST <= inner.loops[-1].extent <= _longest(kind.accumulator):
-            return No("groups are not rows, or too short or too long for vectors")
+        if not inner.loops or inner.loops[-1].extent < SHORTEST:
+            return No("groups are not rows, or too short for vectors")
         if inner.strides[1][-1] != 1:
             return No("elements of a group are not contiguous")
         reason = stored_refusal((*call.outs, *call.ins), [strides[-1] for strides in inner.strides], dtype)
@@ -173,9 +177,10 @@ class RowLoops(Kernel):
             }
 
         parts = Groups(TileSize(lanes, 1, at_once), row.extent)
+        blocks, headers = _blocks(row, parts, _longest(dtype))
         found = [
             {"header": header, "vectors": [vector(*each) for each in enumerate(parts.chunks(many, last))]}
-            for header, (_, _, many, last) in zip(parts.headers(row.counter), parts.parts(), strict=True)
+            for header, (_, _, many, last) in zip(headers, parts.parts(), strict=True)
         ]
         at_once = max(len(tile["vectors"]) for tile in found)
         rest = row.extent % lanes
@@ -184,7 +189,7 @@ class RowLoops(Kernel):
             groups[0] = replace(groups[0], begin="begin", end="end")
         return {
             "outer": groups,
-            "rows": [Range(loop.counter, loop.extent) for loop in rows],
+            "rows": [*(Range(loop.counter, loop.extent) for loop in rows), *blocks],
             "tiles": found,
             "at_once": at_once,
             "joins": joins(at_once),
@@ -247,6 +252,21 @@ def _cut(inner: Nest, longest: int) -> Nest:
     many, each = replace(last, extent=extent // row), Loop(f"r{len(inner.loops)}", row)
     strides = tuple((*steps[:-1], steps[-1] * row, steps[-1]) for steps in inner.strides)
     return replace(inner, loops=(*loops, many, each), strides=strides)
+
+
+def _blocks(row: Loop, parts: Groups, longest: int) -> tuple[list[Range], list[str]]:
+    """The loop over blocks of a row that is too long and that nothing divides, the last of which may be shorter and
+    takes what is left of the row; and C that opens the loop over the tiles of each part, inside of it."""
+    if row.extent <= longest:
+        return [], parts.headers(row.counter)
+    step = parts.size.vectors * parts.size.lanes
+    first, end, size = f"{row.counter}_begin", f"{row.counter}_end", longest // step * step
+    whole = parts.parts()[0][1]
+    then = f"const mcc_index {end} = {first} < {whole - size} ? {first} + {size} : {whole};"
+    headers = [Range(row.counter, size, first, end, step).header]
+    if row.extent > whole:
+        headers.append(f"if ({end} == {whole}) {{\nconst mcc_index {row.counter} = {whole};")
+    return [Range(first, whole, step=size, then=then)], headers
 
 
 def softmax(first: int, second: int, last: int) -> Case:

@@ -247,3 +247,38 @@ def test_long_lists_of_a_few_long_rows_are_heaps(tmp_path: Path) -> None:
         value.type.tensor_type.elem_type = TensorProto.INT64
     (step,) = compile(save(made, tmp_path), Options(target="x86-64-v4", prefer="time")).plan.steps()
     assert step.function.kernel.id == "top_k/any_strided_heap__c"
+
+
+LONG = {
+    "Softmax": 32003,
+    "LogSoftmax": 65537,
+    "LpNormalization": 40009,
+    "LayerNormalization": 20011,
+    "ReduceSum": 40009,
+    "ReduceMean": 40009,
+    "ReduceMax": 40009,
+    "ReduceL2": 40009,
+}
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "aarch64"])
+@pytest.mark.parametrize("op", LONG)
+def test_long_rows_that_nothing_divides_are_computed_in_vectors(op: str, target: str, tmp_path: Path) -> None:
+    steps = compile(long_rows(op, tmp_path), Options(target=target, prefer="time")).plan.steps()
+    assert {step.function.kernel.isa for step in steps} == {"vec"}
+
+
+@pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")
+@pytest.mark.parametrize("op", LONG)
+def test_long_rows_are_summed_as_accurately_as_short_ones(op: str, tmp_path: Path) -> None:
+    verdict = check(long_rows(op, tmp_path), Options(target="native", prefer="time"), runs=1)
+    assert verdict.ok and {step.function.kernel.isa for step in verdict.package.plan.steps()} == {"vec"}
+
+
+def long_rows(op: str, folder: Path) -> Path:
+    """A model that normalizes two rows, or reduces each to one number."""
+    size, shape, reduces = LONG[op], (2, LONG[op]), op.startswith("Reduce")
+    more = {"LayerNormalization": {"w": floats(0, size)}}.get(op, {"w": np.array([1])} if reduces else {})
+    attributes = {} if more else {"axis": -1}
+    made = node(op, " ".join(["x", *more]), "y", **attributes)
+    return save(model("long", [made], [("x", shape)], [("y", (2, 1) if reduces else shape)], more, 18), folder)
