@@ -4,7 +4,8 @@ of a few rows (`ring` in the code) instead of whole tensors.
 A cut of the program's line into chains (of one call: as before) costs the largest of what its chains cost: their rings,
 and what lives outside meanwhile. The best cut is found by dynamic programming: the least peak, then the fewest calls in
 chains. It is taken only if the memory that comes out is really smaller. Where a number of bytes is enough, fewer calls
-are better than fewer bytes below it.
+are better than fewer bytes below it. Results that begin before operands make rigid blocks, which may not lie close:
+where calls may be done again, cuts with less of that are tried, as long as they cost less than the arena so far.
 
 Nothing is computed twice, and every call computes what it did before, in another order.
 """
@@ -12,7 +13,7 @@ Nothing is computed twice, and every call computes what it did before, in anothe
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 
 from ...base.dims import static
 from ...base.dtypes import u8
@@ -48,6 +49,7 @@ from ..memory.in_place import write_in_place
 from ..memory.state import bind_states
 from ..rows.row_call import RowCall, operand_axis, rows_at_a_time
 from ..rows.row_chains import LONGEST, Chain, Chains, row_calls
+from ..rows.row_cuts import row_cut
 from .bufferize import best_choice, peak_of, size_of
 
 Chosen = list[Chain]
@@ -81,17 +83,35 @@ def fuse_line_buffers(program: Program, context: Context) -> None:
                     return
                 least = before - enough_bytes, 0  # bytes that are too many, then calls
             tried.append(chains)
-            trial = clone(program)
-            form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
-            choice = best_choice(trial, context, thorough=False)
-            nbytes, work = peak_of(trial, context, choice), _row_calls(trial) if enough_bytes else 0
-            if overlapping and (max(0, nbytes - enough_bytes), work) < least:
-                nbytes = size_of(trial, context, choice)
-            if (max(0, nbytes - enough_bytes), work) < least:
-                best, least = chains, (max(0, nbytes - enough_bytes), work)
+            reached = _measured(program, context, chains, enough_bytes, least if overlapping else None)
+            if reached < least:
+                best, least = chains, reached
+    while context.memory.again > 1 and any(any(chain.before.values()) for chain in best) and least > (0, 0):
+        chains = best_chains(program, context, search, True, enough_bytes + least[0] - 1, STEPS[:1], rigid=False)
+        if chains in tried:
+            break
+        tried.append(chains)
+        reached = _measured(program, context, chains, enough_bytes, least)
+        if reached >= least:
+            break
+        best, least = chains, reached
     if best:
         form_all(program, best, calls, program.buffers(), context)
         program.call_by_call = before
+
+
+def _measured(
+    program: Program, context: Context, chains: Chosen, enough: int, least: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Bytes that are too many with these chains, then calls. `least`: if blocks may be rigid, what is not placed unless
+    it can come below this."""
+    trial = clone(program)
+    form_all(trial, chains, row_calls(trial, context), program.buffers(), context)
+    choice = best_choice(trial, context, thorough=False)
+    nbytes, work = peak_of(trial, context, choice), _row_calls(trial) if enough else 0
+    if least is not None and (max(0, nbytes - enough), work) < least:
+        nbytes = size_of(trial, context, choice)
+    return max(0, nbytes - enough), work
 
 
 def _moves_far(tried: Sequence[Chosen]) -> Iterator[bool]:
@@ -115,10 +135,12 @@ def best_chains(
     overlapping: bool,
     enough: int = 0,
     steps: Sequence[int] = STEPS,
+    rigid: bool = True,
 ) -> Chosen:
     """Chains of calls. Each makes as many rows at a time as memory allows: first all of a chain, then those calls that
     save most by it. `overlapping`: results may begin a little before operands; then one call is a chain as well where
-    that is needed. `enough`: bytes, of which fewer are no better. `steps`: rows at a time that are tried."""
+    that is needed. `enough`: bytes, of which fewer are no better. `steps`: rows at a time that are tried. Not
+    `rigid`: results begin as little before operands as such chains allow, even if more calls are in chains then."""
     player, outside, rings = search.player, search.outside, search.rings
     player.again()
     calls, weights = player.calls, _weights(program.body)
@@ -142,9 +164,15 @@ def best_chains(
                 cost = outside.cost(first, last, chain)
                 if first < last or cost < whole[last]:
                     found[first, last], costs[first, last] = chain, cost
-    peak = max(enough, _cut(count, costs, None)[0])
-    alone = {k for k in range(count) if whole[k] > peak} if context.memory.again > 1 else set()
-    _, cuts = _cut(count, costs, peak, alone)
+    joined = {(first, last): last - first for first, last in costs}
+    peak = max(enough, row_cut(count, costs, joined, None)[0])
+    if not rigid:
+        far = {at: max(chain.before.values(), default=0) for at, chain in found.items()}
+        joined = {at: calls + count * far.get(at, 0) for at, calls in joined.items()}
+    elif context.memory.again > 1:
+        joined |= {(k, k): LONGEST for k in range(count) if whole[k] > peak}
+    joined |= {(k, k): 0 for k in range(count) if whole[k] <= peak}
+    _, cuts = row_cut(count, costs, joined, peak)
     chosen: Chosen = []
     for first, last in cuts:
         if first == last and whole[last] <= peak:
@@ -179,38 +207,6 @@ def _sum(weights: Sequence[dict[Buffer, int]]) -> int:
     for each in weights:
         together |= each
     return sum(together.values())
-
-
-def _cut(
-    count: int, costs: dict[tuple[int, int], int], limit: int | None, alone: Set[int] = frozenset()
-) -> tuple[int, list[tuple[int, int]]]:
-    """The cut with the least peak; with a limit, the one below it with the fewest calls in chains. Those in `alone`
-    would be chains by themselves; each counts as much as the longest chain: of calls that are done again, one behind
-    the other, results that lie before operands make large rigid blocks."""
-    best: list[tuple[int, int] | None] = [(0, 0), *[None] * count]
-    came = [0] * (count + 1)
-    for last in range(count):
-        for first in range(last, max(-1, last - LONGEST), -1):
-            cost, before = costs.get((first, last)), best[first]
-            if cost is None or before is None or (limit is not None and cost > limit):
-                continue
-            joined = last - first or LONGEST * (last in alone)
-            if limit is None:
-                value = max(before[0], cost), before[1] + joined
-            else:
-                value = before[0] + joined, max(before[1], cost)
-            known = best[last + 1]
-            if known is None or value < known:
-                best[last + 1] = value
-                came[last + 1] = first
-    cuts = []
-    at = count
-    while at:
-        cuts.append((came[at], at - 1))
-        at = came[at]
-    final = best[count]
-    assert final is not None
-    return final[0], cuts[::-1]
 
 
 class _Outside:
