@@ -15,7 +15,7 @@ from ..base.dims import Dim, static, upper
 from ..base.marked import named
 from ..base.records import dataclass
 from ..base.tensor import dense_strides
-from ..expr.ir import operand
+from ..expr.ir import Expr, operand
 from ..expr.scalar_c import load_c, store_c, to_statements
 from ..kernels.api import Call, Cost, Kernel, Needs, No, Target, static_views, supports_types, viewed
 from ..kernels.registry import effort
@@ -234,6 +234,11 @@ class DirectConv:
         ]
         return tuple(zeros), tuple(loads), tuple(products)
 
+    @property
+    def ends(self) -> Expr:
+        """What becomes of a sum."""
+        return self.kind.epilogue or operand(0, self.kind.accumulator)
+
     def epilogue(self, tile: Tile) -> tuple[list[str], str]:
         """Statements for one result of a tile, at `lane` and `point`."""
         lane = "0" if tile.lanes == 1 else "lane"
@@ -249,9 +254,7 @@ class DirectConv:
             load_c(view.buffer.dtype, name, at(view, [axis.extras[number] for axis in self.axes]))
             for number, (view, name) in enumerate(zip(self.extras, self.names[self.kind.fixed :], strict=True))
         ]
-        total = "total"
-        expr = self.kind.epilogue or operand(0, self.kind.accumulator)
-        lines, value = to_statements(expr, [total, *loads], local="v")
+        lines, value = to_statements(self.ends, ["total", *loads], local="v")
         return lines, store_c(self.y.buffer.dtype, "y", at(self.y, [axis.y for axis in self.axes]), value)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from mccompile.driver import Options, compile
 from mccompile.emit.package import Package
@@ -114,3 +115,21 @@ def test_functions_of_elements_that_lie_apart_are_computed_in_vectors(tmp_path: 
     package = compile(save(gated, tmp_path), Options(target="x86-64-v3"))
     assert package.plan.portable == ()
     assert "map/f32_strided_loops__vec" in {function.kernel.id for function in package.plan.functions}
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3", "aarch64"])
+@pytest.mark.parametrize("words", ["int16", "uint16"])
+def test_convolutions_of_quantized_words_are_computed_in_vectors(words: str, target: str, tmp_path: Path) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21]>
+        g ({words}[1, 17, 12, 12] x) => ({words}[1, 34, 12, 12] y)
+        <float step = {{0.01}}, float fine = {{0.002}}, {words} zero = {{9}}> {{
+        a = DequantizeLinear (x, step, zero) b = DequantizeLinear (w, fine)
+        c = Conv <pads = [1, 1, 1, 1]> (a, b) y = QuantizeLinear (c, step, zero) }}"""
+    model = onnx.parser.parse_model(text)
+    weights = np.arange(34 * 17 * 9).reshape(34, 17, 3, 3) % 255 - 127
+    model.graph.initializer.append(numpy_helper.from_array(weights.astype(np.int8), "w"))
+    package = compile(save(model, tmp_path), Options(target=target))
+    assert package.plan.portable == ()
+    assert [step["kernel"] for step in json.loads(package.files["report.json"])["steps"]] == [
+        "conv/any_strided_panels__vec"
+    ]
