@@ -36,7 +36,7 @@
 #define MCC_FILE_PATIENCE 100000 /* looks before a thread goes to sleep: a tenth of a millisecond or so */
 #endif
 #ifndef MCC_FILE_PART
-#define MCC_FILE_PART 131072 /* bytes that one thread reads at a time */
+#define MCC_FILE_PART 262144 /* bytes that one thread reads at a time */
 #endif
 
 enum { MCC_FILE_THREAD, MCC_FILE_MODEL }; /* who reads, each with a position of its own in the file */
