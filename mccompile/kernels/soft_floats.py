@@ -5,12 +5,15 @@ Kernels count products and elements; this comes on top, whichever kernel compute
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from ..base.dims import upper
 from ..expr.ir import Apply, Cast, Expr, Operand, walk
+from ..kinds.api import AlongAxes, WithEpilogue
+from ..kinds.map import Map
 from ..kinds.pool import Pool
-from ..program.ir import Call
+from ..program.ir import Call, View
 from ..targets.api import Target
 from .varying import has_fpu
 
@@ -26,9 +29,10 @@ def soft_floats(call: Call, target: Target) -> float:
     machine = target.machine
     each = 0.0
     for expr in call.kind.expressions():
+        views = _operands(expr, call)
         for node in {node for node in walk(expr) if isinstance(node, Apply | Cast)}:
             is_divided = isinstance(node, Apply) and node.function == "div" and node.dtype.is_float
-            each += machine.soft_divide if is_divided else _operations(node, call) * machine.soft_float
+            each += machine.soft_divide if is_divided else _operations(node, views) * machine.soft_float
     total = 0
     if call.macs and call.ins[0].buffer.dtype.is_float:
         total += 2 * upper(call.macs)
@@ -37,13 +41,21 @@ def soft_floats(call: Call, target: Target) -> float:
     return each * upper(call.outs[0].type.count) + total * machine.soft_float
 
 
-def _operations(node: Expr, call: Call) -> float:
+def _operands(expr: Expr, call: Call) -> Sequence[View | None]:
+    """Of an expression, as far as the call has them; None: the kind computes it, as a sum or a random number."""
+    kind = call.kind
+    if isinstance(kind, WithEpilogue) and expr is kind.epilogue:
+        return None, *call.ins[kind.fixed :]
+    return call.ins if isinstance(kind, Map | AlongAxes) else ()
+
+
+def _operations(node: Expr, views: Sequence[View | None]) -> float:
     """For each element: what is the same for all of them is computed once."""
     if not any(each.dtype.is_float for each in (node, *node.args)):
         return 0.0
     if isinstance(node, Cast):
-        is_one = isinstance(node.argument, Operand) and not any(call.ins[node.argument.index].strides)
-        return 0.0 if is_one else 1.0 if node.dtype.is_float else TO_INTEGER
+        found = dict(enumerate(views)).get(node.argument.index) if isinstance(node.argument, Operand) else None
+        return 0.0 if found is not None and not any(found.strides) else 1.0 if node.dtype.is_float else TO_INTEGER
     return OF_BITS if isinstance(node, Apply) and (node.function in BITS or _rounds(node) or _adds_whole(node)) else 1.0
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mccompile.base.dtypes import DType, f32, i8, i32
+from mccompile.base.dtypes import DType, f32, f64, i8, i32
 from mccompile.expr.ir import Expr, apply, cast, operand
 from mccompile.kernels.soft_floats import soft_floats
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.map import Map
 from mccompile.kinds.pool import Pool
+from mccompile.kinds.random import Random
 from mccompile.program.ir import Buffer, Call
 from mccompile.targets import api as targets
 
@@ -54,6 +55,20 @@ def test_products_of_floats_are_two_calls() -> None:
     target = targets.load("cortex-m0")
     call = Call(Gemm(f32), (a, b), (y,))
     assert soft_floats(call, target) == 2 * 30 * target.machine.soft_float
+
+
+def test_drawn_numbers_are_no_operands_of_the_call() -> None:
+    target = targets.load("cortex-m0")
+    call = Call(Random(True, 1, cast(operand(0, f64), f32)), (), (Buffer("y", f32, (10,)).whole(),))
+    assert soft_floats(call, target) == 10 * target.machine.soft_float
+
+
+def test_sums_are_no_operands_of_the_call() -> None:
+    """Each is converted, also where all elements of the first operand are one."""
+    target = targets.load("cortex-m0")
+    a, b = Buffer("a", i8, (1, 1)).whole().broadcast_to((2, 3)), Buffer("b", i8, (3, 5)).whole()
+    call = Call(Gemm(i32, epilogue=cast(operand(0, i32), f32)), (a, b), (Buffer("y", f32, (2, 5)).whole(),))
+    assert soft_floats(call, target) == 10 * target.machine.soft_float
 
 
 def test_each_float_of_a_window_is_added_by_a_call() -> None:
