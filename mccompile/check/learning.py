@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..judge.rules import Graph, Node, NoWitness
-from ..judge.run import judge
+from ..judge.run import Rounding, judge
 from ..passes.learn.batch_norm import BatchNorm
 from ..passes.learn.integer_weights import LearnDtype
 from ..passes.learn.phase_graphs import Learning
@@ -20,6 +20,7 @@ from .unrounded import unrounded
 Arrays = Mapping[str, np.ndarray]
 _MOVES = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Cast")  # elements, and no more
 _FLOATS = (1, 10, 11, 16)  # of TensorProto.DataType
+_LARGEST = float(np.finfo(np.float32).max)
 STEP = 1e-5
 BEND = 1e-4  # of a slope: less than what is allowed for a gradient
 
@@ -42,15 +43,15 @@ class Reference:
         self.logits = end.inputs[0] if end is not None and undone else ""  # whose logarithms are exact
         self.end = end
         self.schemes = self._schemes()
-        self._rounding: int | None = None  # begins the random numbers by which every result is moved
+        self._rounding: Rounding | None = None  # which moves every result
 
     def rounding(self, chance: np.random.Generator | None) -> Self:
-        """With chance, one whose results are all moved as rounding may move them, at all weights in the same way, so
-        that there are slopes: of large numbers that cancel, they have what rounding leaves."""
+        """With chance, one whose results are all moved as rounding may move them, by the same at all weights, so that
+        there are slopes: of large numbers that cancel, they have what rounding leaves."""
         if chance is None:
             return self
         found = copy.copy(self)
-        found._rounding = int(chance.integers(1 << 30))
+        found._rounding = Rounding(np.random.default_rng(int(chance.integers(1 << 30))))
         return found
 
     def output(self, weights: Arrays, batch: Arrays) -> np.ndarray:
@@ -95,10 +96,9 @@ class Reference:
         graph = replace(graph, constants={**graph.constants, **weights}, nodes=nodes)
         graph = graph if rounds else unrounded(graph, weights)
         given = {name: array for name, array in batch.items() if name != "target"}
-        chance = None if self._rounding is None else np.random.default_rng(self._rounding)
-        found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given, chance).items()}
-        if not np.isfinite(found[self.name]).all():
-            raise NoWitness("what comes out is not finite")
+        found = {name: np.asarray(array, np.float64) for name, array in judge(graph, given, self._rounding).items()}
+        if not all((np.abs(array) <= _LARGEST).all() for array in found.values()):
+            raise NoWitness("values are beyond the range of float32")
         return found
 
     def batch_norms(self, weights: Arrays) -> list[Node]:
@@ -171,6 +171,8 @@ class Reference:
         """Of the sum of the losses along a direction in the space of weights; None where it bends."""
         total = 0.0
         for batch in batches:
+            if self._rounding is not None:
+                self._rounding.forgotten()
             middle = self.loss(weights, batch)
             ahead, behind, far = (self.loss(_moved(weights, along, step), batch) for step in (STEP, -STEP, 3 * STEP))
             first, second, third = (ahead - middle) / STEP, (middle - behind) / STEP, (far - ahead) / (2 * STEP)

@@ -20,7 +20,7 @@ from ..frontend.original import Original, nudged
 from ..frontend.pieces import Pieces
 from ..importers.api import AS_IT_IS, Reading
 from ..judge.rules import CHOICES, Graph, NoWitness, Unspecified
-from ..judge.run import judge, narrowed
+from ..judge.run import Rounding, judge, narrowed
 from .litert import Litert, speaks_for
 
 NUDGED = 6  # models with other weights, each of them as good as the file's
@@ -101,7 +101,7 @@ class Oracle:
         return self.original.judged(self.also)
 
     def judged(
-        self, inputs: Mapping[str, Any], shaken: np.random.Generator | None = None, choice: int | None = None
+        self, inputs: Mapping[str, Any], shaken: Rounding | None = None, choice: int | None = None
     ) -> dict[str, Any]:
         """The outputs in real arithmetic, by our own judge; `shaken`, as rounding may make them. Raises NoWitness."""
         found = judge(self._graph, inputs, shaken, choice)

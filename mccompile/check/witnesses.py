@@ -14,6 +14,7 @@ import numpy as np
 from ..base.records import dataclass
 from ..judge.narrow import NARROW
 from ..judge.rules import CHOICES, NoWitness
+from ..judge.run import Rounding
 from .compare import Comparison
 from .oracle import EVALUATOR, JUDGE, Oracle
 
@@ -101,7 +102,7 @@ def shaken(
         try:
             ways = [typed_as(got, handed(way)[output]) for way in oracle.allowed(inputs)]
             for n in range(SHAKES + MORE_SHAKES):
-                shake = oracle.judged(inputs, np.random.default_rng((number, n)), n % len(CHOICES))
+                shake = oracle.judged(inputs, Rounding(np.random.default_rng((number, n))), n % len(CHOICES))
                 ways.append(typed_as(got, handed(shake)[output]))
                 if any(not isinstance(way, np.ndarray) or way.shape != got.shape for way in ways):
                     return None

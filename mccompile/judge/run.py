@@ -25,11 +25,45 @@ _EXACT = ("moves", "indexing", "control", "texts")  # families that make no new 
 _QUANTIZING = "quantized"
 
 
+class Rounding:
+    """What results are moved by: random numbers in the first run, the same in further ones until `forgotten`, so that
+    differences between runs show what rounding leaves of a slope. Half is added, as errors of values are that slopes
+    are taken at; half is a factor, as errors of the slopes are."""
+
+    def __init__(self, chance: np.random.Generator) -> None:
+        self.chance = chance
+        self.forgotten()
+
+    def forgotten(self) -> None:
+        self._moves: list[tuple[Any, Any]] = []  # what is added, and factors less 1
+        self._next = 0
+
+    def begin(self) -> None:
+        self._next = 0
+
+    def moved(self, value: Any, kind: str, held: bool = True) -> Any:
+        """By up to so many units of the type; with `held`, numbers that it holds stay."""
+        if not _is_float(value) or kind not in UNITS:
+            return value
+        if self._next == len(self._moves) or self._moves[self._next][0].shape != value.shape:
+            self._moves[self._next :] = [self._drawn(value, kind, held)]
+        added, factor = self._moves[self._next]
+        self._next += 1
+        return np.where(factor == 0, value, value + added + value * factor)
+
+    def _drawn(self, value: Any, kind: str, held: bool) -> tuple[Any, Any]:
+        factors = UNITS[kind] / 2 * self.chance.uniform(-1, 1, (2, *value.shape))
+        stays = ~np.isfinite(value) | (held & (_rounded(value, kind) == value))
+        return np.where(stays, 0.0, value * factors[0]), np.where(stays, 0.0, factors[1])
+
+
 def judge(
-    graph: Graph, feeds: Mapping[str, Any], shaken: np.random.Generator | None = None, choice: int | None = None
+    graph: Graph, feeds: Mapping[str, Any], shaken: Rounding | None = None, choice: int | None = None
 ) -> dict[str, Any]:
     """Outputs by name."""
     names = graph.outputs
+    if shaken is not None:
+        shaken.begin()
     with np.errstate(all="ignore"):
         given = {name: (widened(value), _type(value)) for name, value in feeds.items()}
         found = _Judge(shaken, choice).run(graph, given)
@@ -76,7 +110,7 @@ Values = dict[str, tuple[Any, str]]  # and the element type that the model gives
 
 
 class _Judge:
-    def __init__(self, shaken: np.random.Generator | None, choice: int | None) -> None:
+    def __init__(self, shaken: Rounding | None, choice: int | None) -> None:
         self.shaken, self.choice = shaken, choice
         self.room = 0
 
@@ -102,8 +136,7 @@ class _Judge:
             if rule is not None:
                 operands, kinds = [value for value, _ in given], [kind for _, kind in given]
                 if self.shaken is not None and rule.__module__.endswith(_QUANTIZING):
-                    chance = self.shaken
-                    operands = [_moved(value, kind, chance, held=False) for value, kind in given]
+                    operands = [self.shaken.moved(value, kind, held=False) for value, kind in given]
                 inner, rounded = self.inner(values), self.rounded(kinds)
                 made = rule(NodeSite(node, operands, kinds, types, inner, rounded, self.choice))
             elif node.body is not None:
@@ -121,7 +154,7 @@ class _Judge:
             value = widened(value) if isinstance(value, np.generic) else value
             kind = kind or (usual if _is_float(value) else _type(value))
             if self.shaken is not None and (node.own if rule is None else not rule.__module__.endswith(_EXACT)):
-                value = _moved(value, kind, self.shaken)
+                value = self.shaken.moved(value, kind)
             if self.choice is not None and self.choice >= len(CHOICES) // 2:
                 value = _overflowed(value, kind)
             found[name] = value, kind
@@ -130,8 +163,8 @@ class _Judge:
 
     def rounded(self, kinds: Sequence[str]) -> Callable[[Any], Any]:
         """What is made on the way to results, in the type of the first operand."""
-        chance, kind = self.shaken, (*kinds, "")[0]
-        return lambda value: value if chance is None else _moved(value, kind, chance)
+        shaken, kind = self.shaken, (*kinds, "")[0]
+        return lambda value: value if shaken is None else shaken.moved(value, kind)
 
     def inner(self, values: Values) -> Run:
         def run(graph: Graph, operands: Sequence[Any]) -> list[Any]:
@@ -164,13 +197,3 @@ def _overflowed(value: Any, kind: str) -> Any:
 
 def _rounded(value: Any, kind: str) -> Any:
     return rounded_to(value, kind) if kind != "float32" else value.astype(np.float32).astype(np.float64)
-
-
-def _moved(value: Any, kind: str, chance: np.random.Generator, held: bool = True) -> Any:
-    """By up to so many units of the type; with `held`, numbers that it holds stay."""
-    if not _is_float(value) or kind not in UNITS:
-        return value
-    moved = value * (1 + UNITS[kind] * chance.uniform(-1, 1, value.shape))
-    if not held:
-        return moved
-    return np.where(_rounded(value, kind) == value, value, moved)

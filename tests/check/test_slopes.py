@@ -6,9 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
-from mccompile.check.learning import Reference
+from mccompile.check.learning import Arrays, Reference
+from mccompile.frontend.judged import judged as judge_graph
+from mccompile.judge.rules import NoWitness
+from mccompile.passes.learn.phase_graphs import Learning
 
 
 def slope(bend: float, at: float) -> float | None:
@@ -19,7 +23,7 @@ def slope(bend: float, at: float) -> float | None:
         return 0.5 * w + 20 * w**2 + bend * max(0.0, w - at)
 
     start, along = {"w": np.zeros(())}, {"w": np.ones(())}
-    return Reference.slope(SimpleNamespace(loss=loss), start, [{}], along)  # type: ignore[arg-type]
+    return Reference.slope(SimpleNamespace(loss=loss, _rounding=None), start, [{}], along)  # type: ignore[arg-type]
 
 
 def test_a_curve_has_a_slope() -> None:
@@ -30,3 +34,34 @@ def test_a_curve_has_a_slope() -> None:
 def test_a_small_bend_is_one(at: float) -> None:
     """By half a percent: less than slopes of a curve differ, more than is allowed for a gradient."""
     assert slope(0.0025, at) is None
+
+
+SCALED = """<ir_version: 10, opset_import: ["" : 20]> net (float[1,8] x) => (float[1,8] y)
+<float s = {0.066}, float[8] b = {2, -1, 3, 0, 1, -2, 2, -3}, float[8] g = {1, 3, 2, 1, 3, 2, 1, 2}> {
+  p = Mul(x, s)
+  q = Add(p, b)
+  y = LayerNormalization(q, g)
+}"""
+
+
+def test_slopes_that_cancel_show_what_rounding_leaves() -> None:
+    """A normalization takes the scale out again, so its slope is nearly 0: what float32 leaves is far larger."""
+    judged, weights, batch = _scaled()
+    exact = judged.slope(weights, [batch], {"s": np.ones(())})
+    moved = [judged.rounding(np.random.default_rng(n)).slope(weights, [batch], {"s": np.ones(())}) for n in range(8)]
+    assert exact is not None and all(each is not None for each in moved)
+    spread = max(abs(each - exact) for each in moved if each is not None)
+    assert 1e-6 < spread < 1e-3
+
+
+def test_values_that_float32_does_not_hold_are_no_reference() -> None:
+    judged, weights, batch = _scaled()
+    with pytest.raises(NoWitness, match="beyond the range of float32"):
+        judged.output({**weights, "g": np.full(8, 3e38)}, batch)
+
+
+def _scaled() -> tuple[Reference, Arrays, Arrays]:
+    judged = Reference(judge_graph(onnx.parser.parse_model(SCALED)), Learning("mse:y", "s"))
+    chance = np.random.default_rng(1)
+    x = chance.normal(1200, 400, (1, 8)).astype(np.float32)
+    return judged, {"s": np.asarray(0.066, np.float32)}, {"x": x, "target": np.ones((1, 8), np.float32)}

@@ -13,7 +13,7 @@ from onnx import NodeProto
 from mccompile.check.witnesses import SHAKES, nearest_of
 from mccompile.frontend.judged import judged
 from mccompile.judge.rules import CHOICES, NoWitness, Unspecified
-from mccompile.judge.run import judge
+from mccompile.judge.run import Rounding, judge
 from tests.fuzz.builder import Builder
 from tests.fuzz.evaluate import captured, one_node, title
 from tests.fuzz.operators.registry import drawn, entries
@@ -38,7 +38,7 @@ class Case:
     def model(self) -> Any:
         return one_node(self.node, list(self.feeds), self.feeds, self.opset)
 
-    def judged(self, shaken: np.random.Generator | None = None, choice: int | None = None) -> list[Any]:
+    def judged(self, shaken: Rounding | None = None, choice: int | None = None) -> list[Any]:
         """Raises NoWitness."""
         return list(judge(judged(self.model), self.feeds, shaken, choice).values())
 
@@ -129,7 +129,7 @@ def compared(case: Case) -> tuple[str, str]:
     theirs, tolerance = said
     found = [difference(a, b, tolerance) for a, b in zip(ways[0], theirs, strict=True)]
     if any(found):
-        ways += [case.judged(np.random.default_rng(n), n % len(CHOICES)) for n in range(SHAKES)]
+        ways += [case.judged(Rounding(np.random.default_rng(n)), n % len(CHOICES)) for n in range(SHAKES)]
         nearest = [_nearest(b, [way[n] for way in ways]) for n, b in enumerate(theirs)]
         found = [difference(a, b, tolerance) for a, b in zip(nearest, theirs, strict=True)]
     text = next(filter(None, found), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from onnx import parser
 from mccompile.frontend.judged import judged
 from mccompile.frontend.supported import supported
 from mccompile.judge.rules import CHOICES, NoWitness, Unspecified, rules
-from mccompile.judge.run import judge
+from mccompile.judge.run import Rounding, judge
 
 HEAD = '<ir_version: 9, opset_import: ["": 19, "com.microsoft": 1, "ai.onnx.ml": 3]>\n'
 
 
-def says(text: str, shaken: np.random.Generator | None = None, choice: int | None = None, **feeds: Any) -> list[Any]:
+def says(text: str, shaken: Rounding | None = None, choice: int | None = None, **feeds: Any) -> list[Any]:
     return list(judge(judged(parser.parse_model(HEAD + text)), feeds, shaken, choice).values())
 
 
@@ -141,15 +142,32 @@ def test_a_result_beyond_the_range_of_its_type_is_infinite_or_kept(type: str, la
 
 def test_rounding_moves_what_its_type_does_not_hold() -> None:
     """3 * 0.5 is exact in float32, 3 / 10 is not; of a tie either neighbour comes out."""
-    chances = [np.random.default_rng(n) for n in range(20)]
+
+    def chances() -> Iterator[Rounding]:
+        return (Rounding(np.random.default_rng(n)) for n in range(20))
+
     text = (
         "g (float[1] x) => (float[1] a, float[1] b) <float h = {0.5}, float t = {10.0}> { a = Mul(x, h) b = Div(x, t) }"
     )
-    found = [says(text, chance, x=np.array([3], np.float32)) for chance in chances]
+    found = [says(text, chance, x=np.array([3], np.float32)) for chance in chances()]
     assert {a.item() for a, _ in found} == {1.5}
     assert len({b.item() for _, b in found}) == 20 and max(abs(b.item() - 0.3) for _, b in found) < 1e-7
     text = "g (float[1] x) => (float[1] y) <float t = {0.1}> { m = Mul(x, t) y = Round(m) }"
-    assert {says(text, chance, x=np.array([5], np.float32))[0].item() for chance in chances} == {0.0, 1.0}
+    assert {says(text, chance, x=np.array([5], np.float32))[0].item() for chance in chances()} == {0.0, 1.0}
+
+
+def test_rounding_moves_further_runs_by_the_same() -> None:
+    text = "g (float[1] x) => (float[1] y) <float t = {10.0}> { y = Div(x, t) }"
+    rounding = Rounding(np.random.default_rng(0))
+
+    def moved(x: float) -> float:
+        given = np.array([x], np.float32)
+        return float(says(text, rounding, x=given)[0].item()) - float(given[0]) / 10
+
+    first = moved(3)
+    assert moved(3) == first != 0
+    rounding.forgotten()
+    assert moved(3) != first
 
 
 def test_every_rule_is_of_an_operator_that_is_compiled() -> None:
