@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..base.marked import plain, read
+from ..base.marked import Marked, plain, read
 from ..base.provenance import show
 from ..plan.ir import Function, Step
 from ..plan.row_calls import Pieces
@@ -37,8 +37,7 @@ def kernel_files(
         first.setdefault(step.function.name, step)
         uses[step.function.name] = uses.get(step.function.name, 0) + 1
     common, functions = with_shared_steps(functions, prefix)
-    steps_c = [read(text) for text in common]
-    shown, headers, own = [], set[str]().union(*(each.headers for each in steps_c)), set[str]()
+    shown, headers, own = [], set[str](), set[str]()
     for function in with_shared_bodies(functions, prefix):
         step = first[function.name]
         tensors = ", ".join(f"{a.role} {type}" for a, type in passed(step))
@@ -58,6 +57,8 @@ def kernel_files(
             }
         )
     _name_callers(shown)
+    steps_c = called_steps(common, [plain(each["parts"] + each["text"]) for each in shown])
+    headers.update(*(each.headers for each in steps_c))
     context = {
         "prefix": prefix,
         "guard": prefix.upper(),
@@ -76,6 +77,16 @@ def kernel_files(
         f"{prefix}_kernels.h": render_c(TEMPLATES / "kernels.h.j2", context),
         f"{prefix}_kernels.c": render_c(TEMPLATES / "kernels.c.j2", context),
     }
+
+
+def called_steps(common: Sequence[str], texts: Sequence[str]) -> list[Marked]:
+    """The shared steps that are called: conditions that turned out to be known took some calls away."""
+    found: list[Marked] = []
+    for text in reversed(common):  # each calls earlier ones only
+        done, name = read(text), text.partition("(")[0].split()[-1]
+        if any(f"{name}(" in each for each in (*texts, *(step.text for step in found))):
+            found.insert(0, done)
+    return found
 
 
 def _name_callers(functions: Sequence[dict[str, str]]) -> None:

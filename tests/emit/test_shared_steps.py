@@ -14,6 +14,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from mccompile.base.marked import SIGNATURE, plain, read, sized, step
 from mccompile.driver import Options
 from mccompile.emit import kernels
+from mccompile.emit.kernel_files import called_steps
 from mccompile.emit.render import render
 from mccompile.emit.shared_steps import LEAST, with_shared_steps
 from mccompile.measure.correctness import check
@@ -51,6 +52,16 @@ def test_steps_that_hold_steps_are_shared_with_their_loops() -> None:
     assert outer.startswith("MCC_PART void m_sum(const float *x, mcc_index x_at, float *acc, mcc_index k_end)")
     calls = [re.findall(r"m_sum\(.*\);", plain(function.body)) for function in changed]
     assert calls == [["m_sum(x, x_at, acc, 5);"], ["m_sum(x, x_at, acc, 7);"]]
+
+
+def test_steps_that_nothing_calls_are_not_printed() -> None:
+    """Conditions that turn out to be known take calls away, and with them what these steps call."""
+    texts = [
+        f"MCC_PART void {name}(float *x)\n{{\n    {body}\n}}\n"
+        for name, body in (("inner", "x[0] = 1;"), ("outer", "inner(x);"), ("used", "x[1] = 1;"))
+    ]
+    assert [text.text for text in called_steps(texts, ["outer(x);"])] == texts[:2]
+    assert [text.text for text in called_steps(texts, ["used(x);"])] == texts[2:]
 
 
 def test_a_step_that_changes_a_local_stays() -> None:
