@@ -162,9 +162,9 @@ class _Judge:
         return found
 
     def rounded(self, kinds: Sequence[str]) -> Callable[[Any], Any]:
-        """What is made on the way to results, in the type of the first operand."""
+        """What is made on the way to results, in the type of the first operand; sums of many, so not held exactly."""
         shaken, kind = self.shaken, (*kinds, "")[0]
-        return lambda value: value if shaken is None else shaken.moved(value, kind)
+        return lambda value: value if shaken is None else shaken.moved(value, kind, held=False)
 
     def inner(self, values: Values) -> Run:
         def run(graph: Graph, operands: Sequence[Any]) -> list[Any]:

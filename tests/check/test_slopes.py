@@ -43,10 +43,20 @@ SCALED = """<ir_version: 10, opset_import: ["" : 20]> net (float[1,8] x) => (flo
   y = LayerNormalization(q, g)
 }"""
 
+PAIRS = """<ir_version: 10, opset_import: ["" : 20]> net (float[1,8] x) => (float[4] y)
+<float s = {0.066}, float[8] b = {2, -1, 3, 0, 1, -2, 2, -3}, int64[2] p = {4, 2}, int64[1] a = {1}> {
+  m = Mul(x, s)
+  q = Add(m, b)
+  r = Reshape(q, p)
+  n = MeanVarianceNormalization <axes: ints = [1]> (r)
+  y = ReduceSumSquare <keepdims: int = 0> (n, a)
+}"""
 
-def test_slopes_that_cancel_show_what_rounding_leaves() -> None:
+
+@pytest.mark.parametrize("text", [SCALED, PAIRS])
+def test_slopes_that_cancel_show_what_rounding_leaves(text: str) -> None:
     """A normalization takes the scale out again, so its slope is nearly 0: what float32 leaves is far larger."""
-    judged, weights, batch = _scaled()
+    judged, weights, batch = _scaled(text)
     exact = judged.slope(weights, [batch], {"s": np.ones(())})
     moved = [judged.rounding(np.random.default_rng(n)).slope(weights, [batch], {"s": np.ones(())}) for n in range(8)]
     assert exact is not None and all(each is not None for each in moved)
@@ -55,13 +65,14 @@ def test_slopes_that_cancel_show_what_rounding_leaves() -> None:
 
 
 def test_values_that_float32_does_not_hold_are_no_reference() -> None:
-    judged, weights, batch = _scaled()
+    judged, weights, batch = _scaled(SCALED)
     with pytest.raises(NoWitness, match="beyond the range of float32"):
         judged.output({**weights, "g": np.full(8, 3e38)}, batch)
 
 
-def _scaled() -> tuple[Reference, Arrays, Arrays]:
-    judged = Reference(judge_graph(onnx.parser.parse_model(SCALED)), Learning("mse:y", "s"))
+def _scaled(text: str) -> tuple[Reference, Arrays, Arrays]:
+    judged = Reference(judge_graph(onnx.parser.parse_model(text)), Learning("mse:y", "s"))
     chance = np.random.default_rng(1)
     x = chance.normal(1200, 400, (1, 8)).astype(np.float32)
-    return judged, {"s": np.asarray(0.066, np.float32)}, {"x": x, "target": np.ones((1, 8), np.float32)}
+    target = np.ones(judged.output({}, {"x": x}).shape, np.float32)
+    return judged, {"s": np.asarray(0.066, np.float32)}, {"x": x, "target": target}

@@ -70,7 +70,7 @@ def skip_layer_normalization(at: NodeSite) -> Any:
     total = at[0] + at[1] + at.get(3 if simplified else 4, 0.0)
     epsilon = at.attr("epsilon", float(np.float32(1e-12)) if not simplified else EPSILON)
     if simplified:
-        found, inverse = root_mean_square(total, (-1,), epsilon)
+        found, inverse = root_mean_square(at, total, (-1,), epsilon)
         mean = np.zeros_like(inverse)
         found = found * at[2]
     else:

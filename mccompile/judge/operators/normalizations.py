@@ -1,4 +1,8 @@
-"""What brings elements to a mean and a variance, or to a norm."""
+"""What brings elements to a mean and a variance, or to a norm.
+
+The elements are rounded once more, apart from those that mean and norm are taken of: slopes of the two cancel, and
+float32 leaves as much of them as it does of elements that are large beside their deviation.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,12 @@ def standardized(at: NodeSite, x: Array, axes: tuple[int, ...], epsilon: float) 
     """With the mean, and one over the standard deviation."""
     mean = at.rounded(x.mean(axes, keepdims=True))
     inverse = 1 / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + epsilon)
-    return (x - mean) * inverse, mean, inverse
+    return (at.rounded(x) - mean) * inverse, mean, inverse
 
 
-def root_mean_square(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
+def root_mean_square(at: NodeSite, x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
     inverse = 1 / np.sqrt((x**2).mean(axes, keepdims=True) + epsilon)
-    return x * inverse, inverse
+    return at.rounded(x) * inverse, inverse
 
 
 def per_channel(values: Array, rank: int) -> Array:
@@ -43,9 +47,9 @@ def batch_normalization(at: NodeSite) -> Any:
         mean, variance = at.rounded(x.mean(axes)), x.var(axes)
         running = running[0] * momentum + mean * (1 - momentum), running[1] * momentum + variance * (1 - momentum)
     if x.ndim == 1:
-        return scale * (x - mean) / np.sqrt(variance + epsilon) + bias
+        return scale * (at.rounded(x) - mean) / np.sqrt(variance + epsilon) + bias
     scale, bias, mean, variance = (per_channel(each, x.ndim) for each in (scale, bias, mean, variance))
-    found = scale * (x - mean) / np.sqrt(variance + epsilon) + bias
+    found = scale * (at.rounded(x) - mean) / np.sqrt(variance + epsilon) + bias
     return (found, *running) if at.count > 1 else found
 
 
@@ -80,7 +84,7 @@ def layer_normalization(at: NodeSite) -> Any:
 def rms_normalization(at: NodeSite) -> Any:
     x = at[0]
     axes = tuple(range(at.attr("axis", -1) % x.ndim, x.ndim))
-    found, inverse = root_mean_square(x, axes, at.attr("epsilon", EPSILON))
+    found, inverse = root_mean_square(at, x, axes, at.attr("epsilon", EPSILON))
     return (found * at[1], inverse)[: max(at.count, 1)]
 
 
@@ -91,7 +95,7 @@ def mean_variance_normalization(at: NodeSite) -> Array:
     x, axes = at[0], tuple(at.attr("axes") or (0, 2, 3))
     axes = tuple(axis for axis in axes if axis < x.ndim) if axes == (0, 2, 3) else axes
     mean = at.rounded(x.mean(axes, keepdims=True))
-    return (x - mean) / (np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True)) + 1e-9)
+    return (at.rounded(x) - mean) / (np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True)) + 1e-9)
 
 
 @judges("LRN")
@@ -111,4 +115,4 @@ def lp_normalization(at: NodeSite) -> Array:
     """ "If the Lp norm is zero ... the output is 0"."""
     x, axis, p = at[0], at.attr("axis", -1), at.attr("p", 2)
     norm = np.abs(x).sum(axis, keepdims=True) if p == 1 else np.sqrt((x**2).sum(axis, keepdims=True))
-    return np.where(norm == 0, 0, x / np.where(norm == 0, 1, norm))
+    return np.where(norm == 0, 0, at.rounded(x) / np.where(norm == 0, 1, norm))

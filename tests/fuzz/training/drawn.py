@@ -33,6 +33,7 @@ OPTIMIZERS = (
 NARROW = {"float16", "bfloat16"}  # how far these may be off is not known
 BATCHES = 3
 QUANTIZED = 0.1  # of networks: in front of what learns, they stay in integers
+SIZES = {"Range": 0, "Resize": 1, "Upsample": 1}  # operators, and from which operand on floats say sizes
 CUT = 0.95  # of graphs, to what the loss depends on: the rest costs time, and learns nothing
 
 
@@ -99,8 +100,9 @@ def _lessons(chance: np.random.Generator, made: subject.Subject) -> Iterator[Dra
     model = ModelProto()
     model.CopyFrom(made.model)
     runs = [{i.name: i.draw(chance, {}) for i in made.inputs} for _ in range(BATCHES)]
+    sizes = {name for node in model.graph.node for name in node.input[SIZES.get(node.op_type, len(node.input)) :]}
     for tensor in model.graph.initializer:
-        if tensor.data_type == TensorProto.FLOAT:
+        if tensor.data_type == TensorProto.FLOAT and tensor.name not in sizes:
             array = numpy_helper.to_array(tensor)
             tensor.CopyFrom(numpy_helper.from_array(_shaken(array, chance), tensor.name))
     for output in chance.permutation(np.array([o.name for o in model.graph.output], object)):
