@@ -72,6 +72,24 @@ def in_any_case(character: str) -> int:
     return those([ord(folded), *_other_cases().get(folded, ())] if len(folded) == 1 else [ord(character)])
 
 
+@cache
+def _moved_by_nfc() -> tuple[str, str]:
+    """ASCII characters that others become in NFC, and those that a mark behind them makes others of."""
+    become, composed = set[str](), set[str]()
+    for code in range(0x80, COUNT):
+        parts = unicodedata.decomposition(chr(code))
+        if parts and not parts.startswith("<"):
+            first = chr(int(parts.split()[0], 16))
+            (composed if " " in parts else become).add(first)
+    return "".join(filter(str.isascii, become)), "".join(filter(str.isascii, composed))
+
+
+def stays_in_nfc(text: str) -> bool:
+    """Does this text stand in the same places of a text before NFC and behind it?"""
+    become, composed = _moved_by_nfc()
+    return text.isascii() and not any(each in become for each in text) and text[-1] not in composed
+
+
 def bits(mask: int) -> bytes:
     """One byte for each code point: is it in the set?"""
     return bytes(bytearray(f"{mask:0{COUNT}b}".encode())[::-1]).translate(bytes(max(0, n - 48) for n in range(256)))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import BadFile, MccError, Problem
-from . import steps
+from . import characters, steps
 from .description import Added, Spacing, Tokenizer, damaged, unsupported
 
 FILE = "tokenizer.json"
@@ -73,7 +73,7 @@ def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
         fix = "take a model whose tokenizer is byte pair encoding (BPE), or unigram over characters"
         raise unsupported(f"its model is {kind}", "its words are cut in another way than is compiled", fix)
     strips = steps.decoder(told.get("decoder"), cut.of_bytes, spacing.space)
-    added = _added(told.get("added_tokens") or [], vocabulary, nfc or spacing != Spacing(), cut.of_bytes)
+    added = _added(told.get("added_tokens") or [], vocabulary, nfc, spacing != Spacing(), cut.of_bytes)
     texts = {**made.texts, **{each.token: each.text.encode() for each in added}}
     if max(texts) > 2 * len(texts) + _SPARSE:
         raise damaged(f"it has {len(texts)} tokens, and numbers of them up to {max(texts)}")
@@ -160,7 +160,7 @@ def _of_characters(
     return texts, list(vocabulary.values()), [vocabulary[name] for name in names]
 
 
-def _added(told: list[Any], vocabulary: Mapping[str, int], changes: bool, of_bytes: bool) -> list[Added]:
+def _added(told: list[Any], vocabulary: Mapping[str, int], nfc: bool, spaced: bool, of_bytes: bool) -> list[Added]:
     found = []
     letters = byte_characters()
     for each in told:
@@ -173,7 +173,8 @@ def _added(told: list[Any], vocabulary: Mapping[str, int], changes: bool, of_byt
             or vocabulary.get(one.text, one.token) != one.token
         ):
             raise damaged(f"the added token {one.text!r} has no text, or not the number that the vocabulary says")
-        if one.normalized and changes:
+        stays = not spaced and (not nfc or (characters.stays_in_nfc(one.text) and not one.alone))
+        if one.normalized and not stays:
             why, fix = "it is looked for in text that was changed", 'set its "normalized" to false in tokenizer.json'
             raise unsupported(f"its token {one.text!r} is normalized", why, fix)
         if of_bytes and not one.text.isascii() and all(letter in letters for letter in one.text):

@@ -25,7 +25,7 @@ CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
     r"|\s+(?!\S)|\s"
 )
-EXPRESSIONS = {"gpt2": GPT2, "llama3": LLAMA3, "qwen2": QWEN2, "cl100k": CL100K}
+EXPRESSIONS = {"gpt2": GPT2, "llama3": LLAMA3, "qwen2": QWEN2, "cl100k": CL100K, "neox": GPT2}
 _LETTERS = (
     "aaeeiotnshrSTKdlmcu'  \n\r\t.,;!?-\"0123456789éß\u017füÅ\u0301\u0327\u00a0\u0085日本語한국가각\u1100\u1161\u11a8"
     "🙂👩\u200d💻अनुकΩἂ₂½"
@@ -61,10 +61,10 @@ def of_bytes(family: str) -> Any:
     )
 
     made = Tokenizer(models.BPE(ignore_merges=family == "llama3"))
-    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=family == "gpt2")
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=family in ("gpt2", "neox"))
     split = pre_tokenizers.Split(Regex(EXPRESSIONS[family]), "isolated")
-    made.pre_tokenizer = level if family == "gpt2" else pre_tokenizers.Sequence([split, level])
-    if family == "qwen2":
+    made.pre_tokenizer = level if family in ("gpt2", "neox") else pre_tokenizers.Sequence([split, level])
+    if family in ("qwen2", "neox"):
         made.normalizer = normalizers.NFC()
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -72,6 +72,8 @@ def of_bytes(family: str) -> Any:
     made.train_from_iterator(texts(99, 400), trainer)
     made.add_special_tokens([AddedToken("<|end|>", normalized=family == "gpt2"), AddedToken("<s>", normalized=False)])
     made.add_tokens([AddedToken("<|tool|>", normalized=False)])
+    if family == "neox":
+        made.add_tokens([AddedToken(" " * count, normalized=True) for count in (4, 3, 2)])
     if family == "llama3":
         begin = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", made.token_to_id("<s>"))])
         made.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), begin])

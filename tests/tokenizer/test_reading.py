@@ -58,6 +58,29 @@ def test_what_would_be_other_tokens_is_refused(change: dict[str, Any], words: st
     assert all(problem.where and problem.why and problem.fix for problem in refused.value.problems)
 
 
+@pytest.mark.parametrize(
+    ("text", "more", "is_taken"),
+    [
+        ("    ", {}, True),
+        ("|||EMAIL|||", {}, True),
+        ("<|end|>", {}, False),  # a mark behind it makes one character of > and itself
+        ("K:", {}, False),  # NFC makes a K of the sign of kelvins
+        ("\u00e9:", {}, False),
+        ("  ", {"single_word": True}, False),
+    ],
+)
+def test_tokens_in_normalized_text_are_taken_where_nfc_moves_none(
+    text: str, more: dict[str, Any], is_taken: bool, tmp_path: Path
+) -> None:
+    token = {**_TOKEN, "content": text, "normalized": True, **more}
+    path = written(tmp_path / "tokenizer.json", {**small(), "normalizer": {"type": "NFC"}, "added_tokens": [token]})
+    if is_taken:
+        library(path)
+    else:
+        with pytest.raises(UnsupportedModel, match="is normalized"):
+            library(path)
+
+
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "tokenizer.json", small())
     whole = path.read_text()
