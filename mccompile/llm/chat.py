@@ -32,8 +32,12 @@ _SAID = [
     "über 한국 🙂",
     "1 + 1 = 2",
     "a  b\t c",
+    "a\r\nb\rc\n\n\nd",
+    "much to say, " * 200 + "so",
 ]
-_ROUNDS = 60
+_PADS = (" \n", "\t \n", "\n", "\n\n ", " ", "\t", "\r\n", "\u3000")
+_ROUNDS = 90
+_MOST_PAIRS = 400
 _DAY = datetime(2024, 7, 4, 15, 6, 9)
 _LONGEST = 4000  # bytes of a piece: what every C compiler takes as a string
 
@@ -84,11 +88,11 @@ def compiled(template: Template) -> Chat:
     """Without system messages where one changes more than a text in one place. Raises
     UnsupportedModel."""
     try:
-        render, words = renderer(template.text, template.tokens)
+        render, words, sought = renderer(template.text, template.tokens)
         try:
-            return _tried(render, words, has_system=True)
+            return _tried(render, words, sought, has_system=True)
         except Refused:
-            return _tried(render, words, has_system=False)
+            return _tried(render, words, sought, has_system=False)
     except Refused as error:
         fix = "use --chat none, and write prompts as the template has them"
         raise UnsupportedModel(
@@ -102,7 +106,7 @@ def conversation(system: str | None, said: Sequence[str]) -> list[Message]:
     return made
 
 
-def _tried(render: Render, words: Sequence[str], has_system: bool) -> Chat:
+def _tried(render: Render, words: Sequence[str], sought: Sequence[str], has_system: bool) -> Chat:
     chat = _pieces(render, has_system)
     chat = replace(chat, trims=_trims(render, chat))
     if has_system:
@@ -116,6 +120,7 @@ def _tried(render: Render, words: Sequence[str], has_system: bool) -> Chat:
     for word in words:
         if any(_differs(render, chat, None, [said]) for said in _holding(word)):
             raise Refused(f"what it makes of a question depends on {word[:60]!r} in it")
+    _compare_pairs(render, chat, sought)
     _compare(render, chat)
     return chat
 
@@ -126,6 +131,17 @@ def _differs(render: Render, chat: Chat, system: str | None, said: Sequence[str]
 
 def _holding(word: str) -> tuple[str, ...]:
     return word, f"yes {word} no"
+
+
+def _compare_pairs(render: Render, chat: Chat, sought: Sequence[str]) -> None:
+    """Messages that begin with one word that is looked for, and end with another."""
+    pairs = [(first, last) for first in sought for last in sought]
+    for first, last in random.Random(1).sample(pairs, min(len(pairs), _MOST_PAIRS)):
+        both = f"{first} yes {last}"
+        asked: list[tuple[str | None, list[str]]] = [(None, [both, "so", "yes"]), (None, ["yes", "so", both])]
+        asked += [(both, ["yes"])] if chat.system and not any(word in both for word in chat.words) else []
+        if any(_differs(render, chat, *each) for each in asked):
+            raise Refused(f"what it makes of a message depends on {first[:60]!r} and {last[:60]!r} in it")
 
 
 def _is_command(render: Render, chat: Chat, word: str) -> bool:
@@ -180,7 +196,7 @@ def _cut(render: Render, system: str | None, said: Sequence[str]) -> list[str]:
 
 
 def _padded(text: str, chance: random.Random) -> str:
-    return f" \n{text}\t \n" if chance.random() < 0.3 else text
+    return chance.choice(_PADS) + text + chance.choice(_PADS) if chance.random() < 0.4 else text
 
 
 def _compare(render: Render, chat: Chat) -> None:

@@ -7,7 +7,7 @@ products, so that it ends soon and reaches nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import jinja2
@@ -76,9 +76,9 @@ def _json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **h
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **how)
 
 
-def renderer(template: str, tokens: Mapping[str, str]) -> tuple[Render, list[str]]:
-    """What makes text of messages, with the begin of an answer behind them, and the words that the template itself has.
-    Raises Refused, and so does what it gives."""
+def renderer(template: str, tokens: Mapping[str, str]) -> tuple[Render, list[str], list[str]]:
+    """What makes text of messages, with the begin of an answer behind them; the words that the template itself has; and
+    those of them that are compared with something, or given to a call. Raises Refused, and so does what it gives."""
     environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
     environment.filters["tojson"] = _json
     environment.globals |= {"raise_exception": _raise, "range": _range}
@@ -106,12 +106,14 @@ def renderer(template: str, tokens: Mapping[str, str]) -> tuple[Render, list[str
             raise Refused(f"it makes {len(text)} characters")
         return text
 
-    return render, _words(parsed)
+    nodes = jinja2.nodes
+    return render, _words([parsed]), _words(parsed.find_all((nodes.Compare, nodes.Call, nodes.Filter, nodes.Test)))
 
 
-def _words(parsed: jinja2.nodes.Template) -> list[str]:
+def _words(inside: Iterable[jinja2.nodes.Node]) -> list[str]:
     """Texts that a template may look for in what is said."""
-    found = dict.fromkeys(node.value for node in parsed.find_all(jinja2.nodes.Const) if isinstance(node.value, str))
+    consts = (node for each in inside for node in each.find_all(jinja2.nodes.Const))
+    found = dict.fromkeys(node.value for node in consts if isinstance(node.value, str))
     return [word for word in found if word.strip() and len(word) <= _LONGEST_WORD][:_MOST_WORDS]
 
 

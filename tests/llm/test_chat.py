@@ -122,7 +122,7 @@ def test_dates_and_commands_of_a_template_are_known() -> None:
     chat = compiled(Template(_SMOL, _TOKENS))
     assert chat.words == ("/fast",) and chat.skips and chat.dates and chat.trims == Trims(system=2)
     assert chat.begin == f"On {marked('%d %B %Y')}: You help. slow<s>user: "
-    render, _ = renderer(_SMOL, _TOKENS)
+    render, *_ = renderer(_SMOL, _TOKENS)
     for system in (None, "", " \n", " Be\u3000brief. "):
         assert render(conversation(system, ["a"]), str.upper) == chat.text(system, ["a"], str.upper)
 
@@ -165,6 +165,14 @@ def test_a_program_knows_the_date_and_takes_no_commands(tmp_path: Path) -> None:
             "{% for m in messages %}{{ m.content }}{{ '!' if m.content | length == 3 }}{% endfor %}",
             "depends on more than role",
         ),
+        (
+            "{% for m in messages %}{% set t = m.content %}{% set quoted = t.startswith('<') and t.endswith('>') %}"
+            "{{ t[1:-1] if quoted else t }};{% endfor %}",
+            "'<' and '>' in it",
+        ),
+        ("{% for m in messages %}{{ m.content.lstrip('\n') }};{% endfor %}", "depends on more than role"),
+        ("{% for m in messages %}{{ m.content.replace('\\r', '') }};{% endfor %}", "depends on more than role"),
+        ("{% for m in messages %}{{ m.content[:999] }};{% endfor %}", "depends on more than role"),
         ("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}A", "an answer begins behind 'A'"),
         ("{{ raise_exception('not today') }}", "not today"),
         ("x" * 5000 + "{% for m in messages %}{{ m.content }}{% endfor %}", "more than 4000 bytes"),
