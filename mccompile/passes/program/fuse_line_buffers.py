@@ -367,8 +367,8 @@ class Rings:
             if view.lines and not ring.rows(static(view.shape[axis]), static(view.strides[axis])):
                 return False
         count = len(user.call.ins)
-        draft = replace(user.call, ins=views[:count], outs=views[count:], rows=user.axis)
-        needs = self.context.registry[user.kernel].match(draft, self.context.target)
+        draft = replace(user.call, ins=views[:count], outs=views[count:], rows=user.axis, kernel=user.kernel)
+        needs = self.context.registry.match(draft, self.context.target)
         return isinstance(needs, Needs) and user.axis in needs.rows and not needs.dense and not needs.dense_outs
 
 
@@ -408,7 +408,7 @@ def form_all(
         for number, (member, pulls) in enumerate(zip(members, chain.pulls, strict=True)):
             call = member.call
             call.kernel, call.rows = member.kernel, member.axis
-            needs = registry[call.kernel].match(call, target)
+            needs = registry.match(call, target)
             if not isinstance(needs, Needs):
                 raise InternalError(f"{call.kernel} does not run row by row: {needs.reason}")
             call.blocks, call.scratch = needs.blocks, None

@@ -73,9 +73,9 @@ class RowFacts:
         )
 
 
-def read_row_bytes(buffer: Buffer, users: Feeds, facts: Sequence[RowFacts]) -> int:
-    """Bytes of a row of an operand from outside; 0 where somebody does not read it by rows."""
-    readers = sum(fact.operands.count(buffer) for fact in facts)
+def read_row_bytes(buffer: Buffer, users: Feeds, facts: Sequence[RowFacts], readers: int) -> int:
+    """Bytes of a row of an operand from outside; 0 where somebody does not read it by rows. `readers`: how many
+    operands it is."""
     sizes = {facts[number].rows[window.operand] for number, window in users}
     return sizes.pop() if len(sizes) == 1 and readers == len(users) and buffer.role != CONSTANT else 0
 

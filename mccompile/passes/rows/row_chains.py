@@ -12,6 +12,7 @@ Invariant: `play` refuses every chain in which a row would be read before it is 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
@@ -32,7 +33,7 @@ from ...program.planar import turned
 from ...program.pull import Pull
 from ..api import Context
 from .row_call import RowCall, RowFacts, comes_early, read_row_bytes, rows_at_a_time
-from .row_play import Feeds, Window, consumers_of, eager, played, tree_of
+from .row_play import Feeds, Window, Wired, consumers_of, played, trees_of
 from .row_windows import AXIS, FOLLOWING, axes_of_rows, followers, pooled_whole, windows_of
 
 LONGEST = 24  # calls in a chain
@@ -205,19 +206,49 @@ class Chains:
             for view in _all_writes(item):
                 self.makers.setdefault(view.buffer, []).append(number)
         self.outputs = {view.buffer for _, view in program.outputs}
+        results: dict[Buffer, list[int]] = {}
+        for number, fact in enumerate(self.facts):
+            if fact is not None:
+                results.setdefault(fact.result, []).append(number)
+        self.read = [self._read_between(number) for number in range(len(calls))]
+        self.fed = [self._fed(call, results) if call is not None else [] for call in calls]
+        # Calls whose results each call needs as a whole: it is in no chain with them.
+        self.whole = [
+            [maker for buffer in fact.whole for maker in results.get(buffer, ())] if fact is not None else []
+            for fact in self.facts
+        ]
 
     def again(self) -> None:
         """From here on there may be as much work as for a new one; what was played counts, but is not played again."""
         self.work = budgets().rows
 
+    def _read_between(self, number: int) -> tuple[int, int] | None:
+        """The first and the last reader of a result that may stay inside a chain; else None."""
+        call, fact = self.calls[number], self.facts[number]
+        if call is None or fact is None or call.takes_all or not fact.covers:
+            return None
+        buffer, readers = fact.result, self.readers.get(fact.result, [])
+        if not readers or buffer.overlap or buffer.role != TEMPORARY or buffer in self.outputs:
+            return None
+        return (readers[0], readers[-1]) if self.makers[buffer] == [number] else None
+
+    def _fed(self, call: RowCall, results: dict[Buffer, list[int]]) -> list[tuple[int, Window]]:
+        """Which calls make the rows that a call reads, and how these are counted then."""
+        return [
+            (number, window.of(rows_at_a_time(call, window, made.height)))
+            for window in call.windows
+            for number in results.get(call.call.ins[window.operand].buffer, ())
+            if (made := self.calls[number]) is not None
+        ]
+
     def play(self, first: int, last: int, step: int | Sequence[int] = 1, overlapping: bool = False) -> Chain | None:
         """How the calls `first`..`last` run together; None if they cannot. `overlapping`: also how the last result can
         overlap operands."""
-        calls = [call for call in self.calls[first : last + 1] if call is not None]
-        if len(calls) != last + 1 - first or self.work <= 0:
+        if self.work <= 0 or not self._may_run(first, last):
             return None
+        calls = [call for call in self.calls[first : last + 1] if call is not None]
         asked = zip(_each(step, len(calls)), calls, strict=True)
-        steps = tuple(min(max(one, call.fewest), call.height) for one, call in asked)
+        steps = tuple([min(max(one, call.fewest), call.height) for one, call in asked])
         key = first, last, steps
         if key not in self.known:
             self.known[key] = tuple(self._played(first, last, calls, steps))
@@ -229,42 +260,37 @@ class Chains:
         best = min(played, key=lambda c: sum(c.ring_bytes.values()), default=None)
         return best if best is None or overlapping else replace(best, before={})
 
+    def _may_run(self, first: int, last: int) -> bool:
+        """Do results but the last stay inside, and is all that is only there by rows read by rows?"""
+        for number in range(first, last):
+            read = self.read[number]
+            if read is None or read[0] < first or read[1] > last:
+                return False
+        for number in range(first, last + 1):
+            if self.calls[number] is None or any(first <= maker <= last for maker in self.whole[number]):
+                return False
+            if any(maker == last for maker, _ in self.fed[number]):
+                return False
+        return True
+
     def _played(self, first: int, last: int, calls: list[RowCall], steps: tuple[int, ...]) -> Iterator[_Played]:
         """Each way in which the rows may be pulled."""
         facts = [fact for fact in self.facts[first : last + 1] if fact is not None]
-        maker = {fact.result: number for number, fact in enumerate(facts)}
-        for buffer, number in maker.items():
-            if number == len(calls) - 1:
-                continue
-            if calls[number].takes_all:
-                return
-            readers = self.readers.get(buffer, [])
-            if not readers or buffer.overlap or buffer.role != TEMPORARY or buffer in self.outputs:
-                return
-            if not all(first <= reader <= last for reader in readers) or self.makers[buffer] != [first + number]:
-                return
-            if not facts[number].covers:
-                return
-        feeds: list[Feeds] = []
-        for call in calls:
-            own = []
-            for window in call.windows:
-                source = call.call.ins[window.operand].buffer
-                if source in maker and maker[source] != len(calls) - 1:
-                    number = maker[source]
-                    by_steps = window.of(rows_at_a_time(call, window, calls[number].height))
-                    own.append((number, by_steps.ahead(steps[number]) if comes_early(calls[number]) else by_steps))
-            by_rows = {window.operand for _, window in own}
-            if any(b in maker and n not in by_rows for n, b in enumerate(facts[len(feeds)].operands)):
-                return  # it needs all of what is only there by rows
-            feeds.append(own)
-        heights = [call.height for call in calls]
-        tree = tree_of(feeds, heights)
-        if tree is None:
-            return
-        trees = [tree, other] if (other := eager(feeds, tree, heights)) != tree else [tree]
-        for one in trees:
-            yield self._run(first, last, calls, facts, feeds, one, steps)
+        early = [comes_early(call) for call in calls]
+        feeds = tuple(
+            [
+                tuple(
+                    [
+                        (maker - first, window.ahead(steps[maker - first]) if early[maker - first] else window)
+                        for maker, window in self.fed[number]
+                        if maker >= first
+                    ]
+                )
+                for number in range(first, last + 1)
+            ]
+        )
+        for tree in trees_of(feeds, tuple([call.height for call in calls])):
+            yield self._run(first, last, calls, facts, feeds, tree, steps)
 
     def _run(
         self,
@@ -272,8 +298,8 @@ class Chains:
         last: int,
         calls: list[RowCall],
         facts: list[RowFacts],
-        feeds: list[Feeds],
-        tree: list[Feeds],
+        feeds: Wired,
+        tree: Wired,
         step: tuple[int, ...],
     ) -> _Played:
         results = [fact.result for fact in facts]
@@ -283,9 +309,12 @@ class Chains:
             for buffer, window in fact.outside:
                 if buffer not in inside:
                     outside.setdefault(buffer, []).append((number, window))
-        reads = tuple((tuple(users), read_row_bytes(buffer, users, facts)) for buffer, users in outside.items())
+        readers = Counter([buffer for fact in facts for buffer in fact.operands])
+        reads = tuple(
+            [(tuple(users), read_row_bytes(buffer, users, facts, readers[buffer])) for buffer, users in outside.items()]
+        )
         heights, limit = tuple(call.height for call in calls), budgets().rows
-        run = played(tuple(map(tuple, feeds)), tuple(map(tuple, tree)), heights, reads, made_row, step, limit)
+        run = played(feeds, tree, heights, reads, made_row, step, limit)
         if not run.done:
             return _Played(run.steps, None)
         lines, consumers = list(run.lines), consumers_of(feeds)
@@ -322,7 +351,7 @@ def _each(step: int | Sequence[int], count: int) -> Sequence[int]:
 
 
 def _in_place(
-    calls: list[RowCall], tree: list[Feeds], consumers: list[Feeds], lines: list[int], step: Sequence[int]
+    calls: list[RowCall], tree: Wired, consumers: list[Feeds], lines: list[int], step: Sequence[int]
 ) -> dict[int, tuple[int, int]]:
     """Calls whose rows may lie where those of another call did, which are made just before and for nobody else: the
     other call, and which operand that is. The ring of that one gets as many rows as that of the result."""

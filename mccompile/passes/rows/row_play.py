@@ -7,14 +7,13 @@ and heights alone, so chains that are alike are played once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from ...base.records import dataclass
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """Rows of an operand behind a row of the result: (y * stride - pad) / parts, rounded down, and `size` of them."""
 
     operand: int
@@ -33,11 +32,11 @@ class Window:
     def of(self, rows: int) -> Window:
         """The same where that many rows of the operand are made at a time, as one."""
         size = -(-(self.size - 1) // rows) + 1
-        return replace(self, parts=self.parts * rows, size=size) if rows > 1 else self
+        return self._replace(parts=self.parts * rows, size=size) if rows > 1 else self
 
     def ahead(self, rows: int) -> Window:
         """The same where so many rows more of the operand are asked for."""
-        return replace(self, size=self.size + rows)
+        return self._replace(size=self.size + rows)
 
     @property
     def pull(self) -> tuple[int, int, int]:
@@ -119,7 +118,18 @@ def consumers_of(feeds: Sequence[Sequence[tuple[int, Window]]]) -> list[Feeds]:
     return found
 
 
-def tree_of(feeds: list[Feeds], heights: list[int]) -> list[Feeds] | None:
+@lru_cache(maxsize=1 << 14)
+def trees_of(feeds: Wired, heights: tuple[int, ...]) -> tuple[Wired, ...]:
+    """The ways in which rows may be pulled; none if a call is not read."""
+    own = [list(each) for each in feeds]
+    tree = tree_of(own, heights)
+    if tree is None:
+        return ()
+    found = [tree, other] if (other := eager(own, tree, heights)) != tree else [tree]
+    return tuple(tuple(map(tuple, one)) for one in found)
+
+
+def tree_of(feeds: list[Feeds], heights: Sequence[int]) -> list[Feeds] | None:
     """Who pulls whom: each call but the last once, by the reader that needs the most rows of it when half of the result
     is made (of several the one that runs first). None if a call is not read."""
     count = len(feeds)
@@ -158,7 +168,7 @@ def _in_order(own: Feeds, feeds: list[Feeds], below: list[set[int]]) -> Feeds:
     return ordered
 
 
-def eager(feeds: list[Feeds], tree: list[Feeds], heights: list[int]) -> list[Feeds]:
+def eager(feeds: list[Feeds], tree: list[Feeds], heights: Sequence[int]) -> list[Feeds]:
     """The same tree, but a shortcut that makes as many rows as another reader of its source runs beside that one, and
     not only when its result is wanted: its source, mostly of more or longer rows, need not wait for it."""
     moved = [list(own) for own in tree]
