@@ -1,6 +1,6 @@
 """gemm of numbers that other kernels with vectors do not multiply, as 64-bit floats and integers of 32 bits and more:
 tiles of sums in vectors of the compiler. A panel of columns of b is copied into the workspace first, so b may lie in
-any way.
+any way. Factors lose their zero points where they are read.
 
 Invariant: a sum is added up in the order of the portable kernel.
 """
@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f64, i8, i32, i64, u32, u64
+from mccompile.base.dtypes import DType, f64, i8, i32, i64, u8, u16, u32, u64
 from mccompile.base.records import dataclass
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.lanes import cuts, each_lane, lanes_refusal, without_branches
@@ -66,6 +66,7 @@ class Panels(Kernel):
             replace(turned, name="result_across", permute_outs={0: (1, 0)}),
             rounded,
             replace(mixed, ins=(TensorType(i8, (5, 6)), mixed.ins[1])),
+            *(zero_points(dtype, a, b) for dtype in (u16, u8) for a in (False, True) for b in (False, True) if a or b),
             Case.of_one_type(
                 "epilogue",
                 Gemm(i32, apply("max", apply("add", operand(0, i32), operand(1, i32)), literal(0, i32))),
@@ -88,8 +89,8 @@ class Panels(Kernel):
         )
         if reason:
             return No(reason)
-        if kind.accumulator not in TYPES or kind.a_zero or kind.b_zero:
-            return No("only for sums of 64-bit floats and of integers of 32 bits and more, without zero points")
+        if kind.accumulator not in TYPES:
+            return No("only for sums of 64-bit floats and of integers of 32 bits and more")
         if "dot" in target.isas and all(view.buffer.dtype.bits <= 8 for view in call.ins[:2]):
             return No("the target has dot products of bytes")
         if 0 in (*y.shape, *call.ins[0].shape):
@@ -136,13 +137,13 @@ class Panels(Kernel):
     def panel(self, call: Call, header: str, columns: int) -> Panel:
         lanes, _, points = call.blocks
         vectors = -(-columns // lanes)
-        wide, (a, b, *_) = vectors * lanes, self.parameter_names(call)[1]
+        wide, names = vectors * lanes, self.parameter_names(call)[1]
         place = f"panel[{index_c([wide, 1], ['k', 'lane'])}]"
-        packed = each_lane(columns, [f"{place} = {_term(call, 1, b, ['k', 'j', 'lane'], (-2, -1, -1))};"])
+        packed = each_lane(columns, [f"{place} = {_term(call, 1, names, ['k', 'j', 'lane'], (-2, -1, -1))};"])
         if wide > columns:
             packed.append(f"for (mcc_index lane = {columns}; lane < {wide}; ++lane) {place} = 0;")
         tiles = [
-            Tile(header, [_term(call, 0, a, ["i", str(point), "k"], (-2, -2, -1)) for point in range(many)])
+            Tile(header, [_term(call, 0, names, ["i", str(point), "k"], (-2, -2, -1)) for point in range(many)])
             for header, many in parts("i", call.outs[0].shape[-2], points)
         ]
         return Panel(header, vectors, packed, tiles, self.results(call, columns, wide))
@@ -150,20 +151,19 @@ class Panels(Kernel):
     def results(self, call: Call, columns: int, wide: int) -> list[str]:
         """What `sums` become."""
         (y,), names = self.parameter_names(call)
-        kind, views = call.of(Gemm), [*call.outs, *call.ins]
-        places = [
-            index_c(
-                [1, view.strides[-2], view.strides[-2], view.strides[-1], view.strides[-1]],
-                [_batches(call).index(number), "i", "point", "j", "lane"],
-            )
-            for number, view in enumerate(views)
-        ]
-        loads = [load_c(call.ins[n].buffer.dtype, names[n], places[n + 1]) for n in range(kind.fixed, len(names))]
+        kind = call.of(Gemm)
+
+        def place(number: int) -> str:
+            view = [*call.outs, *call.ins][number]
+            steps = [view.strides[axis] for axis in (-2, -2, -1, -1)]
+            return index_c([1, *steps], [_batches(call).index(number), "i", "point", "j", "lane"])
+
+        loads = [load_c(call.ins[n].buffer.dtype, names[n], place(n + 1)) for n in range(kind.fixed, len(names))]
         ends = without_branches(kind.epilogue or operand(0, kind.accumulator))
         lines, value = to_statements(ends, ["total", *loads], local="v")
         type, sum_at = kind.accumulator.compute_c, index_c([wide, 1], ["point", "lane"])
         total = f"const {type} total = ({type})sums[{sum_at}];"
-        store = store_c(call.outs[0].buffer.dtype, y, places[0], value)
+        store = store_c(call.outs[0].buffer.dtype, y, place(0), value)
         return each_lane(columns, [total, *lines, store], cuts(ends))
 
 
@@ -177,10 +177,27 @@ def _batches(call: Call) -> Nest:
     return nest(call.outs[0].shape[:-2], [*call.outs, *call.ins], prefix="n")
 
 
-def _term(call: Call, number: int, name: str, counters: Sequence[str], axes: Sequence[int]) -> str:
-    view, total = call.ins[number], call.of(Gemm).accumulator
+def _term(call: Call, number: int, names: Sequence[str], counters: Sequence[str], axes: Sequence[int]) -> str:
+    """C of a factor, less the zero point of its row or column. `axes`: those of the counters."""
+    kind, view = call.of(Gemm), call.ins[number]
     place = index_c([1, *(view.strides[axis] for axis in axes)], [_batches(call).index(number + 1), *counters])
-    return f"({_number(call)}){term_c(view.buffer.dtype, name, place, total)}"
+    zero, total = "", kind.accumulator
+    if (kind.a_zero, kind.b_zero)[number]:
+        at = 2 + (number and kind.a_zero)
+        own = [counter for counter in counters if counter != "k"]
+        steps = [call.ins[at].strides[-1]] * len(own)
+        zero = term_c(view.buffer.dtype, names[at], index_c([1, *steps], [_batches(call).index(at + 1), *own]), total)
+    return f"({_number(call)}){term_c(view.buffer.dtype, names[number], place, total, zero)}"
+
+
+def zero_points(b: DType, of_a: bool, of_b: bool) -> Case:
+    """Of 16-bit numbers; in batches, whose zero points are their own."""
+    types = [TensorType(u16, (2, 5, 6)), TensorType(b, (2, 6, 19))]
+    types += [TensorType(u16, (2, 5))] * of_a + [TensorType(b, (2, 19))] * of_b
+    ranges = {number: (0.0, float(type.dtype.high)) for number, type in enumerate(types)}
+    name = f"zero_points_{b}" + "_of_a" * of_a + "_of_b" * of_b
+    kind = Gemm(i32, a_zero=of_a, b_zero=of_b)
+    return Case(name, kind, tuple(types), (TensorType(i32, (2, 5, 19)),), ranges=ranges)
 
 
 def doubles(first: int, second: int, last: int) -> Case:
