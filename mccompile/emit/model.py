@@ -51,13 +51,18 @@ def model_files(
     `weights_of`: prefix of another model, whose blob is this one's as well.
     `about`: what has to be said of inputs and outputs that are not only tensors.
     `wrappers`: languages that have files of their own."""
-    context = model_context(plan, identity, blob_align, weights_bytes, carrier)
-    context["weights_of"] = weights_of or plan.prefix
-    context["about"] = [comment(line) for line in about]
+    context = model_context(plan, identity, blob_align, weights_bytes, carrier, about, weights_of)
+    return files_of(context, plan, wrappers)
+
+
+def files_of(
+    context: dict[str, Any], plan: Plan, wrappers: Sequence[str] = ()
+) -> tuple[dict[str, Source], dict[str, str]]:
+    """The same, given what their templates are told."""
     prefix = plan.prefix
     sources = {
         f"{prefix}.h": render_c(TEMPLATES / "model.h.j2", context),
-        f"{prefix}.c": render_c(TEMPLATES / "model.c.j2", context),
+        f"{prefix}.c": source_of(context),
         "main.c": render_c(TEMPLATES / "main.c.j2", context),
         **wrapper_files(wrappers, context),
     }
@@ -70,7 +75,20 @@ def model_files(
     return sources, builds
 
 
-def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: int, carrier: str) -> dict[str, Any]:
+def source_of(context: dict[str, Any]) -> Source:
+    """The file of the steps alone."""
+    return render_c(TEMPLATES / "model.c.j2", context)
+
+
+def model_context(
+    plan: Plan,
+    identity: bytes,
+    blob_align: int,
+    weights_bytes: int,
+    carrier: str,
+    about: Sequence[str] = (),
+    weights_of: str = "",
+) -> dict[str, Any]:
     """What the templates of a model's own files are told."""
     written = _Written(plan)
     phases = [] if plan.sliced else [_phase(plan, *each) for each in plan.runs]
@@ -93,6 +111,8 @@ def model_context(plan: Plan, identity: bytes, blob_align: int, weights_bytes: i
         "arguments": ", ".join(f"{arena.base}, sizeof {arena.base}" for arena in plan.arenas),
         "arenas": [_arena(arena) for arena in plan.arenas],
         "weights_bytes": weights_bytes,
+        "weights_of": weights_of or plan.prefix,
+        "about": [comment(line) for line in about],
         "blob_align": blob_align,
         "data_bytes": data_bytes(plan),
         "checks": _checks(plan),

@@ -27,7 +27,7 @@ from .folder import with_report
 from .folder import write_folder as write_folder
 from .interface import lasting, seen
 from .kernel_files import kernel_files
-from .model import model_files
+from .model import files_of, identity_c, model_context, model_files, source_of
 from .render import Source
 from .report import report
 from .runtime import READERS, WORKERS, include_line, included_in, runtime_headers
@@ -122,18 +122,21 @@ def package(
     nothing = bytes(16)
     weights_bytes = blob_format.blob_bytes(plan)
     about = interface.lines() if interface else []
-    draft, _ = model_files(plan.plain, nothing, alignment, weights_bytes, carrier, about)
+    told = model_context(plan, nothing, alignment, weights_bytes, carrier, about)
+    plain = told
+    if plan.profiled or plan.dumped:
+        plain = model_context(plan.plain, nothing, alignment, weights_bytes, carrier, about)
     given = own_headers(plan)
     taken = plan.partition.taken if plan.partition else []
     regions = [given[f"{region.name}{end}.h"] for region in taken for end in ("", "_stand_in")]  # which holds weights
-    code = "".join([*(s.text for s in [*kernels.values(), draft[f"{plan.prefix}.c"]]), *regions])
+    code = "".join([*(s.text for s in [*kernels.values(), source_of(plain)]), *regions])
     identity = blob_format.identity(plan, code, lasting(seen(plan, interface)))
     contents = blob_format.blob(plan, identity, alignment)
 
     def own_files(prefix: str, identity: bytes, plan: Plan) -> dict[str, Source]:
         return model_files(plan, identity, alignment, weights_bytes, carrier, about, prefix, wrappers)[0]
 
-    own, texts = model_files(plan, identity, alignment, weights_bytes, carrier, about, wrappers=wrappers)
+    own, texts = files_of(told | identity_c(identity), plan, wrappers)
     sources = {**own, **kernels}
     texts |= {name: source.text for name, source in sources.items()}
     offered = (*(WORKERS if plan.parallel else ()), *(READERS if plan.window else ()))
