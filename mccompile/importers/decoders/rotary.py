@@ -18,6 +18,7 @@ _MOST_CHANNELS = 1 << 16
 _LENGTH = "original_max_position_embeddings"
 
 
+@np.errstate(all="ignore")
 def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "") -> Rotary:
     """The rotary embedding of `channels` channels. `kind`: that of layers with this kind of attention."""
     if not 0 <= channels <= _MOST_CHANNELS:
@@ -39,7 +40,10 @@ def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "")
     if way not in _WAYS:
         raise unsupported(f"rotary embeddings are scaled by the way {way!r}; what is known: {', '.join(_WAYS)}")
     kept = {name: config.values[name] for name in (_LENGTH, "max_position_embeddings") if config.has(name)}
-    return _WAYS[way](plain, Config({**scaling.values, **kept}), base)
+    made = _WAYS[way](plain, Config({**scaling.values, **kept}), base)
+    if not np.isfinite(made.frequencies).all():
+        raise damaged(f"rope_theta is {base}, and with what scales it frequencies are infinite")
+    return made
 
 
 def told(config: Config, kind: str = "") -> Config:
@@ -108,6 +112,8 @@ def _yarn_size(scaling: Config, factor: float) -> float:
         return scaling.real("attention_factor")
     grown = 0.1 * math.log(factor) if factor > 1 else 0.0
     one, all_channels = (scaling.real(name, 0.0) for name in ("mscale", "mscale_all_dim"))
+    if 1 + all_channels * grown <= 0:
+        raise damaged(f"mscale_all_dim is {all_channels}")
     return (1 + one * grown) / (1 + all_channels * grown) if one and all_channels else 1 + grown
 
 

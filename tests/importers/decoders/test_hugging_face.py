@@ -101,6 +101,8 @@ def test_gpt2_has_one_transposed_matrix_of_queries_keys_and_values(tmp_path: Pat
         ({"num_hidden_layers": 1}, UnsupportedModel, "weights that its family does not have: model.layers.1"),
         ({"num_hidden_layers": 3}, BadFile, "there is no tensor model.layers.2"),
         ({"head_dim": 1 << 28}, BadFile, "a head has 268435456 channels"),
+        ({"rope_theta": 1e-300}, BadFile, "frequencies are infinite"),
+        ({"rope_scaling": {"rope_type": "linear", "factor": 1e-300}}, BadFile, "frequencies are infinite"),
         ({"hidden_size": "wide"}, BadFile, "hidden_size is 'wide'"),
         ({"vocab_size": 50}, BadFile, r"embed_tokens.weight is \[48, 24\], not \[50, 24\]"),
         ({"hidden_act": "quick"}, UnsupportedModel, "'quick'"),

@@ -95,6 +95,7 @@ def _falcon_mamba(config: Config) -> Recurrent:
     return _mamba(config.filled(mixer_rms_eps=1e-6))
 
 
+@np.errstate(over="ignore")
 def _decay(config: Config, array: np.ndarray) -> np.ndarray:
     return array if config.has("inner_size") else -np.exp(array)  # GGUF has it computed
 

@@ -65,6 +65,7 @@ def _rwkv(config: Config) -> Recurrent:
     )
 
 
+@np.errstate(over="ignore")
 def _layer(inner: int, hidden: int, every: int, w: Writer, x: str, number: int) -> str:
     """Each `every` layers, what goes on is halved, as transformers does it: norms have an epsilon beside it."""
     nodes, width = w.nodes, w.made.width
