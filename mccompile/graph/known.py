@@ -35,6 +35,7 @@ def known_elements(constant: Constant) -> np.ndarray | None:
     return value
 
 
+@np.errstate(invalid="ignore")
 def _is_whole(constant: Constant) -> bool:
     """Are all floats whole numbers that their type holds exactly, and no negative zeros?"""
     array = constant.array.astype(np.float64)

@@ -32,6 +32,7 @@ class Blocks:
         return Blocks(self.levels[chosen], self.bits, self.scales[chosen], offsets)
 
     @property
+    @np.errstate(over="ignore", invalid="ignore")
     def floats(self) -> np.ndarray:
         rows, columns = self.levels.shape
         made = self.levels.reshape(rows, -1, self.block).astype(np.float32) * self.scales[..., None]

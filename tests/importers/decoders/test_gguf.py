@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -270,3 +271,10 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         for place in CHANCE.integers(0, 2600, 1 + number % 3):
             changed[place] = CHANCE.integers(256)
         refused(bytes(changed), tmp_path)
+
+
+def test_damaged_scales_are_infinite_without_a_warning() -> None:
+    levels, scales = np.full((1, 32), 100, np.int8), np.full((1, 1), 3e38, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf(Blocks(levels, 8, scales).floats).all()
