@@ -69,6 +69,7 @@ from .passes.program.split_weights import split_weights
 from .passes.program.tile_product_rows import tile_product_rows
 from .passes.program.top_one import top_one
 from .passes.program.trim_windows import trim_windows
+from .passes.program.turn_groups import turn_groups
 from .passes.program.window_transforms import window_transforms
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
@@ -123,6 +124,7 @@ PROGRAM_PASSES: tuple[ProgramPass, ...] = (
     ProgramPass("top_one", top_one),
     ProgramPass("global_pool_to_reduce", global_pool_to_reduce),
     ProgramPass("split_reductions", split_reductions),
+    ProgramPass("turn_groups", turn_groups),
     ProgramPass("lay_channels_last", lay_channels_last),
     ProgramPass("lay_over_operands", lay_over_operands),
     ProgramPass("split_dilations", split_dilations),
