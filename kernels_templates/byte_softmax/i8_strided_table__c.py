@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from mccompile.base.dims import product, upper
-from mccompile.base.dtypes import DType, i8, i64, u8, u32
-from mccompile.base.tensor import TensorType
+from mccompile.base.dtypes import i8, u8
+from mccompile.codegen.byte_softmax_cases import byte_softmax_case
 from mccompile.codegen.loops import index_c, size_name
 from mccompile.codegen.sums import grouped
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, elementwise_alias, static_views
@@ -22,14 +20,14 @@ class StridedTable(Kernel):
 
     def cases(self) -> Sequence[Case]:
         return [
-            _case("i8", (2, 10), (1,), i8, i8, 0.1),
-            _case("u8", (3, 17), (1,), u8, u8, 0.02),
-            _case("mixed", (2, 3, 5), (2,), u8, i8, 0.3),
-            _case("channels", (2, 7, 3, 2), (1,), i8, u8, 0.05, permute={0: (0, 2, 3, 1)}),
-            _case("two_axes", (2, 3, 4, 5), (2, 3), i8, i8, 0.05),
-            _case("flat", (1, 700), (1,), i8, i8, 1e-4),
-            _case("steep", (5, 9), (1,), i8, i8, 3.0),
-            _case("coarse", (5, 9), (1,), i8, i8, 0.1, scale=0.3),
+            byte_softmax_case("i8", (2, 10), (1,), i8, i8, 0.1),
+            byte_softmax_case("u8", (3, 17), (1,), u8, u8, 0.02),
+            byte_softmax_case("mixed", (2, 3, 5), (2,), u8, i8, 0.3),
+            byte_softmax_case("channels", (2, 7, 3, 2), (1,), i8, u8, 0.05, permute={0: (0, 2, 3, 1)}),
+            byte_softmax_case("two_axes", (2, 3, 4, 5), (2, 3), i8, i8, 0.05),
+            byte_softmax_case("flat", (1, 700), (1,), i8, i8, 1e-4),
+            byte_softmax_case("steep", (5, 9), (1,), i8, i8, 3.0),
+            byte_softmax_case("coarse", (5, 9), (1,), i8, i8, 0.1, scale=0.3),
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
@@ -58,25 +56,3 @@ class StridedTable(Kernel):
 
     def label(self, call: Call) -> str:
         return f"softmax_{size_name(product(call.ins[0].shape[axis] for axis in call.of(ByteSoftmax).axes))}"
-
-
-def _case(
-    name: str,
-    shape: tuple[int, ...],
-    axes: tuple[int, ...],
-    x: DType,
-    y: DType,
-    step: float,
-    scale: float = 1 / 256,
-    permute: Mapping[int, tuple[int, ...]] | None = None,
-) -> Case:
-    shift = 61 - int(np.ceil(np.log2(1 / scale)))
-    types = (TensorType(x, shape), TensorType(u32, (256,)), TensorType(i64, ()), TensorType(u8, ()), TensorType(y, ()))
-    values = {
-        1: np.rint(np.exp(-step * np.arange(256)) * 2.0**30).astype(np.uint32),
-        2: np.array(int(2.0**shift / scale), np.int64),
-        3: np.array(shift, np.uint8),
-        4: np.array(int(y.low) + 3, y.numpy),
-    }
-    ranges = {0: (float(x.low), float(x.high))}
-    return Case(name, ByteSoftmax(axes), types, (TensorType(y, shape),), permute or {}, ranges=ranges, values=values)
