@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
 import mccompile
 from mccompile.targets.api import Prefer
@@ -73,3 +74,23 @@ def test_others_stay(shape: Shape, axis: int, options: mccompile.Options, tmp_pa
 def _steps(op: str, shape: Shape, axis: int, folder: Path, options: mccompile.Options) -> list[dict[str, str]]:
     steps: list[dict[str, str]] = mccompile.compile(_model(op, shape, axis, folder), options).report["steps"]
     return steps
+
+
+def test_softmax_of_bytes_keeps_its_bits(tmp_path: Path) -> None:
+    shape = (300, 3)
+    numbers = {"s": np.float32(0.1), "z": np.int8(3), "t": np.float32(1 / 256), "u": np.int8(-128)}
+    nodes = [
+        node("DequantizeLinear", "x s z", "real"),
+        node("Softmax", "real", "shares", axis=0),
+        node("QuantizeLinear", "shares t u", "y"),
+    ]
+    given = {name: np.array(value) for name, value in numbers.items()}
+    made = model("bytes", nodes, [("x", shape)], [("y", shape)], given, opset=18)
+    for end in (*made.graph.input, *made.graph.output):
+        end.type.tensor_type.elem_type = TensorProto.INT8
+    path = save(made, tmp_path)
+    x = np.random.default_rng(0).integers(-128, 128, shape, np.int8)
+    steps = mccompile.compile(path, mccompile.Options(target="x86-64-v3")).report["steps"]
+    assert "byte_softmax/i8_strided_lanes__vec" in [step["kernel"] for step in steps]
+    found, want = (mccompile.load(path, target=target)(x)["y"] for target in ("native", "generic"))
+    np.testing.assert_array_equal(found, want)
