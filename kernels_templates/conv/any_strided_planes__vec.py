@@ -347,12 +347,12 @@ class _Layout:
             terms.append((place, weight_at))
         lines = [
             f"const {self.number} *const from = plane + {base};",
-            f"const {self.number} *const w = weights + {weight};",
+            f"const {self.number} *const factors = weights + {weight};",
         ]
         for begin, many in lane_pieces(width):
             body = [f"{self.number} total = {f'line[{_at(begin)}]' if loops else '0'};"]
             for at, w in terms:
-                factor = f"w[{_at(w + begin)}]" if self.of_channels else f"w[{w}]"
+                factor = f"factors[{_at(w + begin)}]" if self.of_channels else f"factors[{w}]"
                 body.append(f"total += from[{_at(at + begin)}] * {factor};")
             lines += each_lane(many, [*body, f"line[{_at(begin)}] = total;"])
         cleared = [f"for (mcc_index lane = 0; lane < {width}; ++lane) line[lane] = 0;"] if loops else []
