@@ -32,5 +32,7 @@ def eva(package: Package, target: Target) -> tuple[str, Mapping[str, Any]] | str
     context |= {"alone": calls, "contracts": [*contracts(plan, functions)], "data": blob_bytes(plan) - data_bytes(plan)}
     steps = [number for number, _ in calls]
     reads = [number for number, each in calls if any(room.copied is not None for room in each.rooms)]
-    about = {"prefix": plan.prefix, "machine": machine, "alone": sorted(functions), "steps": steps, "reads": reads}
+    rows = [number for number, each in calls if each.height]
+    about = {"prefix": plan.prefix, "machine": machine, "alone": sorted(functions), "steps": steps}
+    about |= {"reads": reads, "rows": rows}
     return render_c(_DRIVER, context).text, about

@@ -38,6 +38,10 @@ class CheckedCall:
     height: int  # rows, and how many one call makes; 0: the call makes all there is
     step: int
 
+    @property
+    def calls(self) -> int:
+        return -(-self.height // max(self.step, 1))
+
 
 def contracts(plan: Plan, functions: frozenset[str]) -> Iterator[tuple[list[str], str]]:
     """Of functions: what they need and write, as ACSL, and their declarations."""

@@ -26,10 +26,12 @@ TURNS = 10000  # more than a loop that steers has
 STATES = 100000  # more than places in a table, by which a loop goes from one to the next
 LEVELS = (
     "rows together",  # all rows of a stage in one call
+    "inner rows together",  # at the edges one by one; what numbers differ by is followed, too
     "row by row",
     # and loops that call functions with what they move, or fill arrays by it or with indices; macros in full
     "pointers turn by turn",
 )
+_TOGETHER = {LEVELS[0]: "-DROWS_TOGETHER", LEVELS[1]: "-DINNER_TOGETHER"}
 _CONTINUED = re.compile(r" *\\$", re.M)  # a line of a macro
 _LOOP = re.compile(r"^([ \t]*)(for|while) (?=\()", re.M)
 _SUBSCRIPT = re.compile(r"\[[^][]*\]")
@@ -140,14 +142,14 @@ def annotated(text: str, level: str) -> str:
         head = _counted(head, {each[1]: each[2] for each in constants if each.start() < at})
         begin = at + len(indent)
         in_macro = text[at:].partition("\n")[0].endswith("\\")
-        by_stride = in_macro and level != LEVELS[2]
-        if level == LEVELS[0] and _ROWS.match(head):
+        by_stride = in_macro and level != LEVELS[-1]
+        if level in _TOGETHER and _ROWS.match(head):
             continue
         if not in_macro and walks(head, body):  # a state for each place, and all as one behind the loop
             end = text.index(body, begin) + len(body)
             notes += [(begin, f"//@ slevel {STATES};\n{indent}"), (end, f"\n{indent}//@ slevel default;\n{indent};")]
             continue
-        passes_on = level == LEVELS[2] and (moves(body, pointers) or bool(indices & set(_STORED.findall(body))))
+        passes_on = level == LEVELS[-1] and (moves(body, pointers) or bool(indices & set(_STORED.findall(body))))
         passes_on |= any(walks(*inner) for _, _, *inner in loops(body))  # which begin where each turn says
         if passes_on or (_STRIDE.search(head.rpartition(";")[2]) if by_stride else steers(head, body)):
             note = f"/*@ loop unroll {TURNS}; */ " if in_macro else f"//@ loop unroll {TURNS};\n{indent}"
@@ -173,13 +175,18 @@ def command(code: Path, about: dict[str, Any], entry: str, level: str) -> list[s
         sources = [name for name in sources if name != f"{prefix}_weights.c"]
     opening = ",".join(f"{name}:{TURNS}" for name in (f"{prefix}_init", "mcc_blob_open", "mcc_check_arena", "main"))
     whole = ["-eva-slevel-function", opening, *(["-eva-use-spec", ",".join(alone)] if alone else [])]
-    together = " -DROWS_TOGETHER" if level == LEVELS[0] else ""
+    together = f" {_TOGETHER[level]}" if level in _TOGETHER else ""
+    known = ["-eva-domains", "gauges"]
+    if level == LEVELS[1]:
+        known = ["-eva-domains", "gauges,octagon", "-eva-octagon-through-calls"]
+    if level != LEVELS[-1]:
+        known += ["-eva-stop-at-nth-alarm", "1"]  # the next level decides
     return [
         *("frama-c", "-machdep", about["machine"], f"-cpp-extra-args=-CC -I. -Iruntime -DMCC_DSP_PORTABLE{together}"),
         *("eva.c", *sources, "-main", entry),
         *("-kernel-warn-key", "*=inactive,annot:missing-spec=active", "-eva-warn-key", "*=feedback,alarm=active"),
         *("-eva", "-eva-no-results", "-eva-no-print", "-warn-special-float", "none", "-eva-split-return", "full"),
-        *(whole if entry == "main" else ["-eva-domains", "gauges"]),
+        *(whole if entry == "main" else known),
     ]
 
 
@@ -205,10 +212,17 @@ def copied(folder: Path, code: Path, level: str) -> Path:
     return code
 
 
+def levels(entry: str, about: dict[str, Any]) -> list[str]:
+    """Those at which something else is looked at than before: what has no rows is the same row by row."""
+    rows = entry in (f"step{number}" for number in about["rows"])
+    return [level for level in LEVELS if (rows or level != LEVELS[2]) and (entry != "main" or level != LEVELS[1])]
+
+
 def looked_at(entry: str, copies: dict[str, Path], about: dict[str, Any]) -> tuple[list[str], int, int]:
     """What Eva raises of it at the first level that raises nothing, or at the last one."""
     told, reached, there = list[str](), 0, 0
-    for level, code in copies.items():
+    for level in levels(entry, about):
+        code = copies[level]
         told, reached, there = said(command(code, about, entry, level), code, about["alone"])
         if not told:
             break

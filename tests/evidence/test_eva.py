@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from onnx import ModelProto
 
-from embedded.models import normalized, recurrent
+from embedded.models import normalized, quantized, recurrent
 from mccompile import cli
 from mccompile.evidence import eva_steps, run_eva
 from mccompile.toolchain.tools import missing
@@ -149,17 +149,37 @@ def test_loops_that_hand_on_what_they_move_are_told_apart(body: str, moved: bool
     assert run_eva.moves(body, {"d", "w", "y"}) == moved
 
 
-def test_rows_are_told_apart_from_the_second_level_on() -> None:
+def test_rows_are_told_apart_from_the_third_level_on() -> None:
     text = "for (mcc_index r = begin; r < end; ++r) { if (r < 3) { y[r] = 0; } }"
-    together, row_by_row, _ = (run_eva.annotated(text, level) for level in run_eva.LEVELS)
-    assert together == text and row_by_row.startswith("//@ loop unroll")
+    together, inner, row_by_row, _ = (run_eva.annotated(text, level) for level in run_eva.LEVELS)
+    assert together == inner == text and row_by_row.startswith("//@ loop unroll")
+
+
+def test_levels_that_change_nothing_are_skipped() -> None:
+    about = {"rows": [3]}
+    assert run_eva.levels("step3", about) == [*run_eva.LEVELS]
+    assert [level for level in run_eva.LEVELS if level not in run_eva.levels("step2", about)] == ["row by row"]
+    assert [level for level in run_eva.LEVELS if level not in run_eva.levels("main", about)] == [*run_eva.LEVELS[1:3]]
+
+
+def test_inner_rows_and_those_at_the_edges_are_all_rows(once: Callable[..., Path]) -> None:
+    text = (once(quantized, "cortex-m4") / "eva.c").read_text()
+    found = re.findall(
+        r"i < (\d+); \+\+i\) \{\s+if \(i < (\d+) \|\| i >= (\d+)\) call\d+\((\d+) \* i\);.*?"
+        r"call\d+\((\d+) \* Frama_C_interval\((\d+), (\d+)\)\)",
+        text,
+        re.S,
+    )
+    assert found
+    for calls, low, high, step, same, first, last in (map(int, each) for each in found):
+        assert (low, high, step) == (first, last + 1, same) and last < calls
 
 
 def test_loops_that_write_indices_are_told_apart_at_the_last_level() -> None:
     text = "void f({} *MCC_RESTRICT y, const float *x)\nfor (mcc_index i = 0; i < 90; ++i) {{ y[i] = x[i] > 0; }}"
     *before, last = (run_eva.annotated(text.format("int64_t"), level) for level in run_eva.LEVELS)
-    assert before == [text.format("int64_t")] * 2 and "//@ loop unroll" in last
-    assert run_eva.annotated(text.format("float"), run_eva.LEVELS[2]) == text.format("float")
+    assert before == [text.format("int64_t")] * 3 and "//@ loop unroll" in last
+    assert run_eva.annotated(text.format("float"), run_eva.LEVELS[-1]) == text.format("float")
 
 
 def test_a_loop_of_few_turns_is_told_apart_where_a_constant_says_so() -> None:
@@ -220,4 +240,4 @@ def test_weights_are_parsed_for_calls_that_know_some(once: Callable[..., Path]) 
 def test_macros_are_told_apart_in_full_at_the_last_level() -> None:
     text = "#define SUMS \\\n    for (int left = n; left > 0; left -= 4) { \\\n    if (left < 4) n = left; \\\n    }\n"
     *before, last = (run_eva.annotated(text, level) for level in run_eva.LEVELS)
-    assert before == [text, text] and "/*@ loop unroll" in last
+    assert before == [text] * 3 and "/*@ loop unroll" in last
