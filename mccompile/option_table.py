@@ -263,6 +263,7 @@ class OptionTable:
         share=0.1,
     )
     column_tiles: tuple[ColumnTiles, ...] = _internal((), undrawn="what recompute leads to")
+    seeded: bool = _internal(False, recorded=False, undrawn="what check asks for")  # the same numbers in every run
     enough: int = _internal(0, draws=(256, 2048, 1 << 14))  # bytes of the arena: less is no better. A budget sets it
 
     quantize: Path | None = _option(

@@ -26,6 +26,7 @@ from .litert import Litert, speaks_for
 NUDGED = 6  # models with other weights, each of them as good as the file's
 EVALUATOR = "onnx reference evaluator"
 JUDGE = "our judge"
+_OTHERS = frozenset({"Bernoulli", "Multinomial"})  # whose numbers ONNX's evaluator does not draw as the text says
 FURTHER = range(NUDGED, 40)  # more of them, where a label may be one of two that come out equal
 
 
@@ -34,9 +35,12 @@ class Oracle:
 
     def __init__(self, path: Path, also: Sequence[str] = (), reading: Reading = AS_IT_IS) -> None:
         self.original = Original(path, reading)
+        self._draws = self.original.drawing if reading.seeded else frozenset[str]()
         self.also = tuple(also)
-        self._litert = Litert(self.original) if not also and speaks_for(self.original) else None
-        self._session = _session(self.original, self.original.serialized(self.also)) if has_runtime() else None
+        speaks = not (also or self._draws) and speaks_for(self.original)
+        self._litert = Litert(self.original) if speaks else None
+        runs = has_runtime() and not self._draws
+        self._session = _session(self.original, self.original.serialized(self.also)) if runs else None
         self._has_run = False
         self._instead = ""  # who has run the last inputs in place of onnxruntime
         self._wide: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
@@ -70,16 +74,28 @@ class Oracle:
         return self._without_runtime(inputs)
 
     def _without_runtime(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """By onnx's reference evaluator, which has few operators in old versions; else by our own judge."""
+        """By onnx's reference evaluator, which has few operators in old versions; else by our own judge. Where random
+        numbers are drawn the judge comes first."""
+        if self._draws:
+            with suppress(NoWitness):
+                return self._by_judge(inputs)
         self._instead = EVALUATOR
+        if self._draws & _OTHERS:
+            operators = ", ".join(sorted(self._draws & _OTHERS))
+            what, why = f"nothing draws the numbers of {operators} as mccompile does", "our judge has not all operators"
+            fix = "give inputs with outputs: --data DIR"
+            raise CheckFailed(Problem(what, str(self.original.path), why, fix))
         try:
             return self.original.evaluate(inputs, self.also)
         except CheckFailed:
             with suppress(NoWitness):
-                found = self.judged(inputs)
-                self._instead = JUDGE
-                return {name: narrowed(value, self._graph.types.get(name, "")) for name, value in found.items()}
+                return self._by_judge(inputs)
             raise
+
+    def _by_judge(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        found = self.judged(inputs)
+        self._instead = JUDGE
+        return {name: narrowed(value, self._graph.types.get(name, "")) for name, value in found.items()}
 
     def doubles(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The outputs as doubles, computed in doubles throughout; None where nothing can do that. Our own judge does it
@@ -91,6 +107,8 @@ class Oracle:
             self.decider = JUDGE
             return self.judged(inputs)
         self.decider = ""
+        if self._draws:
+            return None
         if self._wide is None and has_runtime():
             self._wide = partial(self._tried, _session(self.original, self.original.widened(self.also)), _widened)
         found = self._wide(inputs) if self._wide is not None else None
@@ -119,10 +137,12 @@ class Oracle:
         thing where it leaves results open."""
         if self._litert is not None:
             yield "LiteRT", _alone(self._litert.run)
-        if has_runtime():
+        if self._draws and has_runtime():
+            yield "onnxruntime", _drawing_others
+        elif has_runtime():
             session = self._session or _session(self.original, self.original.serialized(self.also))
             yield "onnxruntime", _alone(partial(self._tried, session, _as_given))
-        yield EVALUATOR, _alone(self._by_evaluator)
+        yield EVALUATOR, _drawing_others if self._draws & _OTHERS else _alone(self._by_evaluator)
         yield JUDGE, self.allowed
 
     def _by_evaluator(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -169,6 +189,14 @@ class Oracle:
             fix = "where it is about the inputs, give some that suit the model: --data DIR"
             what, said = "onnxruntime cannot run the model", why.strip().splitlines()[-1]
             raise CheckFailed(Problem(what, str(self.original.path), said, fix)) from failed
+
+
+class DrawsOthers(NoWitness):
+    """A seed does not mean the same numbers to it."""
+
+
+def _drawing_others(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    raise DrawsOthers("it draws other random numbers")
 
 
 def has_runtime() -> bool:

@@ -16,7 +16,7 @@ from ..judge.narrow import NARROW
 from ..judge.rules import CHOICES, NoWitness
 from ..judge.run import Rounding
 from .compare import Comparison
-from .oracle import EVALUATOR, JUDGE, Oracle
+from .oracle import EVALUATOR, JUDGE, DrawsOthers, Oracle
 
 MOST_OF_JUDGE, MOST_OF_EVALUATOR = 30_000_000, 2_000_000  # products that each has time for
 SHAKES = 12  # roundings that are tried
@@ -63,6 +63,9 @@ def witnesses(
             continue
         try:
             said = run(inputs)
+        except DrawsOthers as why:
+            yield Witness(name, silent=str(why))
+            continue
         except NoWitness as why:
             yield Witness(name, silent=f"no witness of our own: {why}")
             continue

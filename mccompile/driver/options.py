@@ -152,7 +152,8 @@ class Options(OptionTable):
     def reading(self) -> Reading:
         """How the file is read."""
         told = bool(self.state)
-        return Reading(self.signature, self.trust, self.prepend, self.functions, self.dims, self.shapes, told)
+        sizes = self.dims, self.shapes
+        return Reading(self.signature, self.trust, self.prepend, self.functions, *sizes, told, self.seeded)
 
     @property
     def delivery(self) -> Delivery:

@@ -17,6 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from ..base.own_functions import OwnFunction
 from ..judge.rules import Graph, Node
 from .own_functions import runs
+from .signature import in_force
 
 _NATIVE = ("", "ai.onnx")
 _Functions = Mapping[tuple[str, str], FunctionProto]
@@ -87,7 +88,7 @@ def _value(attribute: AttributeProto, versions: Mapping[str, int], functions: _F
 def _body(
     node: NodeProto, domain: str, version: int, functions: _Functions, attributes: Mapping[str, Any]
 ) -> Graph | None:
-    own = functions.get((domain, node.op_type))
+    own = None if in_force(domain, node.op_type, version) else functions.get((domain, node.op_type))
     if own is None:
         if not onnx.defs.has(node.op_type, version, domain):
             return None

@@ -29,6 +29,7 @@ from ..importers.joining import joined
 from .bounds import EVERYTHING, Bounds, Limits
 from .contradictions import said_types
 from .declarations import declared_shapes, partly_declared
+from .drawing import give_seeds
 from .findings import Findings
 from .foreign import plain_text, recognised
 from .graphs import names_made, normal_domain
@@ -120,6 +121,8 @@ def read_proto(path: Path, reading: Reading = AS_IT_IS) -> ModelProto:
     model = _one(path, reading)
     for front in reversed(reading.prepend):
         model = joined(_one(front.file, Reading(trust=reading.trust)), model, front)
+    if reading.seeded:
+        give_seeds(model)
     return model
 
 

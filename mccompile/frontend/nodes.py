@@ -34,7 +34,7 @@ from .own_functions import asked_for, external, operand_types
 from .regions import RegionReader
 from .scope import Found, Missing, Scope, is_structure
 from .sequence_loops import loop
-from .signature import CONSUMED, Signature
+from .signature import CONSUMED, Signature, in_force
 from .spelled import Spelled
 from .tensors import attribute_value
 
@@ -91,6 +91,8 @@ class NodeReader(RegionReader):
         """The results of a node, which is added to the graph; raises Refused."""
         domain = normal_domain(node.domain)
         function = self.functions.get((domain, node.op_type, node.overload))
+        if not node.overload and in_force(domain, node.op_type, scope.opsets.get(domain)):
+            function = None
         own = asked_for(self.own, domain, node)
         if own is not None and (function is not None or find(domain, node.op_type) is None):
             return self._own(own, node, scope)

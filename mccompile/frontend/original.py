@@ -31,6 +31,7 @@ from ..importers import states
 from ..importers.api import AS_IT_IS, Reading
 from ..importers.tflite.convert import is_tflite
 from ..judge.rules import Graph
+from .drawing import drawing
 from .judged import judged
 from .load import contents, read_proto
 from .own_functions import evaluators
@@ -76,6 +77,11 @@ class Original:
             if regions or not found.isdisjoint(node.input):
                 found.update(node.output)
         return found
+
+    @property
+    def drawing(self) -> frozenset[str]:
+        """The operators that draw random numbers."""
+        return drawing(self._model)
 
     @property
     def is_quantized(self) -> bool:

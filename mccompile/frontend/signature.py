@@ -52,6 +52,15 @@ class Signature:
 
 
 @cache
+def in_force(domain: str, name: str, opset: int | None) -> bool:
+    """Is it an operator of the standard? Then a function of the model does not take its name: the standard leaves that
+    open, and runtimes have the operator."""
+    if domain not in STANDARD_DOMAINS or opset is None or not defs.has(name, opset, domain):
+        return False
+    return not defs.get_schema(name, opset, domain).deprecated
+
+
+@cache
 def signature(domain: str, name: str, opset: int) -> Signature:
     """What is in force at `opset`; raises Refused where nothing is."""
     schema: Any

@@ -36,6 +36,7 @@ class Reading:
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # sizes that are asked for, where
     shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = field(default_factory=dict)  # a file is for one
     has_states: bool = False  # which outputs become inputs is told
+    seeded: bool = False  # random numbers are to be the same in every run
 
 
 AS_IT_IS = Reading()

@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def bitwise(path: Path, options: Options, data: Path | None, seed: int, runs: in
     if options.stream:
         fix = "leave out --stream, or --bitwise"
         raise WrongUse(Problem("--bitwise does not go with --stream", "--bitwise", "", fix))
-    options = settled(path, options)
+    options = settled(path, replace(options, seeded=True))
     reading = (options.dims, options.shapes, options.bounds, options.reading)
     sets = input_sets(load(path, *reading), data, seed, runs)
     forms, _ = handing_over(load(path, *reading), options)

@@ -67,6 +67,7 @@ def check(
     port: Port | None = None,
 ) -> Verdict:
     """Compares a model with stored outputs where `data` has them, else with the reference."""
+    options = replace(options, seeded=True)
     if runs < 1:
         raise WrongUse(Problem(f"{runs} runs are too few", "--runs", "one is the least", "did you mean --runs 1?"))
     if path == STANDARD_INPUT:

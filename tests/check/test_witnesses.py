@@ -50,7 +50,7 @@ def test_a_witness_that_cannot_is_silent(tmp_path: Path) -> None:
     found = oracle("g (float[2] x) => (float[2] y) { r = RandomNormal <shape = [2]> () y = Add (x, r) }", tmp_path)
     x = np.zeros(2, np.float32)
     said = asked(found, {"x": x}, {"y": x})[JUDGE]
-    assert not said.agrees and said.silent == "no witness of our own: RandomNormal is not judged"
+    assert not said.agrees and said.silent == "no witness of our own: RandomNormal without a seed"
     large = asked(found, {"x": x}, {"y": x}, MOST_OF_JUDGE + 1)[JUDGE]
     assert large.silent == "not asked: the model is large"
 

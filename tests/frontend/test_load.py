@@ -120,6 +120,16 @@ def test_a_function_is_written_out_with_its_attributes() -> None:
     ]
 
 
+def test_a_function_does_not_take_the_name_of_a_standard_operator() -> None:
+    """The standard leaves it to runtimes; onnxruntime and ONNX's evaluator have the operator. It has no Triple."""
+    graph = graph_of(
+        """g (float[4] x) => (float[4] y) { a = Relu(x) y = Triple(a) }
+        <domain: "", opset_import: ["" : 17]> Relu (v) => (w) { w = Neg(v) }
+        <domain: "", opset_import: ["" : 17]> Triple (v) => (w) { w = Sum(v, v, v) }"""
+    )
+    assert names(graph) == ["Relu", "Sum"]
+
+
 def test_a_function_that_gives_back_its_operand() -> None:
     graph = graph_of(
         """g (float[4] x) => (float[4] y) { y = my.Same(x) }

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import parser
+from onnx.reference import ReferenceEvaluator
 
 from mccompile.frontend.judged import judged
 from mccompile.frontend.supported import supported
@@ -79,8 +80,8 @@ def test_functions_of_the_standard_and_of_models_are_written_out() -> None:
 
 
 def test_what_has_no_rule_has_no_witness() -> None:
-    with pytest.raises(NoWitness, match="RandomNormal is not judged"):
-        says("g () => (float[2] y) { y = RandomNormal <shape = [2]> () }")
+    with pytest.raises(NoWitness, match="ImageDecoder is not judged"):
+        says("g (uint8[2] x) => (uint8[1,1,3] y) { y = ImageDecoder (x) }", x=np.zeros(2, np.uint8))
     with pytest.raises(Unspecified, match="divided by zero"):
         says("g (int64[1] x) => (int64[1] y) { y = Div (x, x) }", x=np.zeros(1, np.int64))
 
@@ -173,3 +174,33 @@ def test_rounding_moves_further_runs_by_the_same() -> None:
 def test_every_rule_is_of_an_operator_that_is_compiled() -> None:
     known = {*supported(), *(schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == "")}
     assert rules().keys() <= known
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        "RandomNormal <shape = [3, 4], seed = 2.0, mean = 1.0, scale = 3.0> ()",
+        "RandomUniformLike <seed = 5.0, low = -1.0> (x)",
+        "Dropout <seed = 4> (x, r, t)",
+    ],
+)
+def test_drawn_numbers_are_those_of_the_standards_evaluator(node: str) -> None:
+    text = f"g (float[3,4] x) => (float[3,4] y) <float r = {{0.25}}, bool t = {{1}}> {{ y = {node} }}"
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    (wanted,) = ReferenceEvaluator(parser.parse_model(HEAD + text)).run(None, {"x": x})
+    np.testing.assert_allclose(says(text, x=x)[0], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_bernoulli_and_multinomial_follow_their_shares() -> None:
+    """A quarter of ones; classes with the logarithms of 1, 2 and 1."""
+    x = np.full((100, 100), 0.25, np.float32)
+    (ones,) = says("g (float[100,100] x) => (float[100,100] y) { y = Bernoulli <seed = 1.0> (x) }", x=x)
+    assert abs(ones.mean() - 0.25) < 0.02
+    text = "g (float[1,3] x) => (int32[1,9000] y) { y = Multinomial <seed = 1.0, sample_size = 9000> (x) }"
+    (classes,) = says(text, x=np.log(np.array([[1, 2, 1]], np.float32)))
+    np.testing.assert_allclose(np.bincount(classes[0]) / 9000, [0.25, 0.5, 0.25], atol=0.02)
+
+
+def test_numbers_without_a_seed_are_not_judged() -> None:
+    with pytest.raises(NoWitness, match="without a seed"):
+        says("g (float[2] x) => (float[2] y) { y = Bernoulli (x) }", x=np.zeros(2))

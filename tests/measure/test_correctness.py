@@ -75,6 +75,25 @@ def test_a_right_model_is_right(tmp_path: Path) -> None:
     assert [output.name for output in verdict.worst()] == ["y", "z"]
 
 
+@pytest.mark.parametrize("seed", ["", "seed = 3.0"])
+@pytest.mark.parametrize("drawn", ["RandomNormalLike", "Bernoulli"])
+def test_random_numbers_are_compared_with_those_of_their_seed(drawn: str, seed: str, tmp_path: Path) -> None:
+    """onnxruntime draws others; without a seed every run would."""
+    text = f"g (float[4,8] x) => (float[4,8] y) {{ p = Sigmoid(x) r = {drawn}<{seed}>(p) y = Add(r, x) }}"
+    verdict = check(model_of(text, tmp_path / "m.onnx"), Options(), runs=1)
+    assert verdict.ok and {run.reference for run in verdict.runs} == {JUDGE}
+    witnesses = {each.name: each for each in verdict.witnesses}
+    assert witnesses[JUDGE].agrees
+    if oracle.has_runtime():
+        assert witnesses["onnxruntime"].silent == "it draws other random numbers"
+
+
+def test_wrong_random_numbers_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[4,8] x) => (float[4,8] y) { r = RandomNormal<shape=[4,8]>() y = Add(r, x) }"
+    damage(monkeypatch, "mcc_random_normal", "mcc_random_uniform")
+    assert not check(model_of(text, tmp_path / "m.onnx"), Options(), runs=1).ok
+
+
 def test_fewer_samples_than_runs_are_told(tmp_path: Path) -> None:
     model, samples = save(small_models.conv(), tmp_path), tmp_path / "two.npz"
     np.savez(samples, x=np.random.default_rng(0).random((2, 2, 6, 6), np.float32))

@@ -23,17 +23,6 @@ def identity(at: NodeSite) -> Any:
     return at.operands[0]
 
 
-@judges("Dropout")
-def dropout(at: NodeSite) -> Any:
-    training = bool(np.asarray(at.get(2, False)).any()) if at.version >= 12 else False
-    training = training or (at.version < 7 and not at.attr("is_test", 0))
-    if training and float(np.asarray(at.get(1, at.attr("ratio", 0.5)))) != 0:
-        raise NoWitness("elements are dropped at random")
-    if at.version < 12:  # what the mask is then is left open
-        return at[0]
-    return at[0], np.ones(at[0].shape, bool)
-
-
 @judges("Reshape")
 def reshape(at: NodeSite) -> Array:
     x, wanted = at[0], at.ints(1, "shape") or []
