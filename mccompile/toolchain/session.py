@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mccompile.base.constant import encoded
-from mccompile.base.dtypes import string
+from mccompile.base.dtypes import DTYPES, string
 from mccompile.base.errors import Problem, WrongUse
 
 from .build import Library, load
@@ -222,11 +222,23 @@ def _is_plain(tensor: Tensor) -> bool:
     return tensor.is_static and tensor.dtype is not string and not tensor.dtype.is_packed
 
 
+_INTEGERS = ("bool", "int", "uint")
+_REALS = (*_INTEGERS, "float")
+_TAKES = {"bool": ("bool",), "int": _INTEGERS, "uint": _INTEGERS, "float": _REALS, "complex": (*_REALS, "complex")}
+_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
+_OF_TYPES = {dtype.numpy_name: dtype.kind for dtype in DTYPES.values()}
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """That of types which numpy does not have, too: it says that these take elements of all kinds."""
+    return _OF_TYPES.get(dtype.name) or _KINDS.get(dtype.kind, "")
+
+
 def _converted(report: Report, tensor: Tensor, array: np.ndarray) -> np.ndarray:
     """The array with the elements that the model takes, where that is no change of kind."""
     if tensor.dtype is string or array.dtype == tensor.dtype.numpy:
         return array
-    if not np.can_cast(array.dtype, tensor.dtype.numpy, "same_kind"):
+    if _kind(array.dtype) not in _TAKES.get(tensor.dtype.kind, ()):
         raise _misfit(report, tensor, array)
     _refuse_other_numbers(report, tensor, array)
     return array.astype(tensor.dtype.numpy)
@@ -234,13 +246,14 @@ def _converted(report: Report, tensor: Tensor, array: np.ndarray) -> np.ndarray:
 
 def _refuse_other_numbers(report: Report, tensor: Tensor, array: np.ndarray) -> None:
     """Integers that the elements of the tensor cannot hold would become others."""
-    wanted: Any = np.dtype(tensor.dtype.numpy)
-    if wanted.kind not in "iu" or array.dtype.kind not in "iu" or not array.size:
+    wanted = tensor.dtype
+    if not wanted.is_integer or not array.size:
         return
-    (least, largest), limits = (int(array.min()), int(array.max())), np.iinfo(wanted)
-    if least < limits.min or largest > limits.max:
-        why = f"it holds {least} to {largest}, and {tensor.dtype} holds {limits.min} to {limits.max}"
-        fix = f"bring it into that range, as in numpy.clip({tensor.name}, {limits.min}, {limits.max})"
+    whole = array if array.dtype.kind in "biu" else array.astype(np.int8)  # narrower ones, which numpy does not have
+    least, largest = int(whole.min()), int(whole.max())
+    if least < wanted.low or largest > wanted.high:
+        why = f"it holds {least} to {largest}, and {wanted} holds {wanted.low} to {wanted.high}"
+        fix = f"bring it into that range, as in numpy.clip({tensor.name}, {wanted.low}, {wanted.high})"
         raise WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, why, fix))
 
 
@@ -263,14 +276,14 @@ def _how(tensor: Tensor, array: np.ndarray) -> str:
     """How to get there from what was given."""
     wanted = tuple(tensor.static_shape) if tensor.is_static else ()
     if array.dtype.kind != "O" and wanted and array.size:
-        for axes in permutations(range(1, array.ndim)) if array.ndim == len(wanted) else ():
-            if (*array.shape[:1], *(array.shape[axis] for axis in axes)) == wanted != array.shape:
-                return f": {tensor.name}.transpose({', '.join(map(str, (0, *axes)))})"
+        for axes in permutations(range(array.ndim)) if array.ndim == len(wanted) else ():  # the first stays, if it can
+            if tuple(array.shape[axis] for axis in axes) == wanted != array.shape:
+                return f": {tensor.name}.transpose({', '.join(map(str, axes))})"
         if array.shape[1:] == wanted[1:] and array.ndim == len(wanted) and wanted[0] < array.shape[0]:
             return f": the model takes {wanted[0]} at a time, so call it once for each"
         if array.shape != wanted and array.size == prod(wanted):
             return f": {tensor.name}.reshape({', '.join(map(str, wanted))})"
-        if array.shape == wanted and array.dtype.kind in "fiub":
+        if array.shape == wanted and _kind(array.dtype) in _REALS:
             return f": {tensor.name}.astype('{np.dtype(tensor.dtype.numpy).name}') where no values are lost"
     return ""
 

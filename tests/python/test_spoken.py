@@ -58,6 +58,8 @@ def test_calls_that_do_not_fit_are_mended(conv: Path) -> None:
     x = np.zeros((1, 2, 6, 6), np.float32)
     with pytest.raises(MccError, match=r"x\.transpose\(0, 3, 1, 2\)"):
         net(x.transpose(0, 2, 3, 1))
+    with pytest.raises(MccError, match=r"x\.transpose\(3, 0, 1, 2\)"):  # the batch is the last axis
+        net(x.transpose(1, 2, 3, 0))
     with pytest.raises(MccError, match=r"1 at a time"):
         net(np.zeros((4, 2, 6, 6), np.float32))
     with pytest.raises(AttributeError, match=r"call it, as in net\(x\)"):
