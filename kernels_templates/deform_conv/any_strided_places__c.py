@@ -8,15 +8,16 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from mccompile.base.dims import static
+from mccompile.base.dims import static, upper
 from mccompile.base.dtypes import DType, bf16, f16, f32, f64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.cases import RELU_OF_SUM
 from mccompile.codegen.loops import index_c
 from mccompile.expr.code import Code
+from mccompile.expr.dims_c import size_c
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import literal_c, load_c, store_c, to_statements
-from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, static_views, supports_types
+from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.deform_conv import DeformConv
 
 
@@ -66,16 +67,17 @@ class DeformConvPlaces(Kernel):
         ]  # fmt: skip
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        reason = static_views(call) or supports_types(call)
+        """The number of images may be known at run time."""
+        kind, x = call.of(DeformConv), call.ins[0]
+        unknown = [dim for dim in (*x.shape[1:], *x.strides[1:]) if not isinstance(dim, int)]
+        reason = f"the size {unknown[0]} is known only at run time" if unknown else supports_types(call)
         if reason:
             return No(reason)
-        kind, x = call.of(DeformConv), call.ins[0]
         return Needs(scratch=kind.accumulator.nbytes(static(x.shape[1]) * prod(kind.kernel)))
 
     def cost(self, call: Call, target: Target) -> Cost:
-        macs = call.macs
-        samples = static(call.ins[2].type.count) * static(call.ins[0].shape[1])
-        return Cost((static(macs) + 4 * samples) * target.machine.element, code=900)
+        samples = upper(call.ins[2].type.count) * static(call.ins[0].shape[1])
+        return Cost((upper(call.macs) + 4 * samples) * target.machine.element, code=900)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, ins, y = call.of(DeformConv), call.ins, call.outs[0]
@@ -123,7 +125,7 @@ class DeformConvPlaces(Kernel):
         mask = load_c(dtype, "mask", index_c(ins[3].strides, ["n", "g", "k", *counters])) if kind.masked else ""
         return {
             "kind": kind,
-            "batch": static(x.shape[0]),
+            "batch": size_c(x.shape[0]),
             "groups": groups,
             "channels": static(x.shape[1]) // groups,
             "taps": taps,

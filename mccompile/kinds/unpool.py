@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ..base.dims import bounds
 from ..base.dtypes import i64
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType
@@ -18,7 +19,7 @@ from .api import Kind
 @dataclass(frozen=True)
 class Unpool(Kind):
     roles: ClassVar[tuple[str, ...]] = ("x", "places")
-    inner: tuple[int, ...]
+    inner: Shape
     shape: Shape  # of the result
 
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
@@ -28,6 +29,6 @@ class Unpool(Kind):
         if places != TensorType(i64, x.shape) or outs[0] != TensorType(x.dtype, self.shape):
             return f"x {x}, places {places} and result {outs[0]} do not fit together"
         sizes = zip(self.inner, self.shape, strict=False)
-        if len(self.inner) != len(self.shape) or any(isinstance(b, int) and a > b for a, b in sizes):
+        if len(self.inner) != len(self.shape) or any(bounds(b - a)[1] < 0 for a, b in sizes):
             return f"{self.inner} does not fit into the result {outs[0]}"
         return ""

@@ -31,8 +31,9 @@ class DeformConv(Operator):
     def infer(self, site: Site) -> list[Fact]:
         x, w = site.type(0), site.type(1)
         check_operands(site, self.kernel_shape, self.group)
-        if not x.is_static:
-            raise Unsupported(f"the size of x {x} is known only at run time", "fix it with --dim or --shape")
+        if not all(isinstance(size, int) for size in x.shape[1:]):
+            why = f"how large the images of x {x} are is known only at run time"
+            raise Unsupported(why, "fix all but their number with --dim or --shape")
         if x.dtype not in FLOATS or any(site.has(i) and site.type(i).dtype is not x.dtype for i in range(5)):
             raise Invalid(f"x {x} and the other operands are not of one float type")
         channels = static(x.shape[1])

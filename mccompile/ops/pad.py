@@ -105,7 +105,7 @@ class Pad(Operator):
 
     def computed(self, to: Lowering, x: View) -> View:
         """Where pads or axes are known only at run time: every element from where it comes, if it comes from x."""
-        formula, rank, dtype = Formula(to), len(x.shape), x.buffer.dtype
+        formula, rank = Formula(to), len(x.shape)
         pads = formula.elements(1)
         named = [from_front(axis, rank) for axis in formula.elements(3)] if to.has(3) else [*map(number, range(rank))]
         if len(pads) != 2 * len(named):
@@ -113,10 +113,8 @@ class Pad(Operator):
         for n, name in enumerate(named):
             formula.require(both([apply("less", name, number(rank)), apply("greater_equal", name, number(0))]))
             formula.require(both([apply("not", apply("equal", name, other)) for other in named[:n]]))
-        shape = to.type().shape
-        changed: list[tuple[int, Expr, Expr]] = []  # axis, the place inside of what is kept, and how much that is
-        sources: dict[int, Expr] = {}
-        for axis, (size, out) in enumerate(zip(x.shape, shape, strict=True)):
+        spans: dict[int, tuple[Expr, Expr]] = {}
+        for axis, (size, out) in enumerate(zip(x.shape, to.type().shape, strict=True)):
             if self.keeps(to.site, axis):
                 continue
             before, after = number(0), number(0)
@@ -125,27 +123,9 @@ class Pad(Operator):
                 after = apply("select", equals(name, axis), pads[n + len(named)], after)
             if not to.site.is_known(1, 3):
                 formula.settle(out, apply("add", apply("add", before, after), number(size)))
-            cut = apply("max", apply("neg", before), number(0))
-            kept = apply("sub", apply("add", number(size), apply("min", after, number(0))), cut)
-            formula.require(apply("greater_equal", kept, number(0)))
-            place = apply("sub", index(0), apply("max", before, number(0)))
-            changed.append((axis, place, kept))
-            sources[axis] = clamped(apply("add", cut, _source(place, self.mode, kept)), 0, maximum(size - 1, 0))
-        formula.check()
-        places = {axis: formula.along(source, axis, shape) for axis, source in sources.items()}
-        inside = [
-            formula.along(both([apply("greater_equal", place, number(0)), apply("less", place, kept)]), axis, shape)
-            for axis, place, kept in changed
-        ]
-        value = to.reshape(to.input(2), ()) if to.has(2) else to.constant(np.zeros((), dtype.numpy))
-        if x.type.count == 0 or 0 in shape:
-            return to.map(operand(0, dtype), [value], shape)
-        found = gathered(to, x, places, shape)
-        if self.mode != "constant" or not inside:
-            return found
-        ins = [found, value, *inside]
-        all_inside = both([operand(n + 2, bool_) for n in range(len(inside))])
-        return to.map(apply("select", all_inside, operand(0, dtype), operand(1, dtype)), ins, shape)
+            spans[axis] = before, after
+        value = to.reshape(to.input(2), ()) if to.has(2) else None
+        return padded_by_sources(formula, x, spans, self.mode, value)
 
     def keeps(self, site: Site, axis: int) -> bool:
         """Is it certain that an axis stays as it is?"""
@@ -195,6 +175,36 @@ def _source(place: Expr, mode: str, size: Expr) -> Expr:
     return apply("max", apply("min", place, last), number(0))
 
 
+def padded_by_sources(
+    formula: Formula, x: View, spans: Mapping[int, tuple[Expr, Expr]], mode: str = "constant", value: View | None = None
+) -> View:
+    """Where what goes before and after some axes is known only at run time."""
+    to, dtype = formula.to, x.buffer.dtype
+    shape = to.type().shape
+    insides: dict[int, Expr] = {}
+    sources: dict[int, Expr] = {}
+    for axis, (before, after) in spans.items():
+        size = x.shape[axis]
+        cut = apply("max", apply("neg", before), number(0))
+        kept = apply("sub", apply("add", number(size), apply("min", after, number(0))), cut)
+        formula.require(apply("greater_equal", kept, number(0)))
+        place = apply("sub", index(0), apply("max", before, number(0)))
+        insides[axis] = both([apply("greater_equal", place, number(0)), apply("less", place, kept)])
+        sources[axis] = clamped(apply("add", cut, _source(place, mode, kept)), 0, maximum(size - 1, 0))
+    formula.check()
+    places = {axis: formula.along(source, axis, shape) for axis, source in sources.items()}
+    inside = [formula.along(condition, axis, shape) for axis, condition in insides.items()]
+    value = to.constant(np.zeros((), dtype.numpy)) if value is None else value
+    if x.type.count == 0 or 0 in shape:
+        return to.map(operand(0, dtype), [value], shape)
+    found = gathered(to, x, places, shape)
+    if mode != "constant" or not inside:
+        return found
+    ins = [found, value, *inside]
+    all_inside = both([operand(n + 2, bool_) for n in range(len(inside))])
+    return to.map(apply("select", all_inside, operand(0, dtype), operand(1, dtype)), ins, shape)
+
+
 def padded(
     to: Lowering, x: View, before: list[int], after: list[int], mode: str = "constant", value: View | None = None
 ) -> View:
@@ -220,20 +230,17 @@ class CenterCropPad(Operator):
     fusion = INJECTIVE
     axes: tuple[int, ...] | None = None
 
-    def pads(self, site: Site) -> tuple[list[int], list[int]]:
+    def pads(self, site: Site) -> tuple[list[Dim], list[Dim]]:
         x = site.type(0)
         axes = [normal_axis(axis, x.rank) for axis in (range(x.rank) if self.axes is None else self.axes)]
         wanted = sizes(site, 1, "the shape") if site.is_known(1) else self.declared_sizes(site, axes)
         if len(axes) != len(wanted) or len(set(axes)) != len(axes):
             raise Invalid(f"{len(wanted)} sizes for axes {axes}")
-        before, after = [0] * x.rank, [0] * x.rank
+        before, after = list[Dim]([0] * x.rank), list[Dim]([0] * x.rank)
         for axis, size in zip(axes, wanted, strict=True):
             more = size - x.shape[axis]
-            if not isinstance(more, int):
-                why = f"how much {size} differs from {x.shape[axis]} is known only at run time"
-                raise Unsupported(why, FIX_DIMENSIONS)
-            less = abs(more) // 2  # an odd one goes after
-            before[axis], after[axis] = (less, more - less) if more >= 0 else (-less, more + less)
+            before[axis] = maximum(more, 0) // 2 - maximum(0 - more, 0) // 2
+            after[axis] = more - before[axis]  # an odd one goes after
         return before, after
 
     def infer(self, site: Site) -> list[Fact]:
@@ -246,6 +253,8 @@ class CenterCropPad(Operator):
         declared = site.declared(0, "the shape")
         if len(declared) != site.type(0).rank or static_count(site.type(1)) != len(axes):
             raise Invalid(f"{site.type(0)} does not become {declared}, which the model declares")
+        if not all(isinstance(declared[axis], int) for axis in axes):
+            raise Unsupported(f"to what sizes of {declared} is known only at run time", FIX_DIMENSIONS)
         return tuple(declared[axis] for axis in axes)
 
     def lower(self, to: Lowering) -> None:
@@ -253,4 +262,10 @@ class CenterCropPad(Operator):
             rank = len(to.input(0).shape)
             axes = [normal_axis(axis, rank) for axis in (range(rank) if self.axes is None else self.axes)]
             must_equal(to, 1, [static(size) for size in self.declared_sizes(to.site, axes)])
-        to.set(0, padded(to, to.input(0), *self.pads(to.site)))
+        before, after = self.pads(to.site)
+        low, high = ([pad for pad in side if isinstance(pad, int)] for side in (before, after))
+        if len(low) == len(high) == len(before):
+            to.set(0, padded(to, to.input(0), low, high))
+            return
+        spans = {axis: (number(a), number(b)) for axis, (a, b) in enumerate(zip(before, after, strict=True)) if b != 0}
+        to.set(0, padded_by_sources(Formula(to), to.input(0), spans))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..base.dims import static
+from ..base.dims import bounds, static
 from ..base.dtypes import SHORT, DType, bf16, f16, f32, f64, i64
 from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, show_shape
@@ -236,14 +236,15 @@ class MaxUnpool(Operator):
     pads: tuple[int, ...] | None = None
     strides: tuple[int, ...] | None = None
 
-    def shapes(self, site: Site) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def shapes(self, site: Site) -> tuple[Shape, Shape]:
         """The shape that the places count over, and that of the result, which begins with it and may be larger."""
         x = site.type(0)
         check_picture(site, FLOATS)
         if site.type(1) != TensorType(i64, x.shape):
             raise Invalid(f"the indices are {site.type(1)} for x {x}")
-        if not x.is_static:
-            raise Unsupported("the size of x is known only at run time", "fix it with --dim or --shape")
+        if site.has(2) and not x.is_static:
+            why = f"the size of x {x} is known only at run time, and output_shape is given"
+            raise Unsupported(why, "fix the size with --dim or --shape, or leave output_shape out")
         rank = x.rank - 2
         kernel, strides, _ = window_sizes(rank, self.kernel_shape, self.strides, None)
         pads = self.pads or (0,) * (2 * rank)
@@ -251,16 +252,16 @@ class MaxUnpool(Operator):
             raise Invalid(f"pads {pads} are not {2 * rank} numbers")
         space = [
             (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + rank]
-            for axis, size in enumerate(x.static_shape[2:])
+            for axis, size in enumerate(x.shape[2:])
         ]
-        inner = (*x.static_shape[:2], *space)
+        inner = (*x.shape[:2], *space)
         if site.has(2) and not site.is_known(2):
-            shape = site.declared(0, "output_shape")
+            shape: Shape = site.declared(0, "output_shape")
         else:
             shape = tuple(site.known_ints(2, "output_shape")) if site.has(2) else inner
-        if min(inner) < 0 or len(shape) != x.rank or shape[:2] != inner[:2]:
+        if any(bounds(size)[1] < 0 for size in inner) or len(shape) != x.rank or shape[:2] != inner[:2]:
             raise Invalid(f"output_shape {show_shape(shape)} does not fit x {x}")
-        if any(have < want for have, want in zip(shape, inner, strict=True)):
+        if any(bounds(have - want)[0] < 0 for have, want in zip(shape, inner, strict=True)):
             raise Unsupported(f"output_shape {show_shape(shape)} is smaller than what was pooled, {show_shape(inner)}")
         return inner, shape
 
@@ -270,7 +271,10 @@ class MaxUnpool(Operator):
     def lower(self, to: Lowering) -> None:
         if not to.site.is_known(2):
             must_equal(to, 2, to.type().static_shape)
-        to.set(0, to.call(Unpool(*self.shapes(to.site)), [to.input(0), to.input(1)], to.type())[0])
+        inner, shape = self.shapes(to.site)
+        for size in inner:
+            to.require(size)
+        to.set(0, to.call(Unpool(inner, shape), [to.input(0), to.input(1)], to.type())[0])
 
     def gradient(self, back: Backward) -> None:
         inner, shape = self.shapes(back.site)

@@ -34,13 +34,29 @@ CASES = {
         " { y = MaxRoiPool <pooled_shape = [2, 3]> (x, where) }",
         {"x": ("n", "m", 6, 7), "where": ("r", 5)},
     ),
+    "DeformConv": (
+        "(float[n, 2, 5, 4] x, float[n, 8, 4, 3] moved, float[3, 2, 2, 2] w) => (float[n, 3, 4, 3] y)"
+        " { y = DeformConv (x, w, moved) }",
+        {"x": ("n", 2, 5, 4), "moved": ("n", 8, 4, 3), "w": (3, 2, 2, 2)},
+    ),
+    "MaxUnpool": (
+        "(float[n, m, 4, r] x) => (float[n, m, 8, p] y)"
+        " { large, i = MaxPool <kernel_shape = [3, 1], pads = [1, 0, 1, 0]> (x)"
+        " y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (large, i) }",
+        {"x": ("n", "m", 4, "r")},
+    ),
+    "CenterCropPad": (
+        "(float[n, 3, m] x) => (float[2, 3, 3] y) <int64[2] size = {2, 3}>"
+        " { y = CenterCropPad <axes = [0, 2]> (x, size) }",
+        {"x": ("n", 3, "m")},
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_build_takes_any_number(name: str) -> None:
     text, inputs = CASES[name]
-    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}')
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 19]> g {text}')
     session, chance = onnxruntime.InferenceSession(model.SerializeToString()), np.random.default_rng(1)
     prepared = backend.prepare(model, dims={size: (1, 4) for shape in inputs.values() for size in shape if _free(size)})
     for sizes in ({"n": 1, "m": 1, "r": 4}, {"n": 4, "m": 3, "r": 1}, {"n": 3, "m": 4, "r": 2}):

@@ -150,7 +150,8 @@ def must_equal(to: Lowering, index: int, wanted: Sequence[int]) -> None:
 def static_shape(type: TensorType) -> tuple[int, ...]:
     """The shape of an operand that must be known where others are not."""
     if not type.is_static:
-        raise Unsupported(f"the size of {type} is known only at run time, and so is an operand")
+        why = f"the size of {type} is known only at run time, and so is an operand"
+        raise Unsupported(why, "fix the size with --dim or --shape, or make the operand a constant of the model")
     return type.static_shape
 
 
