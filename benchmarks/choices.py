@@ -3,7 +3,7 @@
 A model is timed step by step as it is compiled, and once more without each kernel that was chosen where there was
 another: steps that had it get the next one then. For each such step: what the compiler thought both would take, and
 what they took. The regret of a step is the time that the other kernel would have saved; that of a model is the sum of
-these over the time of a run. Medians of steps that are too short to be timed well are no regret.
+these over the time of a run. Medians of steps that are too short to be timed well are not regret.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ INT8, ENDS, INSIDE = "Int8", "Inputs and outputs", "Looking inside"
 
 
 def _option(text: str, group: str, default: Any = None, make: Callable[[], Any] | None = None, **more: Any) -> Any:
-    """The field of an option; `make` makes a default that is no constant."""
+    """The field of an option; `make` makes a default that is not a constant."""
     metadata = {ENTRY: Entry(text, group, **more)}
     if make is not None:
         return dataclasses.field(default_factory=make, metadata=metadata)
@@ -95,7 +95,8 @@ class OptionTable:
         common=True,
     )
     prefer: Prefer | None = _option(
-        "Optimize for ram, time, flash or balanced; the target has a default. For ram, 1 % of it may cost 2 % of time.",
+        "Optimize for ram, time, flash or balanced; the target has a default. "
+        "With ram, saving 1 % of it may cost 2 % of time.",
         TARGET,
         common=True,
         metavar="ram|time|flash|balanced",
@@ -111,7 +112,7 @@ class OptionTable:
         recorded=False,
     )
     tuned: Path | None = _option(
-        "Choose kernels by the measurements of `mccompile tune` in FILE; --tuned default: by those that are shipped.",
+        "Choose kernels by the measurements of `mccompile tune` in FILE; --tuned default: by those included.",
         TARGET,
         metavar="FILE",
     )
@@ -147,7 +148,7 @@ class OptionTable:
         undrawn="kernels of the user's own are what the user writes",
     )
     functions: tuple[OwnFunction, ...] = _option(
-        "Compute an operator, a node, or the nodes between two tensors (FIRST..LAST) with a C function of yours. "
+        "Compute an operator, a node, or the nodes between two tensors (FIRST..LAST) with your own C function. "
         "Also: python=FILE, result=f32:1x8, workspace=BYTES, align=BYTES, nhwc, strided.",
         TARGET,
         (),

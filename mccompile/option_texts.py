@@ -54,7 +54,7 @@ def _dim(text: str, whole: str) -> tuple[str, tuple[int, int]]:
     if first < 0 or last < first:
         why = "a size is not negative" if min(first, last) < 0 else "a range goes from the smallest size to the largest"
         likely = f"{last}..{first}" if first > last >= 0 else "1"
-        raise ValueError(f"{text!r} is no size: {why}; did you mean --dim {name}={likely}?")
+        raise ValueError(f"{text!r} is not a size: {why}; did you mean --dim {name}={likely}?")
     return found
 
 
@@ -207,7 +207,7 @@ def budget(texts: tuple[str, ...]) -> dict[str, int]:
 def _budget(text: str) -> tuple[str, int]:
     what, _, size = text.partition("=")
     if what not in BUDGETS:
-        raise ValueError(f"{text!r} is none of the budgets {', '.join(BUDGETS)}; {_instead_of_budget(text)}")
+        raise ValueError(f"{text!r} is not one of the budgets {', '.join(BUDGETS)}; {_instead_of_budget(text)}")
     return what, budget_of(what, size)
 
 
@@ -241,7 +241,7 @@ def window(given: str | int) -> int:
     if nbytes is None or (text and nbytes == 0):
         given = _digits(text).lstrip("0") or "64"
         likely = f"{given}K" if int(given) < 1024 else given
-        raise ValueError(f"{text!r} is no size; did you mean --weights-window {likely}?")
+        raise ValueError(f"{text!r} is not a size; did you mean --weights-window {likely}?")
     return nbytes
 
 
@@ -251,7 +251,7 @@ def max_slice(given: str | int) -> int:
     cycles = _number(text, 1000) if text else 0
     if cycles is None or (text and cycles == 0):
         number = _digits(text.removeprefix("max=")).lstrip("0") or "50"
-        raise ValueError(f"{text!r} is no number of cycles; did you mean --max-slice {number}K?")
+        raise ValueError(f"{text!r} is not a number of cycles; did you mean --max-slice {number}K?")
     return cycles
 
 
@@ -316,7 +316,7 @@ _UNIT = re.compile(r"(\d+)([KM]?)(I?B)?", re.IGNORECASE | re.ASCII)
 
 
 def _number(size: str, thousand: int = 1024) -> int | None:
-    """65536, 64K, 64KB, 64KiB or 1M as a number; None: it is none of these."""
+    """65536, 64K, 64KB, 64KiB or 1M as a number; None: it is not one of these."""
     parts = _UNIT.fullmatch(size)
     if parts is None:
         return None

@@ -23,7 +23,7 @@ from .base.near import meant
 from .base.records import dataclass
 from .kernels.measurements import DEFAULT
 
-_OWN = ("name", "package", "model")  # keys at the top that are no options of models
+_OWN = ("name", "package", "model")  # keys at the top that are not options of models
 _FILES = ("model", "path", "onnx", "source", "filename", "network")  # what `file` of a model is called elsewhere
 
 
@@ -49,13 +49,13 @@ def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
     write = _write(path)
     models = table.get("model")
     if not isinstance(models, list) or not models or not all(isinstance(model, dict) for model in models):
-        why = "its key model is no list of tables"
+        why = "its key model is not a list of tables"
         raise WrongUse(Problem("a project file names no models", str(path), why, write))
     shared = {key: value for key, value in table.items() if key not in _OWN}
     problems = _unknown(shared, [*_OWN, *(key for key in options if key != "name")], str(path))
     for key in ("name", "package"):
         if not isinstance(table.get(key, ""), str):
-            problems.append(Problem(f"key {key!r} is no text", str(path), "", f'write {key} = "..."'))
+            problems.append(Problem(f"key {key!r} is not text", str(path), "", f'write {key} = "..."'))
     jobs = []
     for number, model in enumerate(models, 1):
         file = model.get("file")
@@ -93,7 +93,7 @@ def _table(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise BadFile(Problem("the project file cannot be read", str(path), str(error), _write(path))) from None
     if not isinstance(table, dict):
-        raise BadFile(Problem("the project file cannot be read", str(path), "it is no table of keys", _write(path)))
+        raise BadFile(Problem("the project file cannot be read", str(path), "it is not a table of keys", _write(path)))
     return table
 
 

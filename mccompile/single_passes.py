@@ -75,7 +75,7 @@ def _read(file: Path, options: Options, side_file: Path | None) -> Graph | Progr
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         why = f"it is not UTF-8: {error}"
-        raise BadFile(Problem(f"{readable(file.name)} is no text", readable(str(file)), why)) from None
+        raise BadFile(Problem(f"{readable(file.name)} is not text", readable(str(file)), why)) from None
     constants: dict[str, Constant] = {}
     if side_file is not None or file.with_name("constants.zip").is_file():
         constants = read_constants(side_file or file.with_name("constants.zip"))

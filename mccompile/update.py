@@ -115,7 +115,7 @@ def read_code(folder: Path, name: str = "") -> Code:
         raise BadFile(Problem(f"cannot read {folder / MARK}", str(folder), why, fix)) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         why, fix = "it is not what mccompile writes, or was edited", "compile the model into that folder again"
-        raise BadFile(Problem(f"{folder / MARK} is no report of mccompile", str(folder), why, fix)) from None
+        raise BadFile(Problem(f"{folder / MARK} is not a report of mccompile", str(folder), why, fix)) from None
     if "targets" in report:
         why = "each target has a blob of its own there"
         fix = "compile for one target at a time, each to a folder of its own"

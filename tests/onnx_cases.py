@@ -127,7 +127,7 @@ def serve() -> None:
 def _under_sanitizer() -> dict[str, str]:
     """The sanitizer's library has to be loaded before everything else."""
     found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    # Python leaves memory to the system when it ends; that is no leak of the model's
+    # Python leaves memory to the system when it ends; that is not a leak of the model's
     extra = {"LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0", "CC": "gcc"}
     return {**os.environ, **extra}
 

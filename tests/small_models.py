@@ -63,7 +63,7 @@ def conv(seed: int = 0) -> ModelProto:
 
 
 def mlp(seed: int = 0) -> ModelProto:
-    """Two dense layers with names that are no C identifiers."""
+    """Two dense layers with names that are not C identifiers."""
     nodes = [
         node("MatMul", "in/put:0 w1", "m1"),
         node("Add", "m1 b1", "a1"),

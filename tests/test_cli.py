@@ -379,7 +379,7 @@ def test_analyze_shows_steps_and_memory(conv: Path, capsys: pytest.CaptureFixtur
 
 def test_ops_lists_and_explains(capsys: pytest.CaptureFixture[str]) -> None:
     listed = succeeds(capsys, "ops")
-    assert "\nConv " in listed and "mccompile::" not in listed  # the operators of passes are no file's
+    assert "\nConv " in listed and "mccompile::" not in listed  # the operators of passes are not the file's
     assert "auto_pad" in succeeds(capsys, "ops", "conv")
     assert "is not supported" in fails(capsys, 2, "ops", "NoSuchOperator")
 

@@ -234,7 +234,7 @@ def test_other_channels_may_be_dead_and_more_but_not_fewer(tmp_path: Path, capsy
 
 
 def test_code_that_does_without_a_fact_does_not_need_it(tmp_path: Path) -> None:
-    """Here the bound of Relu was data; that it is the type's now is no reason to refuse."""
+    """Here the bound of Relu was data; that it is the type's now is not a reason to refuse."""
     out = tmp_path / "out"
     written(saved(trained(0, relu_zero=-100), tmp_path, "net"), out, Options(updatable=True))
     assert blob(saved(trained(1), tmp_path / "new", "net"), "--for", out) == 0
@@ -325,7 +325,7 @@ def test_arranged_files_are_found_where_they_lie(tmp_path: Path) -> None:
     assert names == {"conv.mcb", "conv_weights.c", "report.json"}
 
 
-@pytest.mark.parametrize("report, words", [("", "cannot read"), ("{}", "no report of mccompile"), ("[", "no report")])
+@pytest.mark.parametrize("report, words", [("", "cannot read"), ("{}", "not a report of mcc"), ("[", "not a report")])
 def test_folders_of_others_are_refused(
     report: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

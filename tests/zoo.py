@@ -2,7 +2,7 @@
 
 The folder holds a folder per model, with model.onnx and test_data_set_* as ONNX's own tests have them. An index.json
 beside them may say under `ort_opt_vs_noopt` how far the optimiser of onnxruntime moves the results; nobody is asked to
-be closer than that. A refused model is no failure; a wrong result is.
+be closer than that. A refused model is not a failure; a wrong result is.
 """
 
 from __future__ import annotations

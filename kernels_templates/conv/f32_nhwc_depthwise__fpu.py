@@ -51,7 +51,7 @@ class Depthwise(FpuConvKernel):
             return No("channels of x are not contiguous")
         rows = frozenset({2}) if len(kind.strides) > 1 else frozenset()
         alias = epilogue_alias(call, kind.fixed)
-        beyond = -kind.group % self.printer(replace(call, rows=None)).row  # lanes of the last tile that are no channels
+        beyond = -kind.group % self.printer(replace(call, rows=None)).row  # unused lanes of the last tile
         slack = {0: f32.nbytes(beyond)} if beyond else {}
         return Needs(constant=frozenset({1}), align={1: 4}, slack=slack, alias=alias, numeric="ulp", rows=rows)
 

@@ -127,6 +127,6 @@ def _attribute(place: int, name: str, value: tuple[int, ...] | tuple[float, ...]
 
 
 def _text(text: str) -> str:
-    """A C literal; what is no plain letter as its octal number."""
+    """A C literal; what is not a plain letter as its octal number."""
     letters = (chr(c) if c < 128 and (chr(c).isalnum() or chr(c) in _PLAIN) else f"\\{c:03o}" for c in text.encode())
     return f'"{"".join(letters)}"'

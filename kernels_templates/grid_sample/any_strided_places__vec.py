@@ -23,7 +23,7 @@ from mccompile.kinds.grid_sample import PADDINGS, TAPS, GridSample
 PLACED = 40  # instructions of a vector of places along an axis, and those of each element along it
 TAKEN = 2  # cycles of an element that is read where a vector of offsets says
 AROUND = 512  # elements around places
-OUTSIDE = 1 << 28  # offsets are smaller; such negative ones, added up along all axes, are no element
+OUTSIDE = 1 << 28  # offsets are smaller; such negative ones, added up along all axes, are not an element
 CUBIC = (
     "((-0.75{f} * (u + 1.0{f}) + 3.75{f}) * (u + 1.0{f}) - 6.0{f}) * (u + 1.0{f}) + 3.0{f}",
     "(1.25{f} * u - 2.25{f}) * u * u + 1.0{f}",
@@ -60,7 +60,7 @@ class Places(Kernel):
             return No(reason)
         loops = GridPlaces(call).loops
         if grid.buffer.dtype is not f32 or not loops.loops or loops.loops[-1].extent < SHORTEST:
-            return No("places are no floats of 32 bits, or too few")
+            return No("places are not floats of 32 bits, or too few")
         if static(loops.strides[1][-1]) or sum(abs(static(step)) * size for step, size in _steps(call)) >= OUTSIDE:
             return No("places side by side are not of one picture, or it is too large")
         return Needs(numeric="ulp")

@@ -1,4 +1,4 @@
-"""read_numbers in portable C: texts read one by one; those that are no numbers give 0."""
+"""read_numbers in portable C: texts read one by one; those that are not numbers give 0."""
 
 from __future__ import annotations
 

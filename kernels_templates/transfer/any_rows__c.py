@@ -36,7 +36,7 @@ class TransferRows(Kernel):
     def match(self, call: Call, target: Target) -> No | Needs:
         reason = static_views(call)
         if not reason and (call.outs[0].buffer.dtype.bits % 8 or call.outs[0].buffer.dtype is string):
-            reason = "elements are no bytes of their own"
+            reason = "elements are not bytes of their own"
         return No(reason) if reason else Needs(rows=frozenset({call.of(Transfer).axis}))
 
     def cost(self, call: Call, target: Target) -> Cost:

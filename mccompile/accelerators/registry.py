@@ -54,5 +54,5 @@ def _only(names: dict[str, object], path: str = "") -> type[Accelerator]:
     ]
     if len(found) != 1:
         why = f"it has {len(found)} classes that are an Accelerator"
-        raise WrongUse(Problem(f"{path} is no accelerator", "--accelerator", why, "write one class there"))
+        raise WrongUse(Problem(f"{path} is not an accelerator", "--accelerator", why, "write one class there"))
     return found[0]

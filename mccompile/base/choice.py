@@ -1,6 +1,6 @@
 """Options with a few values, as enums. What users write is read once, where it enters; everybody else compares members.
 
-Invariant: a value that is none of them is a WrongUse that names those there are, and the one that was probably meant.
+Invariant: any other value is a WrongUse that names the permitted ones, and the one that was probably meant.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def snake_case(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """`text` without the stand-ins that Python has for bytes of a file's name that are no text in the locale: as UTF-8
+    """`text` without the stand-ins that Python has for bytes of a file's name that are not text in the locale: as UTF-8
     where it is that, with question marks where it is not."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

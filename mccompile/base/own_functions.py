@@ -88,10 +88,10 @@ def _with(found: OwnFunction, what: str, value: str, word: str) -> OwnFunction:
         fields[what] = int(value)
     else:
         close = meant(word, _WORDS)
-        raise ValueError(f"{word!r} is none of {', '.join(_WORDS)}" + (f"; {close}" if close else ""))
+        raise ValueError(f"{word!r} is not one of {', '.join(_WORDS)}" + (f"; {close}" if close else ""))
     made = OwnFunction(**fields)
     if made.align not in (1, 2, 4, 8, 16, 32, MOST_ALIGN):
-        raise ValueError(f"align={value} is no power of two up to {MOST_ALIGN}")
+        raise ValueError(f"align={value} is not a power of two up to {MOST_ALIGN}")
     return made
 
 
@@ -100,5 +100,5 @@ def _type(text: str) -> TensorType:
     dtype, _, sizes = text.partition(":")
     parts = sizes.split("x") if sizes else []
     if dtype not in DTYPES or not all(part.isdecimal() for part in parts):
-        raise ValueError(f"{text!r} is no type of a result, such as f32:1x8x8x3")
+        raise ValueError(f"{text!r} is not a type of a result, such as f32:1x8x8x3")
     return TensorType(DTYPES[dtype], tuple(map(int, parts)))

@@ -1,6 +1,6 @@
 """A folder of temporary files that lasts as long as the object that holds it.
 
-Invariant: it is gone with that object, or with the process; nobody has to end it, so that it is no leak if nobody does.
+Invariant: it is gone with that object, or with the process; nobody has to end it, and nothing leaks if nobody does.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def from_json(entry: dict[str, Any]) -> str | Structure[str]:
             value = from_json(entry["value"])
             if not isinstance(value, Maybe):
                 return Maybe(str(entry["present"]), value)
-    raise ValueError(f"{entry['kind']!r} is no kind of value")
+    raise ValueError(f"{entry['kind']!r} is not a kind of value")
 
 
 def in_order(value: T | Structure[T], tensors: Iterator[U]) -> U | Structure[U]:

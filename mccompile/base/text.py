@@ -116,7 +116,7 @@ class Reader:
         self.symbols[symbol] = dims.symbol(symbol, low, self.integer())
 
     def value_name(self) -> str:
-        """Reads `%name`, which is in quotes where it is no word."""
+        """Reads `%name`, which is in quotes where it is not a word."""
         self.expect("%")
         return self.string() if self.token.startswith('"') else self.word()
 

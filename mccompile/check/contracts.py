@@ -49,7 +49,7 @@ ONES = Range(1, 2)
 
 
 def index_range(value: Value, sizes: Sizes) -> Range | None:
-    """Where the value chooses among rows; None where it is no index."""
+    """Where the value chooses among rows; None where it is not an index."""
     return _index_range(value, sizes, set())
 
 

@@ -53,7 +53,7 @@ def _is_number(value: Value, seen: set[Value]) -> bool:
 
 
 def unexplained(got: Any, candidates: Sequence[Any]) -> int:
-    """How many elements are none of those that the reference gives when its rounding goes another way."""
+    """How many elements are not among those that the reference gives when its rounding goes another way."""
     if not isinstance(got, np.ndarray):
         return 0
     same = [each for each in candidates if isinstance(each, np.ndarray) and each.shape == got.shape]

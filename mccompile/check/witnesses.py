@@ -44,7 +44,7 @@ class RoundingEffect:
     output: str
     sets: int
     moved: int  # elements that come out otherwise, beyond the tolerance
-    unexplained: int  # elements that are none of what comes out
+    unexplained: int  # elements that are not among what comes out
     hybrid: float = 0.0  # the part of the largest element by which LiteRT may be off that rounds activations to 8 bits
 
     @property
@@ -97,7 +97,7 @@ def typed_as(value: Any, said: Any) -> Any:
 def shaken(
     oracle: Oracle, output: str, sets: Sequence[tuple[Mapping[str, Any], Any]], handed: Handed, compare: Compare
 ) -> RoundingEffect | None:
-    """Of inputs and the output that was computed of them; None where the judge is no witness of it."""
+    """Of inputs and the output that was computed of them; None where the judge is not a witness of it."""
     moved = unexplained = 0
     for number, (inputs, got) in enumerate(sets):
         if not isinstance(got, np.ndarray):
@@ -142,7 +142,7 @@ def closest(got: Any, ways: Sequence[Any]) -> Any:
 
 
 def nearest_of(got: np.ndarray, ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Of each element, what is nearest to `got` of all that lies between the ways; of what is no number, or a label
+    """Of each element, what is nearest to `got` of all that lies between the ways; of what is not a number, or a label
     (wide integers), one of the ways."""
     if _is_float(got) or (got.dtype.kind in "iu" and got.dtype.itemsize <= 2):
         wide = [_wide(way) for way in ways]

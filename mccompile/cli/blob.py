@@ -24,7 +24,7 @@ from .pages import refuse_to_overwrite
     metavar="DIR",
     help="A folder that mccompile has written.",
 )
-@click.option("--name", default="", help="Which model it is, where the folder has several.")
+@click.option("--name", default="", help="The model, if the folder has several.")
 @click.option("--force", is_flag=True, help="Also replace files that were edited.")
 @click.option(
     "--update",
@@ -46,9 +46,13 @@ from .pages import refuse_to_overwrite
     metavar="FILE",
     help="Write MODEL with the weights of --from as an ONNX file instead of replacing weights in DIR.",
 )
-@click.option("--version", type=int, default=0, metavar="N", help="Of the update: what the program says that it runs.")
+@click.option("--version", type=int, default=0, metavar="N", help="Version of the update, which the program reports.")
 @click.option(
-    "--counter", type=int, default=0, metavar="N", help="Of the update: programs refuse one that is lower than before."
+    "--counter",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Counter of the update; programs refuse lower ones.",
 )
 @click.option("--serial", metavar="PORT", help="Send the weights to the board there, which then uses them.")
 @click.option("--baud", default=115200, show_default=True, type=click.IntRange(1), help="Speed of --serial.")
@@ -69,8 +73,8 @@ def blob(
 ) -> None:
     """Write a retrained model's weights for compiled code.
 
-    Replaces nothing but the weights in DIR, by those that its code accepts; options are those of DIR/report.json. Where
-    the code relies on something that does not hold for the model, it says so and writes nothing.
+    Replaces only the weights in DIR, with the options of DIR/report.json. If the compiled code assumes something that
+    does not hold for the new weights, the command says so and writes nothing.
     """
     from ..emit.folder import replace_files
     from ..update import new_blob
@@ -102,7 +106,7 @@ def blob(
     for path, contents in written.items():
         click.echo(f"{path}: {len(contents)} bytes")
     for note in notes:
-        click.echo(f"note     {note}; the header's macros are of the weights that it was compiled with")
+        click.echo(f"note     {note}; macros in the header still describe the weights that it was compiled with")
     if serial:
         from ..measure.building import sent
         from ..toolchain.serial_line import Port

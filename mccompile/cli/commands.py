@@ -224,7 +224,7 @@ def _native_hint(plan: Plan, options: Options) -> str:
 @click.option("--bitwise", is_flag=True, help="Compare bits of results between compilers, flags and the targets named.")
 @board_options
 @executor_option
-@learning_options("Check how it learns by this loss, as `mccompile train` compiles it.", required=False)
+@learning_options("Check training with this loss, as `mccompile train` compiles it.", required=False)
 @model_options
 def check(
     model: Path,

@@ -63,7 +63,7 @@ def deploy(
     as_json: bool,
     options: Options,
 ) -> None:
-    """Write a project for a board: the model, a program, what builds it, and a README with the commands.
+    """Write a project for a board: the model, a program, its build files, and a README with the commands.
 
     --for is one of cmake, zephyr, esp-idf, platformio, arduino, pico-sdk, cubeide and keil. --data puts a sample into
     the program of --main loop.

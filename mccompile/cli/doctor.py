@@ -46,7 +46,7 @@ def doctor(targets: tuple[str, ...], as_json: bool) -> None:
 
     if model := next((name for name in targets if Path(name).suffix == ".onnx"), ""):
         why = "what is installed is shown for targets, whatever the model"
-        raise WrongUse(Problem("a model is no target", model, why, f"leave out {model}"))
+        raise WrongUse(Problem("a model is not a target", model, why, f"leave out {model}"))
     found = [tools_of(_target(name)) for name in targets or api.names()]
     wanted = extras()
     apt = install(dict.fromkeys(program for tools in found for program in tools.absent))

@@ -39,7 +39,7 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="|".join(STYLES),
     help="The library whose definitions and defaults are taken.",
 )
-@click.option("--mfcc", is_flag=True, help="With the cosine transform; as many coefficients as the style has.")
+@click.option("--mfcc", is_flag=True, help="Add the cosine transform; as many coefficients as the style has.")
 @click.option(
     "--for",
     "network",
@@ -47,7 +47,7 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="MODEL",
     help="A network that takes the features: its input says frames, layout and quantization.",
 )
-@click.option("--input-name", default="", metavar="NAME", help="Which input, where the network has several.")
+@click.option("--input-name", default="", metavar="NAME", help="Its input, if the network has several.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE,...", help="Sizes that the network leaves open.")
 @click.option(
     "--quantized", metavar="SCALE,ZERO_POINT[,uint8]", help="Features as int8; default: as the network of --for does."
@@ -55,7 +55,7 @@ def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--features-first/--frames-first",
     default=None,
-    help="Features before frames, as librosa and Keras have them; default: as the network of --for has them.",
+    help="Order axes as features, frames, as librosa and Keras have them; default: as the network of --for has them.",
 )
 @_settings
 def frontend(
@@ -69,7 +69,7 @@ def frontend(
     features_first: bool | None,
     **settings: Any,
 ) -> None:
-    """Write an ONNX model that computes audio features: log-mel energies or MFCC, as networks are trained on them.
+    """Write an ONNX model that computes audio features: log-mel energies or MFCC, in the form that networks expect.
 
     Compile it alone, or in front of a network: `mccompile kws.onnx -o out --prepend features.onnx`; frame by frame with
     `--stream samples=1,hop=320`.

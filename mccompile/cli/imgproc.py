@@ -13,10 +13,10 @@ from .options import force_flag, output_option
 @commands.command()
 @click.argument("functions", metavar="FUNCTION[=VARIANT],...")
 @click.option("--size", metavar="320x240", help="Width and height of the source; default: arguments of the functions.")
-@click.option("--to", metavar="96x96", help="The same of the result, where it has its own.")
-@click.option("--channels", type=int, metavar="N", help="Of a pixel; default: an argument.")
+@click.option("--to", metavar="96x96", help="Width and height of the result, if it has its own.")
+@click.option("--channels", type=int, metavar="N", help="Channels of a pixel; default: an argument.")
 @click.option("--dtype", default="u8", show_default=True, metavar="u8|f32", help="Elements.")
-@click.option("--strided", is_flag=True, help="Strides stay arguments where sizes are known.")
+@click.option("--strided", is_flag=True, help="Pass strides as arguments even if sizes are known.")
 @click.option("--fraction", type=int, metavar="10|5", help="Fractional bits of positions (warp_affine of bytes).")
 @output_option
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")
@@ -37,8 +37,8 @@ def imgproc(
 ) -> None:
     """Write image functions as a small library of C: header, source, a test and a benchmark.
 
-    FUNCTION is cvt_color, flip, gaussian, resize, roi, rotate or warp_affine, with all its variants, or with one: such
-    as resize=bilinear,cvt_color=yuv2rgb_nv21. Definitions are those of OpenCV. Sizes that are given become constants.
+    FUNCTION is cvt_color, flip, gaussian, resize, roi, rotate or warp_affine, with all of its variants or one of them,
+    such as resize=bilinear,cvt_color=yuv2rgb_nv21. Definitions are those of OpenCV. Given sizes become constants.
     """
     from ..imgproc.package import library
     from ..imgproc.requests import asked_for, chosen, read_size

@@ -16,14 +16,14 @@ from .options import force_flag, output_option
 @click.option("--x", "x", required=True, metavar="1,16,16,8", help="Shape of the input, channels last.")
 @click.option("--w", "w", required=True, metavar="8,3,3,8", help="Shape of the weights, the output axis first.")
 @click.option("--int8", is_flag=True, help="Compute in int8, with scales; default: floats.")
-@click.option("--stride", default=1, show_default=True, help="Of a convolution, both ways.")
-@click.option("--pad", type=int, help="Around pictures; default: as many as keep their size at stride 1.")
-@click.option("--relu", is_flag=True, help="Nothing below 0.")
+@click.option("--stride", default=1, show_default=True, help="Stride of a convolution, along both axes.")
+@click.option("--pad", type=int, help="Zeros around the image; default: as many as keep their size at stride 1.")
+@click.option("--relu", is_flag=True, help="Clamp results at 0.")
 @click.option(
     "--weights",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="An .npz with w, b and, of int8, x_scale, x_zero, w_scale, y_scale, y_zero; default: some numbers.",
+    help="An .npz with w, b and, for int8, x_scale, x_zero, w_scale, y_scale, y_zero; default: some numbers.",
 )
 @output_option
 @click.option("--target", default="generic", show_default=True, help="A target's name or TOML file.")

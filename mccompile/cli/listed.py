@@ -48,7 +48,7 @@ def _explain(name: str, as_json: bool) -> None:
         close = "" if "ops" in ours(name) else meant(name, [*known, *supported()])
         fix = close or "`mccompile ops` lists those that are"
         raise WrongUse(
-            Problem(f"operator {name!r} is not supported", "mccompile ops", "it is none of ONNX's here", fix)
+            Problem(f"operator {name!r} is not supported", "mccompile ops", "no such operator can be compiled", fix)
         )
     documentation = (found.__doc__ or "").strip() if found else ""
     if found and documentation.startswith(f"{found.__name__}("):  # dataclasses write one if there is none

@@ -34,8 +34,8 @@ def llm(
     """Write a language model as a C program: tokenizer, network and sampler.
 
     FOLDER has tokenizer.json, and the network as Hugging Face's libraries save it (safetensors), or as optimum or
-    onnxruntime-genai export it (ONNX); a GGUF file has its tokenizer in itself. The weights are mapped by the program,
-    and memory is the caller's.
+    onnxruntime-genai export it (ONNX); a GGUF file contains its tokenizer. The weights are mapped by the program,
+    and the caller provides the memory.
     """
     from .. import option_texts
     from ..driver import Options
@@ -48,7 +48,7 @@ def llm(
     made = program(source, options, chat == "auto")
     made.write(output, force)
     told = made.report["language"]
-    runs = f"{told['batch']} in a run" if told["batch"] > 1 else "one by one, as tokens are no free size"
+    runs = f"{told['batch']} in a run" if told["batch"] > 1 else "one by one, as tokens are not a free size"
     chats = ", with its chat template" if told["chats"] else ""
     chats += " (no system message)" if told["chats"] and not told["systems"] else ""
     click.echo(f"{output}: {told['tokens']} tokens, room for {told['context']}, a prompt {runs}{chats}")

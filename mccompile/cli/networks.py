@@ -69,7 +69,7 @@ def quantize(
     options: Options,
     **how: Any,
 ) -> None:
-    """Quantize a model to int8, and say what it costs in accuracy and saves in memory."""
+    """Quantize a model to int8, and report the loss of accuracy and the memory saved."""
 
     from ..emit.analysis import analysis_of
     from ..measure import quantization

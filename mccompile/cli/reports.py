@@ -163,8 +163,8 @@ def show_plans(points: Sequence[tuple[str, Point]]) -> None:
 def diff(before: Path, after: Path, markdown: bool, data: Path | None, runs: int, as_json: bool) -> None:
     """Compare two compiled models: RAM, flash, work, results, and the steps that changed.
 
-    Of two folders both are built for this machine and run: on the samples of --data, whose labels say how many answers
-    are right, or on random inputs.
+    Two folders are both built for this machine and run on the samples of --data, whose labels give the accuracy, or on
+    random inputs.
 
     BEFORE and AFTER are output folders, report.json files, or what bench --json, analyze --json or quantize --json has
     printed.
@@ -181,7 +181,9 @@ def diff(before: Path, after: Path, markdown: bool, data: Path | None, runs: int
 @commands.command()
 @click.argument("folder", metavar="OUT", type=click.Path(path_type=Path))
 @click.argument("dump", type=click.Path(path_type=Path), required=False)
-@click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="Also compare with what the file says.")
+@click.option(
+    "--model", type=click.Path(path_type=Path), metavar="FILE", help="Also compare with results of this model."
+)
 @click.option("--cc", help="The C compiler of this machine; default: $CC, or cc.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random inputs, with --serial.")
 @board_options
@@ -189,11 +191,10 @@ def diff(before: Path, after: Path, markdown: bool, data: Path | None, runs: int
 def compare(
     folder: Path, dump: Path | None, model: Path | None, cc: str | None, seed: int, port: Port | None, as_json: bool
 ) -> int:
-    """Find the step where a board first differs: its results beside those of the same code on this machine.
+    """Find the step where a board first differs: its results are compared with those of the same code on this machine.
 
-    OUT is the folder that the board's program was built from, compiled with --dump-values; DUMP is what mcc_dump.h has
-    written there; with --serial the board hands it over itself. With --model tensors are compared with the reference as
-    well.
+    OUT is the folder that the board's program was built from, compiled with --dump-values; DUMP is the file that
+    mcc_dump.h wrote there; with --serial the board sends it. With --model tensors are compared with the reference too.
     """
     from ..measure.board import compare_dump
     from ..measure.building import dumped

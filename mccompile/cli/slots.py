@@ -11,7 +11,7 @@ from .commands import commands
 
 @commands.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--name", default="", help="Which model it is, where the folder has several.")
+@click.option("--name", default="", help="The model, if the folder has several.")
 @click.option("--force", is_flag=True, help="Overwrite files in DIR that were edited.")
 def slots(folder: Path, name: str, force: bool) -> None:
     """Add code for weight updates in the field to a folder: a program keeps weights in two slots of its flash.

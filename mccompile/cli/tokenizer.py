@@ -19,10 +19,10 @@ from .options import force_flag, output_option
 def tokenizer(source: Path, output: Path, target: str, name: str, force: bool) -> None:
     """Write a tokenizer as a small library of C.
 
-    It makes tokens of text for a language model, and text of its tokens, one after the other.
+    The library splits text into tokens for a language model, and turns tokens back into text, one at a time.
 
-    FOLDER has tokenizer.json, as Hugging Face's libraries save it; the file itself may be named too. Byte pair encoding
-    over bytes (GPT-2, Llama 3, Qwen) and over characters (Llama 2, Mistral, Gemma) is what is compiled.
+    FOLDER has tokenizer.json, as Hugging Face's libraries save it; the file itself may be named too. Supported are byte
+    pair encodings over bytes (GPT-2, Llama 3, Qwen) and over characters (Llama 2, Mistral, Gemma).
     """
     from ..tokenizer.library import library
 

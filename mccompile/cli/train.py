@@ -51,9 +51,9 @@ def train(
 ) -> None:
     """Compile a model into C that also learns.
 
-    <model>_run infers with what was learned, <model>_learn computes the loss of a batch and its gradients, <model>_step
-    moves the weights by their mean, <model>_forget goes back to those of the file. With --learn auto, samples in --data
-    choose what learns within --budget ram=.
+    <model>_run infers with the learned weights, <model>_learn computes the loss of a batch and its gradients,
+    <model>_step updates the weights by their mean, <model>_forget restores those of the file. With --learn auto,
+    samples in --data choose what learns within --budget ram=.
     """
     from ..driver import arrange
     from ..driver.training import best_plans

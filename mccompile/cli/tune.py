@@ -1,4 +1,4 @@
-"""`mccompile tune`: kernels measured on the target, for choices that are no guesses."""
+"""`mccompile tune`: kernels measured on the target, for choices that are not guesses."""
 
 from __future__ import annotations
 
@@ -27,11 +27,19 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
     "--database", type=click.Path(path_type=Path), metavar="FILE", help="Where measurements are kept; default: a cache."
 )
 @click.option(
-    "--merge", "others", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="Add those of this file."
+    "--merge",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Add this file's measurements.",
 )
 @executor_option
 @click.option(
-    "--runner", default="", metavar="'COMMAND {}'", help="Measures on a board: gets the program, prints a figure."
+    "--runner",
+    default="",
+    metavar="'COMMAND {}'",
+    help="Command to measure on a board: gets the program, prints a figure.",
 )
 @board_options
 @click.option("--cc", help="The C compiler; default: the target's.")
@@ -49,10 +57,10 @@ def tune(
     as_json: bool,
     options: Options,
 ) -> None:
-    """Time the kernels that a model may use on its target; --tuned FILE chooses by that.
+    """Time the kernels that a model may use on its target; --tuned FILE chooses by these times.
 
     On this machine they are timed, under emulation their instructions counted, with --serial and --flash the ticks of a
-    board. What is measured already is not measured again, so an interrupted run goes on. Without a model, --merge only
+    board. Existing measurements are kept, so an interrupted run continues. Without a model, --merge only
     adds files to the database.
     """
     from ..kernels.measurements import Database

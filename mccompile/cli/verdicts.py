@@ -98,7 +98,7 @@ def lines(verdict: Verdict, golden: Golden | None = None) -> Iterator[str]:
             f"{each.mismatches} mismatches, the worst {each.excess:.3g} times what is allowed"
             for each in (apart.found, apart.own)
         )
-        labels = f"; {apart.unexplained} labels are none of those that it gives" if apart.unexplained else ""
+        labels = f"; {apart.unexplained} labels are not among those that it gives" if apart.unexplained else ""
         yield (
             f"{'near ' if verdict.covers(apart.output) else 'WRONG'}  {apart.output}: {ours}, "
             f"over {apart.sets} sets of inputs; rounding alone moves the reference by {own}{labels}"

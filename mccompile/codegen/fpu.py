@@ -1,7 +1,7 @@
 """Convolutions and products of floats for cores whose FPU multiplies and adds one pair at a time: tiles of at most two
 points x eight lanes, whose sums stay in registers (runtime_c/include/mcc_fpu.h).
 
-Lanes are channels or columns. Where their number is no multiple of a tile's, the weights of the last tile are padded
+Lanes are channels or columns. Where their number is not a multiple of a tile's, the weights of the last tile are padded
 with zeros, and its results are `filled` lanes only.
 """
 

@@ -18,7 +18,7 @@ _SAMPLES = {"i16": "int16_t", "f32": "float"}
 
 
 def refuse_unheard(content: Mapping[str, Any], report: Report) -> None:
-    """What is no stream of samples."""
+    """What is not a stream of samples."""
     given = report.inputs
     reasons = {
         "it is not compiled as a stream": "hop" not in content.get("stream", {}),

@@ -46,7 +46,7 @@ def _refuse_equal_names(named: Sequence[tuple[str, Path]]) -> None:
         if other is model:
             continue
         for each in (other, model):
-            read_proto(each)  # what is no model has no twin
+            read_proto(each)  # what is not a model has no twin
         copy = model.absolute().parent.name + "_" + model.name
         fix = f"cp {shlex.quote(str(model))} {shlex.quote(copy)}  # and compile {copy} in its place"
         if other.resolve() == model.resolve():

@@ -3,7 +3,7 @@ anew from the graph that was loaded, without that pass.
 
 Nothing has to be undone in what passes change in place (IRs, facts, what contexts remember): all of it is made anew, so
 what comes out is what `--without` gives. Where something that compiling needs fails, an optional pass in front of it
-may be at fault: it is looked for by halves. Errors of the user's, and what comes from outside, are none of a pass's.
+may be at fault: it is looked for by halves. Errors of the user's, and what comes from outside, are not among a pass's.
 
 Invariant: a failure that no choice of passes avoids is raised as it was.
 """

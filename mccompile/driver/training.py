@@ -56,7 +56,7 @@ _REFUSED = {
     "module": ("--module", "the weights of a module are read only"),
     "wrappers": ("--wrapper", "wrappers have no functions for learning"),
     "quantize": ("--quantize", "integers have no gradient; quantize what has been learned"),
-    "functions": ("--external", "a C function of yours has no gradient"),
+    "functions": ("--external", "your own C function has no gradient"),
     "accelerator": ("--accelerator", "what it computes has no gradient"),
     "updatable": ("--updatable", "the weights are in RAM, where they change anyway"),
     "observe": ("--observe", "only runs of inference show inner tensors"),
@@ -229,7 +229,7 @@ def read_learner(model: Path, options: Options) -> Graph:
     if run.states_of_file:
         why, fix = f"it has states of its own, such as {next(iter(run.states_of_file))!r}", apart
     elif run.interface is not None:
-        why, fix = "it has inputs or outputs that are no tensors", apart
+        why, fix = "it has inputs or outputs that are not tensors", apart
     elif open_value is None:
         return run
     elif free:

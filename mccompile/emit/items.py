@@ -41,7 +41,7 @@ from .inside import handed_out, rows_handed_out, timed
 from .render import comment
 from .rows import RowFunction, is_deep, long_chain, row_functions, row_slices, short_chain
 
-_TOP = "    "  # the indentation of items that are no part of others
+_TOP = "    "  # the indentation of items that are not part of others
 _FAST = 16  # bytes from which on copying piece by piece is no slower than memmove
 
 
@@ -59,7 +59,7 @@ def printed_items(items: Sequence[Item]) -> list[str]:
 
 
 def chain_functions(items: Iterable[Item]) -> list[RowFunction]:
-    """Those of the long chains of rows that are no part of another item."""
+    """Those of the long chains of rows that are not part of another item."""
     chains = (item for item in items if isinstance(item, RowRegion) and _is_long(item))
     return [function for chain in chains for function in row_functions(chain, _step)]
 

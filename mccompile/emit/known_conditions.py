@@ -78,7 +78,7 @@ def _is_if(head: str) -> bool:
 
 
 def _folded_block(block: Block, scope: Scope) -> Block:
-    """A loop, or any other block that is no condition."""
+    """A loop, or any other block that is not a condition."""
     inside = scope.without(*_assigned(block), *_declared(block.head))
     if block.head.startswith(_COUNTS):
         inside = _counting(block, scope, inside)

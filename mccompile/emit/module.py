@@ -35,8 +35,8 @@ _REFUSED = {
     "single_file": ("--single-file", "a module is built from several files, which mccompile keeps apart"),
     "profile": ("--profile", "the names of steps would be addresses, and a module has none"),
     "dump_values": ("--dump-values", "the names of tensors would be addresses, and a module has none"),
-    "functions": ("--external", "a function that is linked later is no part of a module"),
-    "accelerator": ("--accelerator", "the driver of an accelerator is no part of a module"),
+    "functions": ("--external", "a function that is linked later is not a part of a module"),
+    "accelerator": ("--accelerator", "the driver of an accelerator is not a part of a module"),
     "wrappers": ("--wrapper", "wrappers call the model's own functions, and a module has one entry point"),
     "weights_section": ("--weights-section", "a module is one piece"),
     "weights_window": ("--weights-window", "a module is one piece"),
@@ -49,7 +49,7 @@ def refuse_with(options: Mapping[str, Any]) -> None:
     if options["threads"] > 1:
         found.append(("--threads", "workers of the program do not know what the module's code keeps in a register"))
     if any(form.rows for form in options["inputs"].values()):
-        found.append(("rows of --input", "a function that the program gives a model is no part of a module's table"))
+        found.append(("rows of --input", "a function that the program gives a model is not a part of a module's table"))
     if options["blob"] == blob_format.Carrier.EXTERNAL:
         found.append(("--blob external", "a module is code and weights together"))
     if options["module"] and found:

@@ -73,7 +73,7 @@ class Package:
         write_folder(Path(folder), self.files, force)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        why = "its files are made when they are asked for, by kernels that are no modules of Python's"
+        why = "its files are made when they are asked for, by kernels that are not modules of Python's"
         fix = "hand over .files and .report, the folder that .write gives, .ok and .runs of a check, or the model"
         raise WrongUse(Problem("a compiled model cannot be pickled", self.plan.name, why, fix))
 

@@ -3,7 +3,7 @@ in sizes only, become one function, which compilers inline (`MCC_PART`). What ru
 steps: the inner ones come first.
 
 Invariant: such a function is handed every name that its block reads. A block stays where it is if it changes a local
-that is no array, or reads a name whose declaration is not known.
+that is not an array, or reads a name whose declaration is not known.
 """
 
 from __future__ import annotations

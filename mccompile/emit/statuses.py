@@ -61,8 +61,8 @@ STATUSES = (
     Status(
         16,
         "MCC_ERR_IMAGE",
-        "a file is no image of a format that is known, or of another size than declared",
-        "the file is no plain BMP or PNM, or has another size than declared",
+        "a file is not an image of a format that is known, or of another size than declared",
+        "the file is not a plain BMP or PNM, or has another size than declared",
     ),
     Status(
         17,
@@ -139,7 +139,7 @@ STATUSES = (
     Status(34, "MCC_ERR_UPDATE_SIGNATURE", "the signature of weights is wrong", "the signature is wrong"),
     Status(35, "MCC_ERR_ACCELERATOR", "the accelerator did not compute its region", "the accelerator failed"),
 )
-ERRORS = tuple(status for status in STATUSES if status.number)  # and what is no error, but not the end
+ERRORS = tuple(status for status in STATUSES if status.number)  # and what is not an error, but not the end
 
 
 def enum_c() -> str:

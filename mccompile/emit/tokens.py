@@ -74,7 +74,7 @@ def printed(line: Sequence[Token]) -> str:
 
 @lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
 def names_read(line: str) -> frozenset[str]:
-    """Names that are no fields of structs. What a declaration declares is among them."""
+    """Names that are not fields of structs. What a declaration declares is among them."""
     return frozenset([name for match in _NAMES.finditer(line) if not match["field"] and (name := _name(match))])
 
 

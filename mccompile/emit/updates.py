@@ -50,7 +50,7 @@ def update_image(blob: bytes, version: int, counter: int) -> bytes:
     """Manifest and blob: all that is signed."""
     for value, option in ((version, "--version"), (counter, "--counter")):
         if not 0 <= value <= _MOST:
-            raise WrongUse(Problem(f"{value} is no number of 32 bits", option, "", f"write 0 to {_MOST}"))
+            raise WrongUse(Problem(f"{value} is not a number of 32 bits", option, "", f"write 0 to {_MOST}"))
     identity = blob[16:32]
     manifest = struct.pack("<4s5I16s20x", _MAGIC, _FORMAT, version, counter, len(blob), zlib.crc32(blob), identity)
     return manifest + struct.pack("<I", zlib.crc32(manifest)) + blob

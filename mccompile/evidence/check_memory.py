@@ -68,7 +68,7 @@ class Checker:
                     self.fail(f"{name} does not lie where {around['name']} says")
                 used = b["bytes"] - b["over_read"]
                 if b["part"] and around["life"] and not 0 <= shift <= shift + used <= around["bytes"]:
-                    self.fail(f"{name} is no part of {around['name']}")
+                    self.fail(f"{name} is not a part of {around['name']}")
 
     def root(self, number: int) -> int:
         while self.buffers[number]["in"] is not None:

@@ -54,7 +54,7 @@ def _all_there(certificate: dict[str, Any], memory: dict[str, Any]) -> Iterator[
         yield "the steps without integers are not those that are left"
     for step in listed:
         if step["step"] not in calls or calls[step["step"]]["function"] != step["function"]:
-            yield f"step {step['step']} is none of the program"
+            yield f"step {step['step']} is not a step of the program"
     for step in certificate["steps"]:
         call = calls[step["step"]]
         if step["kind"] != call["kind"]:
@@ -80,7 +80,7 @@ def _step(step: dict[str, Any], data: bytes) -> Iterator[str]:
     if step["kind"] != "map":
         fixed = step["fixed"]
         if any(operand["role"] in ZEROS for operand in step["operands"][fixed:]) or fixed < 2:
-            yield "a zero point is no part of the sum"
+            yield "a zero point is not a part of the sum"
         given, dtypes = [None, *given[fixed:]], [None, *dtypes[fixed:]]
     if total is not None:
         yield from _sum(total, step["operands"][: step["fixed"]])
@@ -104,7 +104,7 @@ def _operand(operand: dict[str, Any], data: bytes) -> Iterator[str]:
     dtype, found, name = operand["dtype"], operand["range"], operand["role"]
     if dtype not in TYPES:
         if found is not None or operand["from"] != "type":
-            yield f"{name} has a range, and is no integer"
+            yield f"{name} has a range, and is not an integer"
         return
     low, high = TYPES[dtype]
     if not low <= found[0] <= found[1] <= high:

@@ -64,7 +64,7 @@ def _nodes(trace: dict[str, Any]) -> Iterator[str]:
                 yield f"{where} does not say what stands in its place"
         elif how == "control":
             if node["position"] not in control:
-                yield f"{where} is no control flow"
+                yield f"{where} is not control flow"
         elif how not in ("unread", "read") or not (node.get("by") or node.get("why")):
             yield f"{where} has no disposition"
         if how not in WITH_STEPS and any(node["position"] in nodes for nodes in by_step.values()) and how == "unread":
@@ -121,7 +121,7 @@ def _lines(path: str, trace: dict[str, Any], calls: dict[int, dict[str, Any]], c
         if what not in SEGMENTS or (what in ("function", "step", "control") and not s["steps"]):
             yield f"{where} is not traced"
         if what in WHOLE and len(segments) > 1:
-            yield f"{where} is no file of its own"
+            yield f"{where} is not a file of its own"
         if what == "step" and not (len(s["steps"]) == 1 and _calls(calls[s["steps"][0]], text)):
             yield f"{where} does not call {', '.join(sorted(names))}"
         if what == "function" and (s["name"] not in text or s["steps"] != _of_function(s["name"], functions, texts)):
@@ -131,7 +131,7 @@ def _lines(path: str, trace: dict[str, Any], calls: dict[int, dict[str, Any]], c
         opened = re.search(r"^[A-Za-z][^;={]*?\b(\w+)\(", text, re.M)
         before = segments[number - 1].get("name") if number else None
         if what in ("step", "control") and s["name"] != (opened[1] if opened else before):
-            yield f"{where} is no part of {s['name']}"
+            yield f"{where} is not a part of {s['name']}"
         if what == "interface" and len(segments) > 1 and not (opened and opened[1] == s["name"]):
             yield f"{where} is not the function {s['name']}"
         depth, inside = depth + text.count("{") - text.count("}"), depth
@@ -200,7 +200,7 @@ def _blob(trace: dict[str, Any], items: list[dict[str, Any]], contents: bytes) -
         if part["what"] not in PARTS or (part["what"] == "constant" and not {"name", "packing"} <= part.keys()):
             yield f"{where} is not traced"
         if part["what"] == "padding" and any(contents[part["begin"] : part["end"]]):
-            yield f"{where} is no padding"
+            yield f"{where} is not padding"
         readers = {step for low, high, step in reads if low < part["end"] and part["begin"] < high}
         readers = readers if part["what"] == "constant" else set()
         if part["steps"] != sorted({*part["steps"]}) or not readers <= {*part["steps"]} <= readers | decided:

@@ -23,7 +23,7 @@ def eva(package: Package, target: Target) -> tuple[str, Mapping[str, Any]] | str
     if target.vector_bytes:
         return f"Frama-C knows nothing of the vectors of {target.name}"
     if f"{plan.prefix}_weights.c" not in package.files:
-        return "the weights are no part of the C"
+        return "the weights are not part of the C"
     if any(tensor.type.dtype is string for tensor in (*plan.inputs, *(state.tensor for state in plan.states))):
         return "strings are addresses, which cannot be unknown"
     context = model_context(plan, package.identity, package.weights_align, package.weights_bytes, Carrier.ARRAY)

@@ -68,7 +68,7 @@ def evidence(
         "not_run": not_run()
         | {"undefined_behaviour": driver if isinstance(driver, str) else _LEFT_TO_EVA}
         | ({"stack": stack} if isinstance(stack, str) else {})
-        | ({} if _is_bounded(time) else {"time_bound": "counts of time.json are no bound; it says what has none"}),
+        | ({} if _is_bounded(time) else {"time_bound": "counts of time.json are not bounds; it says what has none"}),
         **({} if isinstance(driver, str) else {"eva": driver[1]}),
     }
     if "not_measured" in coverage:

@@ -72,7 +72,7 @@ class _Certificate:
         }
 
     def rooms(self) -> dict[str, int]:
-        """Bytes behind each base that is no arena."""
+        """Bytes behind each base that is not an arena."""
         plan = self.plan
         found = {BLOB: data_bytes(plan), STREAMS: 8 * plan.streams}
         found |= {t.address.base: t.room for t in (*plan.inputs, *plan.outputs) if t.is_outside}

@@ -126,7 +126,7 @@ def counted(package: Package, target: Target, count: int = INPUTS, most: int = s
 
 
 def time_certificate(package: Package, target: Target) -> dict[str, Any]:
-    """The steps that may differ. Counts are of the inputs that were tried: they are no bounds."""
+    """The steps that may differ. Counts are of the inputs that were tried: they are not bounds."""
     why = _uncounted(package, target)
     counts = None
     if not why:

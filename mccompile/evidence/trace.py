@@ -112,7 +112,7 @@ def _only(some: Set[str], names: Sequence[str]) -> bool:
 
 
 def _controls(items: Iterable[Item]) -> Iterator[tuple[tuple[str, ...], list[int]]]:
-    """What becomes control flow: provenance, and the steps inside. A branch without a condition is none of the network:
+    """What becomes control flow: provenance, and the steps inside. A branch without a condition is not of the network:
     `--advance` leaves its steps out."""
     for item in items:
         of_nodes = not isinstance(item, Branch) or item.condition is not None

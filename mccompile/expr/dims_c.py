@@ -73,7 +73,7 @@ def _function_c(function: Function, where: str) -> str:
         case "max":
             return f"({a} > {b} ? {a} : {b})"
     if divisor <= 0:
-        raise InternalError(f"{function} by what may be no number above 0 has no C form")
+        raise InternalError(f"{function} by a number that may be 0 or less cannot be written in C")
     if low < 0:  # C rounds towards zero
         return f"(({a} % {b} + {b}) % {b})" if function.name == "mod" else f"(({a} - ({a} % {b} + {b}) % {b}) / {b})"
     return f"({a} {'/' if function.name == 'floordiv' else '%'} {b})"

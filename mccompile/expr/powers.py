@@ -55,7 +55,7 @@ def _product(x: Expr, count: int) -> Expr:
 
 
 def _root(x: Expr) -> Expr:
-    """pow(x, 0.5) is no root at two places: it gives 0 for -0, and infinity for -infinity."""
+    """pow(x, 0.5) is not a root at two places: it gives 0 for -0, and infinity for -infinity."""
     return apply("add", apply("sqrt", _finite_below(x)), literal(0, x.dtype))
 
 

@@ -55,7 +55,7 @@ def check_values(attributes: Iterable[AttributeProto]) -> None:
                 _check_int(attribute.name, value)
         elif attribute.type == AttributeProto.FLOAT:
             if attribute.name in _FINITE and not math.isfinite(attribute.f):
-                raise Invalid(f"{attribute.name} is {attribute.f}, which is no number to compute with")
+                raise Invalid(f"{attribute.name} is {attribute.f}, which is not a number to compute with")
         elif attribute.type == AttributeProto.STRING and attribute.name in _TEXTS:
             allowed = _TEXTS[attribute.name]
             text = attribute.s.decode("utf-8", "backslashreplace")

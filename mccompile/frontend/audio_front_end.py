@@ -42,7 +42,7 @@ def front_end(
         scale, zero, dtype = quantized
         low, high = (0, 255) if dtype == "uint8" else (-128, 127)
         if dtype not in INTEGERS or not scale > 0 or not low <= zero <= high:
-            why = f"{scale:g},{zero},{dtype} is no scale above 0, zero point and type int8 or uint8 that go together"
+            why = f"{scale:g},{zero},{dtype} is not a scale above 0, zero point and type int8 or uint8 that go together"
             raise WrongUse(Problem("features cannot be quantized so", "--quantized", why, "write --quantized 0.05,0"))
         form = Form(form.shape, form.turned, scale, zero, dtype)
     return model(made, form)

@@ -124,7 +124,7 @@ def _in_order(body: Body, blocks: int) -> tuple[np.ndarray, np.ndarray, int]:
     numbers = value.constant.array.reshape(-1).astype(np.int64)
     used, counts = np.unique(numbers, return_counts=True)
     if not numbers.size or used[0] < 0 or used[-1] >= blocks:
-        raise Invalid(f"blocks {used} are none of {blocks}")
+        raise Invalid(f"blocks {used} are not among {blocks}")
     block = math.gcd(*map(int, counts[:-1])) or len(numbers)
     return np.argsort(numbers, kind="stable"), np.repeat(used, -(-counts // block)), block
 

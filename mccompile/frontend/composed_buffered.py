@@ -30,7 +30,7 @@ def decoder_masked(body: Body) -> None:
     """The same with operands in another order, for one token a run."""
     body.only("mask_filter_value", "num_heads", "output_qk", "past_present_share_buffer", "scale")
     if body.has(7) and body.has(5) and not body.attribute("past_present_share_buffer", 0):
-        raise Invalid("it has a length of the past, but past_present_share_buffer is 0")
+        raise Invalid("it gives the length of the past, but past_present_share_buffer is 0")
     body.ignore(8)  # how many beams there are, as the operand that follows has it
     ins = [body.operand(index) for index in (0, 1, 2, 10, 3, 4, 5, 6, 7, 9)]
     outs = 4 if body.wants(3) else 3 if body.wants(1) or body.wants(2) else 1

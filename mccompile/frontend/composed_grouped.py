@@ -32,7 +32,7 @@ def group_query_attention(body: Body) -> None:
     if any(body.has(number) for number in _SCALES):
         raise Unsupported("scales of a quantized cache", "export the model without them")
     if not body.attribute("causal", 1) or body.attribute("sliding_window_cache", 0):
-        raise Unsupported("attention to what comes later, or a cache that rows are driven out of")
+        raise Unsupported("attention to later tokens, or a cache that drops old rows")
     if not body.has(LENGTHS):
         raise Invalid("seqlens_k (operand 5) is missing")
     body.opset = 24

@@ -73,7 +73,7 @@ class GraphReader(NodeAdder, ABC):
         except Circle as circle:
             names = [scope.origin(node) for node in circle.nodes]
             refused = Invalid(
-                "each of these nodes waits for the one before it: " + " -> ".join([*names, names[0]]),
+                "these nodes form a cycle: " + " -> ".join([*names, names[0]]),
                 "a loop has to be written with the operators Loop or Scan",
             )
             self.findings.add("the graph has a cycle", f"{len(names)} nodes in {self.file}", refused)

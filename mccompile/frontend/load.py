@@ -415,7 +415,7 @@ def _check_outputs(proto: GraphProto, graph: Graph, file: str) -> None:
         form = dict(graph.interface.outputs).get(entry.name) if graph.interface else entry.name
         if not isinstance(form, str):
             if kind == "tensor_type":
-                findings.add("invalid output", f"output {entry.name!r} in {file}", Invalid("it is no tensor"))
+                findings.add("invalid output", f"output {entry.name!r} in {file}", Invalid("it is not a tensor"))
             continue
         value = plain[form]
         where = f"output {entry.name!r} in {file}"

@@ -1,5 +1,5 @@
 """Parameters that PyTorch's exporter has left out or folded into others: they do not learn as they would there. And
-constants that it has filled in: they are no parameters."""
+constants that it has filled in: they are not parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lost_parameters(model: ModelProto, learned: Collection[str]) -> list[str]:
 
 
 def filled_in(graph: GraphProto) -> frozenset[str]:
-    """Constants that are no parameters as the exporter knows them: those of nodes; and where it says what the module
+    """Constants that are not parameters as the exporter knows them: those of nodes; and where it says what the module
     holds, all else."""
     held = _held(graph)
     rest = {tensor.name for tensor in graph.initializer} - held.keys() if held else set[str]()

@@ -48,8 +48,8 @@ def check_branches(attributes: Iterable[AttributeProto]) -> None:
         if attribute.g.input:
             names = ", ".join(repr(entry.name) for entry in attribute.g.input)
             raise Invalid(
-                f"its {attribute.name} has inputs ({names}), and nothing is handed to a branch of If",
-                "take them out: a branch reads values of the graph around it by their names",
+                f"its {attribute.name} has inputs ({names}), but a branch of If has no inputs",
+                "take them out: a branch reads values of the enclosing graph by name",
             )
 
 
@@ -73,7 +73,7 @@ def no_class(cls: type[Operator] | None, domain: str, node: NodeProto, version: 
         meant = similar(node.op_type, known)
         write = f"{meant} Or write" if meant else "write"
         raise Unsupported(
-            f"mccompile has no operator {node.op_type}{place}; a C function of yours can compute it",
+            f"mccompile has no operator {node.op_type}{place}; your own C function can compute it",
             f"{write} the function, then add {asked}\n{skeleton(function, f'{function}.h')}",
         )
     raise Unsupported(

@@ -118,7 +118,7 @@ class NodeReader(RegionReader):
         self.assumed[f"the model does not name its version of domain {name!r}: {taken}"] = None
 
     def _read_otherwise(self, found: Spelled) -> Sequence[Found] | None:
-        """The results of what is no single operator of the graph: searches, branches that are known, sequences,
+        """The results of what is not a single operator of the graph: searches, branches that are known, sequences,
         decompositions. None: it is one."""
         node, scope, inputs = found.node, found.scope, found.inputs
         if found.title in searches.NAMES:

@@ -39,7 +39,7 @@ class Layer:
         for what, shape in (("--x", self.x), ("--w", self.w)):
             if len(shape) != rank or min(shape) < 1:
                 why = f"it has {rank} sizes"
-                raise WrongUse(Problem(f"{what} is no shape of {self.kind}", str(shape), why, fix))
+                raise WrongUse(Problem(f"{what} is not a shape of {self.kind}", str(shape), why, fix))
         groups = self.x[-1] // self.w[-1] if self.x[-1] % self.w[-1] == 0 else 0
         if (self.kind == "gemm" and groups != 1) or groups == 0 or self.w[0] % max(groups, 1):
             why = f"weights read {self.w[-1]} channels, x has {self.x[-1]}"

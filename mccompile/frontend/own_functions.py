@@ -80,7 +80,7 @@ def _type(own: OwnFunction, entry: Any) -> TensorType:
         found = DTYPES[dtype] if isinstance(dtype, str) and dtype in DTYPES else of_array(np.empty(0, dtype))
         return TensorType(found, tuple(shape))
     except (TypeError, ValueError):
-        why = f"types() of {own.python} gives {entry!r}, which is no element type with a shape"
+        why = f"types() of {own.python} gives {entry!r}, which is not an element type with a shape"
         raise Invalid(why, 'give a list of pairs such as ("f32", (1, 8))') from None
 
 

@@ -218,7 +218,7 @@ def content(w: Writer, given: Maybe[Value]) -> Value | Sequence_:
     """What is in an optional value; a run where nothing is ends with a status."""
     present = w.known(given.present)
     if present == 0:
-        raise Invalid("the element of an optional value is asked for, which has none")
+        raise Invalid("the element of an absent optional value is read")
     if present:
         return given.value
 

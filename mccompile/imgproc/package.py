@@ -45,7 +45,7 @@ def library(functions: Sequence[ImageFunction], target: str = "generic", name: s
     """What `mccompile imgproc` writes. Raises WrongUse."""
     if c_identifier(name) != name:
         why, fix = "names in C begin with it", f"did you mean --name {c_identifier(name)}?"
-        raise WrongUse(Problem(f"{name!r} is no name in C", "--name", why, fix))
+        raise WrongUse(Problem(f"{name!r} is not a name in C", "--name", why, fix))
     prefix, build = c_prefix(name), replace(load(target).build, needs="")
     told = [facts(each, prefix) for each in functions]
     tried = [trial(each, prefix) for each in functions]

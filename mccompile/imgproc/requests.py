@@ -53,7 +53,9 @@ def read_size(text: str, flag: str) -> tuple[int, int]:
     if not found:
         numbers = [*re.findall(r"\d+", text), "240"][:2]
         fix = f"did you mean {flag} {'x'.join(numbers if len(numbers) == 2 else ('320', '240'))}?"
-        raise WrongUse(Problem(f"{text!r} is no width and height", flag, "both are whole numbers, with x between", fix))
+        raise WrongUse(
+            Problem(f"{text!r} is not a width and height", flag, "write two whole numbers with x between", fix)
+        )
     return int(found[1]), int(found[2])
 
 

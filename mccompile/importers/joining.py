@@ -103,7 +103,7 @@ def _pairs(given: Sequence[ValueInfoProto], taken: Mapping[str, ValueInfoProto],
         if not _fits(by_name[output], taken[into]):
             why = f"it gives {_text(by_name[output])}, the network takes {_text(taken[into])}"
             fix = _fix([by_name[output]], {into: taken[into]}) or "make the front end with --for, for this network"
-            raise WrongUse(Problem(f"{output!r} is no {into!r}", str(asked), why, fix))
+            raise WrongUse(Problem(f"{output!r} is not {into!r}", str(asked), why, fix))
     return found
 
 

@@ -52,7 +52,7 @@ def _pickle(source: Source, most: int) -> bytes:
 
 
 def _is_of_torch(source: Source) -> bool:
-    """What torch.save writes is no plain pickle, and mostly weights alone."""
+    """What torch.save writes is not a plain pickle, and mostly weights alone."""
     return any(name.startswith(("torch", "ultralytics")) for name in pickles.names(source.data[: 1 << 16])) or (
         source.data[2:14] == _TORCH
     )

@@ -133,7 +133,7 @@ def _shapes(names: list[str], given: InputHints) -> Any:
     unknown = [name for name in given.dynamic if name not in names]
     if unknown:
         fix = meant(unknown[0], names) or f"forward takes {', '.join(names)}"
-        raise WrongUse(Problem(f"dynamic names {unknown[0]!r}, which is no input", "", "", fix))
+        raise WrongUse(Problem(f"dynamic names {unknown[0]!r}, which is not an input", "", "", fix))
     if not given.dynamic:
         return None
     entries = [dict(given.dynamic[name]) if name in given.dynamic else None for name in names]

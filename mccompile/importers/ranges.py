@@ -17,7 +17,7 @@ def declare(model: ModelProto, ranges: Mapping[str, tuple[int, int]]) -> None:
 
 
 def declared(model: ModelProto) -> dict[str, tuple[int, int]]:
-    """A line that says nothing is no range."""
+    """A line that says nothing is not a range."""
     found = dict[str, tuple[int, int]]()
     for entry in model.metadata_props:
         for line in entry.value.splitlines() if entry.key == _KEY else ():

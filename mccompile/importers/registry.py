@@ -83,7 +83,7 @@ def converted(model: Any, given: InputHints, where: str = "") -> ModelProto:
     importer = next((importer for importer in IMPORTERS if importer.knows(model)), None)
     kind = f"{type(model).__module__}.{type(model).__qualname__}"
     if importer is None:
-        raise UnsupportedModel(Problem(f"a {kind} is no model that can be compiled", where, "", CAN_BE))
+        raise UnsupportedModel(Problem(f"a {kind} is not a model that can be compiled", where, "", CAN_BE))
     _require(importer, f"this is {importer.what}", where or kind)
     try:
         made: ModelProto = importer.convert(model, given)

@@ -17,6 +17,6 @@ def declare(model: ModelProto, states: Mapping[str, str]) -> None:
 
 
 def declared(model: ModelProto) -> dict[str, str]:
-    """Inputs by output; a line that says nothing is no state."""
+    """Inputs by output; a line that says nothing is not a state."""
     lines = (line for entry in model.metadata_props if entry.key == _KEY for line in entry.value.splitlines())
     return {after: before for after, found, before in (line.rpartition("=") for line in lines) if found}

@@ -86,7 +86,7 @@ class Cost:
     code: int = 0  # bytes
     blob: int = 0  # bytes more than the constants themselves
     stack: int = 0
-    measured: bool = False  # the time is no estimate
+    measured: bool = False  # the time is not an estimate
 
 
 @dataclass(frozen=True)

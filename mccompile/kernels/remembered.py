@@ -1,7 +1,7 @@
 """Answers of kernels, remembered: trials of where tensors lie ask the same questions of the same calls again and again.
 
 Invariant: two calls are alike only if they agree in all that a kernel may look at: kind, views, which of them are of
-one buffer, constants, and how the call runs. Where buffers overlap is no part of that.
+one buffer, constants, and how the call runs. Where buffers overlap is not a part of that.
 """
 
 from __future__ import annotations

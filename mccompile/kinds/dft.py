@@ -38,7 +38,7 @@ class Dft(Kind):
         if not (x.dtype.is_float or x.dtype.is_integer) or x.shape[-1] not in (1, 2) or self.length < 1:
             return f"x {x} is not of real or complex numbers"
         if self.onesided and x.shape[-1] != (2 if self.inverse else 1):
-            return f"x {x} has not the parts of a onesided transform"
+            return f"x {x} does not have the parts of a onesided transform"
         if table != TensorType(work_type(x.dtype), (self.length, 2)):
             return f"the table {table} does not fit x {x} and length {self.length}"
         if len(ins) == 3 and (self.inverse or ins[2] != TensorType(result_type(x.dtype), x.shape[-2:-1])):

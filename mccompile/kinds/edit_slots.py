@@ -25,7 +25,7 @@ class EditSlots(Kind):
             return "it has operands x, at (one i64), perhaps a piece, and one result"
         x, y = ins[0], outs[0]
         if x.rank != 2 or y.rank != 2 or not x.is_static or not y.is_static or x.dtype is not y.dtype:
-            return f"x {x} and the result {y} are no rows of one type"
+            return f"x {x} and the result {y} are not rows of one type"
         if x.shape[1] != y.shape[1] or 0 in (*x.shape, *y.shape) or (len(ins) == 2 and x != y):
             return f"the rows of the result {y} are not those of x {x}"
         if len(ins) == 3 and (ins[2].dtype is not x.dtype or upper(ins[2].count) > x.static_shape[1]):

@@ -3,7 +3,7 @@
 Modes: nearest, linear, cubic (coefficient -0.75). Outside of x: zeros, border (its edge) or reflection; with cubic and
 border the place stays where it is and the elements around it are those of the edge (as PyTorch and onnxruntime have it;
 onnx's reference moves the place first). With `align_corners` -1 and 1 are the middle of the outermost elements,
-otherwise their outer edge. A place that is no number lies far outside.
+otherwise their outer edge. A place that is not a number lies far outside.
 """
 
 from __future__ import annotations

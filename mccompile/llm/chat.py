@@ -119,7 +119,7 @@ def _tried(render: Render, words: Sequence[str], sought: Sequence[str], has_syst
     chat = replace(chat, needs=any(_differs(render, chat, *each) for each in asked))
     for word in words:
         if any(_differs(render, chat, None, [said]) for said in _holding(word)):
-            raise Refused(f"what it makes of a question depends on {word[:60]!r} in it")
+            raise Refused(f"how it formats a question depends on {word[:60]!r} in it")
     _compare_pairs(render, chat, sought)
     _compare(render, chat)
     return chat
@@ -157,7 +157,7 @@ def _pieces(render: Render, has_system: bool) -> Chat:
     elif shown.startswith(asked) and not shown[len(asked) :].strip():
         answer, opened = shown[len(asked) :], ""
     else:
-        raise Refused(f"an answer begins behind {asked[-60:]!r}, and stands behind {shown[-60:]!r} later")
+        raise Refused(f"the template opens an answer with {asked[-60:]!r}, but later with {shown[-60:]!r}")
     front, between, _ = _cut(render, names[3], names[:1]) if has_system else ("", "", "")
     chat = Chat(begin, asked, again, (front, between) if has_system else None, answer, opened=opened)
     for part, is_date in (each for piece in chat.pieces for each in parts(piece)):

@@ -51,7 +51,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         small = all(isinstance(each, int | float) and abs(each) < 1 << 20 for each in (left, right))
         if operator == "**" or not small:
-            raise jinja2.TemplateRuntimeError(f"the operator {operator} of what is no small number")
+            raise jinja2.TemplateRuntimeError(f"the operator {operator} on a value that is not a small number")
         return left * right
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -90,7 +90,7 @@ def renderer(template: str, tokens: Mapping[str, str]) -> tuple[Render, list[str
             raise Refused(f"more than {_MOST_DEPTH} loops inside of each other")
         made = environment.from_string(template)
     except (jinja2.TemplateError, RecursionError, ValueError) as error:
-        raise Refused(f"it is no Jinja: {error}"[:300]) from None
+        raise Refused(f"it is not Jinja: {error}"[:300]) from None
 
     def render(messages: Sequence[Message], date: Callable[[str], str] = marked) -> str:
         environment.calls = 0

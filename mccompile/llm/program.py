@@ -75,7 +75,7 @@ def program(path: Path, options: Options, chats: bool = True) -> Program:
 
 
 def with_tokenizer(path: Path) -> bool:
-    """Is it a GGUF file? What is no folder either is refused."""
+    """Is it a GGUF file? What is not a folder either is refused."""
     if path.suffix == ".gguf" and not path.exists():
         fix = near_file(path, "*.gguf") or "name a GGUF file that exists, or a folder with tokenizer.json"
         raise BadFile(Problem(f"cannot read {path.name}", str(path), "No such file or directory", fix))

@@ -176,7 +176,7 @@ def _refuse_models(*files: Path) -> None:
     why = "folders of C that mccompile wrote are compared, or their reports"
     if any(file.suffix in _ARRAYS for file in models):
         fix = "name the folders of both builds; samples follow them: --data SAMPLES"
-    raise BadFile(Problem(f"{models[0].name} is no report of mccompile", str(models[0]), why, fix))
+    raise BadFile(Problem(f"{models[0].name} is not a report of mccompile", str(models[0]), why, fix))
 
 
 def since(before: Path, builds: Sequence[Mapping[str, Any]]) -> tuple[int, Difference]:
@@ -187,7 +187,7 @@ def since(before: Path, builds: Sequence[Mapping[str, Any]]) -> tuple[int, Diffe
         fix = f"write it with `mccompile {before} -o out-{before.stem}`, then --since out-{before.stem}"
         if before.suffix in _ARRAYS:
             fix = "name the folder of the earlier build: --since FOLDER"
-        raise BadFile(Problem(f"{before.name} is no report of mccompile", str(before), why, fix))
+        raise BadFile(Problem(f"{before.name} is not a report of mccompile", str(before), why, fix))
     report = _read(before)
     alike = [[build.get(key) == report[key] for key in ("model", "target")] for build in builds]
     number = max(range(len(builds)), key=lambda each: (alike[each], -each))

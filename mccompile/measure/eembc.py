@@ -221,7 +221,7 @@ def _refuse(report: Report, asked: Benchmark, quantized: frozenset[str]) -> None
         "it is a module": bool(report.module),
         "it has several arenas": len(report.arenas) > 1,
         "it keeps state between runs": bool(report.states or report.state_bytes) and not listens,
-        "its scores are no bytes": listens and any(str(t.dtype) not in ("i8", "u8") for t in report.outputs),
+        "its scores are not bytes": listens and any(str(t.dtype) not in ("i8", "u8") for t in report.outputs),
         "it learns": bool(report.phases),
         "sizes are known only at run time": not all(tensor.is_static for tensor in tensors),
         "its input or output lies outside the arena": any(tensor.room for tensor in tensors),
@@ -240,4 +240,4 @@ def _refuse(report: Report, asked: Benchmark, quantized: frozenset[str]) -> None
     why = next((reason for reason, holds in reasons.items() if holds), "")
     if why:
         fix = "give the network that the benchmark is about, quantized to int8"
-        raise WrongUse(Problem(f"this model is no {asked.model} of MLPerf Tiny", report.prefix, why, fix))
+        raise WrongUse(Problem(f"this model is not {asked.model} of MLPerf Tiny", report.prefix, why, fix))

@@ -20,7 +20,7 @@ class BitCast(Operator):
     def infer(self, site: Site) -> list[Fact]:
         x, target = site.type(0), named_dtype(self.to, "to")
         if target.bits != x.dtype.bits:
-            raise Invalid(f"an element of {x.dtype} has not as many bits as one of {target}")
+            raise Invalid(f"an element of {x.dtype} does not have as many bits as one of {target}")
         if target.is_packed or (target is bool_ and x.dtype is not bool_):
             raise Unsupported(f"bits of {x.dtype} read as {target}", "use Cast, if that is what is meant")
         return [Fact(replace(x, dtype=target))]

@@ -68,7 +68,7 @@ def converted(to: Lowering, x: View, dtype: DType, saturate: int, round_mode: st
         width = _FLOAT_BYTES if source.is_float else max(len(str(source.low)), len(str(source.high)), len("False"))
         return made(to, WriteNumbers(), [x], x.shape, upper(x.type.count) * width)
     numbers, is_wrong = to.call(ReadNumbers(), [x], TensorType(dtype, x.shape), TensorType(bool_, ()))
-    stop = Stop("a text is no number, or too large", to.provenance, "STRING_NUMBER")
+    stop = Stop("a text is not a number, or too large", to.provenance, "STRING_NUMBER")
     to.body.append(If(is_wrong, [stop], [], to.provenance))
     return numbers
 

@@ -202,7 +202,7 @@ class ArrayFeatureExtractor(Prepared):
 
 @dataclass(frozen=True)
 class OneHotEncoder(Prepared):
-    """A column for every category; a value that is none of them gives zeros, or could not be compiled."""
+    """A column for every category; a value that is not one of them gives zeros, or could not be compiled."""
 
     versions = (1,)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def check_indices(site: Site, operand: int, shape: Shape, last: bool = False) -> None:
-    """Raises where the indices are no integers, or are known and outside of axes of these sizes.
+    """Raises where the indices are not integers, or are known and outside of axes of these sizes.
 
     With `last` the last axis of the operand goes over `shape`, otherwise all of it is about `shape[0]`."""
     type = site.type(operand)

@@ -23,7 +23,7 @@ class UsedPart(OwnOperator):
     def infer(self, site: Site) -> list[Fact]:
         x = site.type(0)
         if upper(self.used) > upper(x.shape[self.axis]):
-            raise Invalid(f"{self.used} elements are no part of axis {self.axis} of {x}")
+            raise Invalid(f"{self.used} elements are not part of axis {self.axis} of {x}")
         return [Fact(TensorType(x.dtype, (*x.shape[: self.axis], self.used, *x.shape[self.axis + 1 :])))]
 
     def lower(self, to: Lowering) -> None:

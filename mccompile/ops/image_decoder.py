@@ -23,11 +23,11 @@ class ImageDecoder(Operator):
             raise Invalid(f"{self.pixel_format} pixels of {file}, which is no 1-D tensor of u8")
         shape = site.declared(0, "the file")
         if len(shape) != 3 or shape[2] != (1 if self.pixel_format == "Grayscale" else 3):
-            raise Invalid(f"the model declares {shape}, which is no image of {self.pixel_format} pixels")
+            raise Invalid(f"the model declares {shape}, which is not an image of {self.pixel_format} pixels")
         return [Fact(TensorType(u8, shape))]
 
     def lower(self, to: Lowering) -> None:
         image, sound = to.call(DecodeImage(self.pixel_format), [to.input(0)], to.type(), TensorType(bool_, ()))
-        why = "the file is no BMP without compression and no PNM, or its image is not of the declared size"
+        why = "the file is neither an uncompressed BMP nor a PNM, or its image is not of the declared size"
         to.body.append(If(sound, [], [Stop(why, to.provenance, "IMAGE")], to.provenance))
         to.set(0, image)

@@ -97,7 +97,7 @@ class _Like(_Scaled, abstract=True):
 
 def _float(dtype: DType) -> DType:
     if not dtype.is_float:
-        raise Invalid(f"random numbers of {dtype}, which is no float type")
+        raise Invalid(f"random numbers of {dtype}, which is not a float type")
     return dtype
 
 

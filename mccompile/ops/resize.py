@@ -378,7 +378,7 @@ def _scaled(size: Dim, scale: np.float32) -> Dim:
     fraction = Fraction(float(scale)).limit_denominator(1000)
     up, down = fraction.numerator, fraction.denominator
     if any(rounded(number) != number * up // down for number in range(low, high + 1)):
-        raise Unsupported(f"dimension {size} times {scale} is no fraction of it", FIX_DIMENSIONS)
+        raise Unsupported(f"dimension {size} times {scale} is not a fraction of it", FIX_DIMENSIONS)
     return size * up // down
 
 

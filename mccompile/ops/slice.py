@@ -56,7 +56,7 @@ class Slice(Operator):
             declared = self.open_shape(site)
             too_much = (bounds(a - b)[0] > 0 for a, b in zip(declared, x.shape, strict=False))
             if len(declared) != x.rank or any(too_much):
-                raise Invalid(f"{declared}, which the model declares, is no part of {x}")
+                raise Invalid(f"{declared}, which the model declares, is not a part of {x}")
             return [Fact(TensorType(x.dtype, declared))]
         cuts = self.cuts(site)
         shape = list(x.shape)
@@ -80,7 +80,7 @@ class Slice(Operator):
         axes = [normal_axis(axis, x.rank) for axis in (site.known_ints(3, "the axes") if site.has(3) else range(count))]
         found = list(site.open_shape(0, "a bound", x.shape))
         if len(found) != x.rank:
-            raise Invalid(f"{tuple(found)}, which the model declares, is no part of {x}")
+            raise Invalid(f"{tuple(found)}, which the model declares, is not a part of {x}")
         return tuple(found[axis] if axis in axes else dim for axis, dim in enumerate(x.shape))
 
     def reordered(self, order: tuple[int, ...]) -> Operator | None:

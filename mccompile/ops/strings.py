@@ -236,7 +236,7 @@ class StringNormalizer(MakesText):
         return made(to, ChangeCase(), [x, to.constant(case_table(action), "cases")], x.shape, self.room)
 
     def kept(self, to: Lowering, x: View, shape: Shape) -> View:
-        """All that is no stopword; one empty string where nothing is left."""
+        """All that is not a stopword; one empty string where nothing is left."""
         words, compared = self.stopwords, x
         if not self.is_case_sensitive:
             words = tuple(lower(word) for word in words)

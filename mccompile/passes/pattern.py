@@ -86,7 +86,7 @@ class ResultOf:
         """`operators`: one name or several, separated by blanks; `name` gives access to the node."""
         names = tuple(operators.split())
         if unknown := sorted(set(names) - operator_names()):
-            raise InternalError(f"a pattern is for {', '.join(unknown)}, which is no operator")
+            raise InternalError(f"a pattern is for {', '.join(unknown)}, which is not an operator")
         object.__setattr__(self, "operators", names)
         object.__setattr__(self, "operands", operands)
         object.__setattr__(self, "name", name)

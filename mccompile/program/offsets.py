@@ -13,7 +13,7 @@ _MOST = 1 << 12  # trips that are worked out one by one
 
 def offsets_along(offset: Dim, last: Mapping[str, int]) -> tuple[int, list[tuple[int, int]]]:
     """An offset, and (count, stride) of axes along which it moves; `last` has the largest value of each counter. Other
-    sizes are the largest. Of an offset that is no sum of multiples, such as a remainder, the first is the least."""
+    sizes are the largest. Of an offset that is not a sum of multiples, such as a remainder, the first is the least."""
     at = {s.name: 0 if s.name in last else s.high for s in symbols(offset)}
     names = [name for name in sorted(at) if name in last]
     first = evaluate(offset, at)

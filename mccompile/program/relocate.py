@@ -114,7 +114,7 @@ def disjoint(a: View, b: View) -> bool:
             box.append((at, at + (counts[0] if counts else 1)))
         boxes.append(box)
     outer = [*grid, 1] if grid[-1] != 1 else grid
-    for box in boxes:  # a box that runs over the edge of the next larger step is none of this grid
+    for box in boxes:  # a box that runs over the edge of the next larger step is not one of this grid
         for number in range(1, len(outer)):
             if box[number][1] > outer[number - 1] // outer[number]:
                 return False

@@ -118,7 +118,7 @@ class _Checker:
             elif isinstance(item, ir.Copy):
                 for part in item.parts:
                     if part.overlap is None or part.overlap.base is not item.to:
-                        self.problems.append(f"{part} is copied to {item.to}, which it is no part of")
+                        self.problems.append(f"{part} is copied to {item.to}, which it is not a part of")
             elif isinstance(item, ir.Await):
                 written.add(item.copy.to)
             elif isinstance(item, ir.Call):

@@ -114,7 +114,7 @@ class Compiled:
             "it is C for a target; mccompile.load builds a model for this machine",
             "write mccompile.load(model)(x)",
         )
-        raise WrongUse(Problem("what is compiled is not called", self.path.name, why, fix))
+        raise WrongUse(Problem("a compiled model cannot be called", self.path.name, why, fix))
 
 
 def samples_file(data: Any) -> Path | None:

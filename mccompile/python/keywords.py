@@ -30,7 +30,7 @@ def options_of(base: Options | None, keywords: Mapping[str, Any]) -> Options:
         fix, where = "give options by name, such as target='cortex-m4'", f"(model, {_said(base)})"
         if isinstance(base, str | PathLike):
             fix += f"; a folder is named by compile(model).write({str(base)!r})"
-        raise WrongUse(Problem(f"options cannot be {_said(base)}", where, "what follows the model is Options", fix))
+        raise WrongUse(Problem(f"options cannot be {_said(base)}", where, "it is not an object of Options", fix))
     known = {field.name: _PLAIN.get(str(field.type), lambda value: value) for field in fields(Options)}
     for name in keywords:
         if name not in known:

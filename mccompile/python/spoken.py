@@ -1,4 +1,4 @@
-"""What is wrong, as Python has it: `--dim batch=1` is `dims={"batch": 1}`; a model from memory is no temporary file.
+"""What is wrong, as Python has it: `--dim batch=1` is `dims={"batch": 1}`; a model from memory is not a temporary file.
 
 Invariant: commands in quotes stay commands; what is translated can be pasted into a call.
 """

@@ -45,14 +45,14 @@ _SUCH = {
 }
 _CALLED = {
     "step(x, y) learns from a batch": ("learn", "fit", "train", "update", "train_step", "backward"),
-    "run(x) infers with what was learned": ("predict", "infer", "forward", "call", "eval"),
+    "run(x) infers with the learned weights": ("predict", "infer", "forward", "call", "eval"),
     "save(file) writes an ONNX file": ("export", "write", "state_dict", "to_onnx"),
 }
 
 
 @made_by("mccompile.train('net.onnx', loss='cross_entropy:OUTPUT')")
 class Trainer:
-    """`step` learns from a batch, `run` infers with what was learned, `save` writes it into an ONNX file.
+    """`step` learns from a batch, `run` infers with the learned weights, `save` writes it into an ONNX file.
 
     It pickles, for other processes of this machine, with what was learned and what the optimizer keeps: its file must
     still be there, unless it came from memory, and hold the same."""
@@ -79,7 +79,7 @@ class Trainer:
     def __call__(self, *_arrays: Any, **_named: Any) -> NoReturn:
         """Whether a call learns or infers is said by its name."""
         why = "it learns and infers: which of both is said by its name"
-        raise WrongUse(Problem("a network that learns is not called", self._path.name, why, "; ".join(_CALLED)))
+        raise WrongUse(Problem("a network that learns cannot be called", self._path.name, why, "; ".join(_CALLED)))
 
     def __getattr__(self, name: str) -> Any:
         """What other packages call it: only names that are not here get to this."""

@@ -39,7 +39,7 @@ int text_ask(void *session, const char *system, const char *question, int32_t mo
 _SHARED = "text.so"
 _ENDS = ("stop", "most", "context", "caller")  # MCC_END_STOP and so on
 _WRONG = {
-    -1: ("there is nothing to go on with", "the prompt is empty, or has characters that are no UTF-8", "give a text"),
+    -1: ("there is nothing to go on with", "the prompt is empty, or has characters that are not UTF-8", "give a text"),
     -2: ("the prompt is too long", "there is room for no more tokens", "pass dims={'past': (0, N)} or keep=4"),
     -3: ("the model gives no numbers", "no logit is a number", "check its weights"),
     -5: (
@@ -159,7 +159,7 @@ def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _encoded(text: str) -> bytes:
     if not isinstance(text, str):
-        raise TypeError(f"{text!r:.60} is no text")
+        raise TypeError(f"{text!r:.60} is not text")
     return text.encode(errors="surrogatepass")
 
 

@@ -1,4 +1,4 @@
-"""Folders of pictures are no samples: the size, the order of channels and the scale are those of training.
+"""Folders of pictures cannot be used as samples: the size, the order of channels and the scale are those of training.
 
 They are refused with the command that makes samples of them.
 """
@@ -32,4 +32,4 @@ def refuse_pictures(folder: Path, graph: Graph) -> None:
         f"# with the scale of training in place of / 255, then name {folder.name}.npz"
     )
     why = f"it holds pictures, such as {found.name}: how they were scaled in training, only you know"
-    raise BadFile(Problem("pictures are no samples", str(folder), why, fix))
+    raise BadFile(Problem("pictures cannot be used as samples", str(folder), why, fix))

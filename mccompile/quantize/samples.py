@@ -94,7 +94,7 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
         if path.exists() and "allow_pickle" in why:
             begins = path.read_bytes()[:6]
             is_one = begins.startswith((b"\x93NUMPY", b"PK"))
-            why = "it holds Python objects, not numbers" if is_one else "it is no file of numpy's"
+            why = "it holds Python objects, not numbers" if is_one else "it is not a file of numpy's"
             if begins.startswith(b"\x80"):
                 why = "it is a pickle, and loading one runs whatever code it names"
                 anew = python(f"numpy.savez('{path.with_suffix('.npz')}', **numpy.load('{path}', allow_pickle=True))")

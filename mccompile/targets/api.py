@@ -94,7 +94,7 @@ class Build:
 
     @property
     def is_wasm(self) -> bool:
-        """Is it linked to a module of WebAssembly, which is no ELF file?"""
+        """Is it linked to a module of WebAssembly, which is not an ELF file?"""
         return any("wasm" in flag for flag in self.flags)
 
 
@@ -202,7 +202,9 @@ def _unknown(name: str) -> Problem:
     board = instead_of_target(name)
     known = named_processor(name)
     if "targets" in ours(name):
-        return Problem(f"unknown target {name!r}", "--target", "it is no name of one", "`mccompile targets` lists them")
+        return Problem(
+            f"unknown target {name!r}", "--target", "no target has this name", "`mccompile targets` lists them"
+        )
     strange = unwritten(name)
     if strange is not None:
         return Problem(f"no code is written for {name}", "--target", f"{strange.what}: {strange.why}", strange.instead)
@@ -233,7 +235,7 @@ def _read_with_inherited(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:
     try:
         inherited = _read_with_inherited(_find(parent, path.parent), (*heirs, path.resolve()))
     except WrongUse as error:
-        raise _bad(path, [f"it inherits from {parent!r}, which is no target"]) from error
+        raise _bad(path, [f"it inherits from {parent!r}, which is not a target"]) from error
     merged = {name: {**inherited.get(name, {}), **own.get(name, {})} for name in ("options", "machine")}
     return {**inherited, **own, **merged}
 

@@ -30,7 +30,7 @@ _LETTER = (  # of a word
 )
 _UNKNOWN = 10.0  # how much less likely an unknown character is than any token
 _WAY = 4  # words for a byte of a word that is cut by scores: MCC_TOKENS_WAY
-_REPLACEMENT = 3  # bytes of what stands for a byte that is no text
+_REPLACEMENT = 3  # bytes of what stands for a byte that is not text
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def library(path: Path, target: str = "generic", name: str = "tokenizer") -> Lib
     """What `mccompile tokenizer` writes, of a file tokenizer.json or the folder that has it."""
     if c_identifier(name) != name:
         why, fix = "names in C begin with it", f"did you mean --name {c_identifier(name)}?"
-        raise WrongUse(Problem(f"{name!r} is no name in C", "--name", why, fix))
+        raise WrongUse(Problem(f"{name!r} is not a name in C", "--name", why, fix))
     prefix, build = c_prefix(name), replace(load(target).build, needs="")
     read = reading.read(path)
     try:

@@ -32,10 +32,10 @@ def read(path: Path) -> Tokenizer:
         raise BadFile(Problem("there is no tokenizer", str(path), error.strerror or str(error), _NAME)) from None
     except (ValueError, RecursionError):
         if path.suffix != ".json":
-            raise BadFile(Problem(f"{path.name} is no tokenizer", str(path), "it is no JSON", _NAME)) from None
-        raise placed(path, damaged("it is no JSON")) from None
+            raise BadFile(Problem(f"{path.name} is not a tokenizer", str(path), "it is not JSON", _NAME)) from None
+        raise placed(path, damaged("it is not JSON")) from None
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise placed(path, damaged(f"it has not the parts that it should have ({error})"[:200])) from None
+        raise placed(path, damaged(f"it does not have the expected parts ({error})"[:200])) from None
     except MccError as error:
         raise placed(path, error) from None
 
@@ -71,7 +71,7 @@ def _tokenizer(told: Mapping[str, Any]) -> Tokenizer:
         vocabulary, made = _by_scores(model, spacing)
     else:
         fix = "take a model whose tokenizer is byte pair encoding (BPE), or unigram over characters"
-        raise unsupported(f"its model is {kind}", "its words are cut in another way than is compiled", fix)
+        raise unsupported(f"its model is {kind}", "it splits words in a way that is not supported", fix)
     strips = steps.decoder(told.get("decoder"), cut.of_bytes, spacing.space)
     added = _added(told.get("added_tokens") or [], vocabulary, nfc, spacing != Spacing(), cut.of_bytes)
     texts = {**made.texts, **{each.token: each.text.encode() for each in added}}
@@ -138,7 +138,7 @@ def of_bytes(vocabulary: Mapping[str, int]) -> tuple[dict[int, bytes], list[int]
     letters = byte_characters()
     missing = [byte for letter, byte in letters.items() if letter not in vocabulary]
     if missing:
-        why = f"byte 0x{missing[0]:02X} is no token, so text that has it would lose it"
+        why = f"byte 0x{missing[0]:02X} is not a token, so text that has it would lose it"
         raise unsupported("its vocabulary lacks bytes", why)
     words = {text: token for text, token in vocabulary.items() if all(letter in letters for letter in text)}
     texts = {token: text.encode() for text, token in vocabulary.items()}
@@ -155,7 +155,7 @@ def _of_characters(
         why = "characters that it does not have become unknown, which only tokens of bytes (byte_fallback) avoid"
         raise unsupported("its vocabulary lacks bytes", why)
     if space and space not in vocabulary:
-        raise unsupported("its vocabulary has no space", f"{space!r}, which stands for a space, is no token")
+        raise unsupported("its vocabulary has no space", f"{space!r}, which stands for a space, is not a token")
     texts = {token: text.encode() for text, token in vocabulary.items()}
     return texts, list(vocabulary.values()), [vocabulary[name] for name in names]
 

@@ -14,7 +14,7 @@
  *     #define MCC_HOST_STATE(m, to, from) MCC_OK     or (to ? kws_save_state(m, to) : kws_load_state(m, from))
  *     #define MCC_HOST_ADVANCE(m) MCC_OK             or kws_advance(m)
  *     #define MCC_HOST_WORKERS 2                     only where workers share steps
- *     #define MCC_HOST_IN_TURN                       only where these are no threads
+ *     #define MCC_HOST_IN_TURN                       only where these are not threads
  *     #define MCC_HOST_STEPS 30                      only where steps are timed: mcc_host_tick(n) follows step n
  *     #define MCC_HOST_LEARN(m, rate) kws_learn(m)   only where it learns: or kws_learn(m, rate), and MCC_HOST_STEP is 0
  *     #define MCC_HOST_STEP(m, rate) kws_step(m, rate)

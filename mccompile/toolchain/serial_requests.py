@@ -188,7 +188,7 @@ def encoded(contents: bytes) -> bytes:
 
 
 def decoded(contents: bytes) -> bytes:
-    """The opposite; nothing, where that is no frame."""
+    """The opposite; nothing, where that is not a frame."""
     found, at = bytearray(), 0
     while at < len(contents):
         size = contents[at]

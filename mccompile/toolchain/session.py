@@ -123,7 +123,7 @@ class Session:
                 view[...] = _converted(self.report, tensor, array)
 
     def _run_any(self, arrays: Sequence[Any]) -> list[np.ndarray]:
-        """The same where sizes are told at run time, or elements are no plain ones."""
+        """The same where sizes are told at run time, or elements are not plain ones."""
         ffi, c = self._library.ffi, self._library.functions
         inputs = {
             tensor.name: _converted(self.report, tensor, _array_of(self.report, tensor, given))
@@ -235,7 +235,7 @@ def _kind(dtype: np.dtype[Any]) -> str:
 
 
 def _converted(report: Report, tensor: Tensor, array: np.ndarray) -> np.ndarray:
-    """The array with the elements that the model takes, where that is no change of kind."""
+    """The array with the elements that the model takes, where that is not a change of kind."""
     if tensor.dtype is string or array.dtype == tensor.dtype.numpy:
         return array
     if _kind(array.dtype) not in _TAKES.get(tensor.dtype.kind, ()):
@@ -262,7 +262,7 @@ def _array_of(report: Report, tensor: Tensor, given: Any) -> np.ndarray:
     try:
         return np.asarray(given)
     except ValueError as error:  # of lists
-        why, fix = f"it is no array: {error}", f"give {tensor}"
+        why, fix = f"it is not an array: {error}", f"give {tensor}"
         raise WrongUse(Problem(f"input {tensor.name!r} does not fit", report.prefix, why, fix)) from None
 
 

@@ -22,7 +22,7 @@ typedef enum mcc_dump_kind {
     MCC_DUMP_INPUT = 1,  /* an input, before the first step */
     MCC_DUMP_STATE = 2,  /* what the run before has left, likewise */
     MCC_DUMP_VALUE = 3,  /* a tensor of the model's file, which a step has made */
-    MCC_DUMP_BUFFER = 4, /* what a step has made that is no tensor of the file; the name is mccompile's */
+    MCC_DUMP_BUFFER = 4, /* what a step has made that is not a tensor of the file; the name is mccompile's */
     MCC_DUMP_END = 5     /* the run has ended well */
 } mcc_dump_kind;
 

@@ -16,7 +16,7 @@ typedef int (*mcc_told)(const char *text, size_t bytes, void *user);
 #define MCC_END_CONTEXT 2 /* there is no room for more tokens */
 #define MCC_END_CALLER 3  /* the callback said so */
 
-#define MCC_END_TEXT (-1)   /* the prompt is no UTF-8, or there is none */
+#define MCC_END_TEXT (-1)   /* the prompt is not UTF-8, or there is none */
 #define MCC_END_LONG (-2)   /* the prompt is longer than there is room for; nothing of it was taken */
 #define MCC_END_LOGITS (-3) /* no logit is a number */
 #define MCC_END_RUN (-4)    /* the network ended with the status of the session */

@@ -214,7 +214,7 @@ MCC_INLINE float mcc_f8e8m0_to_f32(mcc_f8e8m0 n)
     return mcc_f32_of_bits(n == 0u ? 0x00400000u : (uint32_t)n << 23);
 }
 
-/* Of a power of two; the sign goes, and what is no number or too large is NaN. */
+/* Of a power of two; the sign goes, and what is not a number or too large is NaN. */
 MCC_INLINE mcc_f8e8m0 mcc_f32_to_f8e8m0(float x) { return (mcc_f8e8m0)(mcc_f32_bits(x) >> 23 & 0xFFu); }
 
 /* The power of two that stands for the magnitude of x: the next one below, above (mode 1) or near it (mode 2), as Cast

@@ -16,7 +16,7 @@
  *   MCC_CRC_TABLE  Compute them with a table of 1 KB: 2.5 times as fast on cores of 32 bits.
  *   MCC_CANARY   Each arena has MCC_CANARY_BYTES more at either end, which a run fills and looks at when it is done: if
  *                somebody wrote there meanwhile, it ends with MCC_ERR_CANARY.
- *   MCC_CONFIG   The name of a header of yours, in quotes, that is included here and defines what else you need:
+ *   MCC_CONFIG   The name of your own header, in quotes, that is included here and defines what else you need:
  *   MCC_CRC32(crc, p, count)  Checksums by a unit of the chip: the CRC-32 (SPEC.md) of `count` bytes at `p`, which may
  *                             lie anywhere, continued from `crc` (0 to start), as zlib's crc32 gives it.
  *   MCC_COPY_BEGIN(to, from, bytes)  Weights through a window (mcc_window.h) of a blob in memory, and tensors of a

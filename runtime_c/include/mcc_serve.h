@@ -231,7 +231,7 @@ MCC_INLINE void mcc_serve_answer(mcc_serve *s, size_t count)
     mcc_serve_send(s, number, code, made == 0u ? 1u : made);
 }
 
-/* A byte from the host. What is no whole frame is passed over in silence: the host asks again. */
+/* A byte from the host. What is not a whole frame is passed over in silence: the host asks again. */
 MCC_INLINE void mcc_serve_byte(mcc_serve *s, uint8_t byte)
 {
     uint8_t *const frame = s->frame + MCC_SERVE_SLACK;

@@ -1,6 +1,6 @@
 /* mcc_string.h - strings as elements of tensors: pieces of bytes (UTF-8 as a rule) that lie elsewhere.
  *
- * A string that goes in points to memory of yours, which must stay as it is until the outputs have been read. One that
+ * A string that goes in points to your own memory, which must stay as it is until the outputs have been read. One that
  * comes out points into the arena, into the weights, or into what you gave; it is good until the next run.
  *
  * SPDX-License-Identifier: Apache-2.0

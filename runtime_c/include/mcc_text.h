@@ -26,7 +26,7 @@ MCC_INLINE uint32_t mcc_text_put(char *to, int32_t code)
     return size;
 }
 
-/* The code point that begins at s[at], and how many bytes it has; 0 bytes where that is no UTF-8. */
+/* The code point that begins at s[at], and how many bytes it has; 0 bytes where that is not UTF-8. */
 MCC_INLINE uint32_t mcc_text_code_point(mcc_string s, uint32_t at, int32_t *code)
 {
     const uint8_t *const p = (const uint8_t *)s.data + at;

@@ -10,7 +10,7 @@
 #define MCC_TOKENS_NONE UINT32_C(0xFFFFFFFF)
 #define MCC_TOKENS_ROOM (-1)    /* more tokens than the caller's array holds */
 #define MCC_TOKENS_SCRATCH (-2) /* the scratch memory is too small */
-#define MCC_TOKENS_TEXT (-3)    /* the text is no UTF-8 */
+#define MCC_TOKENS_TEXT (-3)    /* the text is not UTF-8 */
 #define MCC_TOKENS_PER_BYTE 7u  /* words of scratch memory that a byte of a word takes */
 
 /* What a text is: */
@@ -19,7 +19,7 @@
 #define MCC_TOKENS_MORE 2  /* what goes on with another text: without them, and without a space in front */
 
 /* Of an added token: */
-#define MCC_ADDED_SPECIAL 1u /* it is no text */
+#define MCC_ADDED_SPECIAL 1u /* it is not text */
 #define MCC_ADDED_LEFT 2u    /* it takes the spaces in front of it */
 #define MCC_ADDED_RIGHT 4u   /* and those behind it */
 #define MCC_ADDED_ALONE 8u   /* it is one only where no letters stand beside it */

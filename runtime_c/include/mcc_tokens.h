@@ -237,7 +237,7 @@ MCC_INLINE uint32_t mcc_tokens_added(const mcc_tokenizer *of, uint32_t first, ui
     return found;
 }
 
-/* What is no text of its own in front of a text and behind it. */
+/* What is not text of its own in front of a text and behind it. */
 MCC_INLINE int mcc_tokens_is_space(int32_t code)
 {
     return (code >= 9 && code <= 13) || code == 0x20 || code == 0x85 || code == 0xA0 || code == 0x1680 ||

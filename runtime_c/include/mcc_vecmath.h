@@ -6,7 +6,7 @@
  *     mcc_log1p_f32xN   below 2 ulp
  *     mcc_tanh_f32xN    below 2 ulp; exactly -1 and 1 at the ends
  *     mcc_erf_f32xN     below 2 ulp; exactly -1 and 1 at the ends
- *     mcc_asin_f32xN mcc_acos_f32xN mcc_atan_f32xN   below 2 ulp; NaN of what is no sine
+ *     mcc_asin_f32xN mcc_acos_f32xN mcc_atan_f32xN   below 2 ulp; NaN of what is not a sine
  *
  * An ulp is the distance of neighbouring floats at the exact result. NaN gives NaN; signs of zeros are kept. The same
  * vectors give the same results in every lane; machines with and without fused multiply-add may differ in the last bit.

@@ -102,7 +102,7 @@ RIGHT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], 
 }
 LEFT: Mapping[str, tuple[str, tuple[int, ...], list[Constant], dict[str, Any], dict[str, Any]]] = {
     "another axis": ("Conv", PICTURE, [weights(8, 8, 3, 3, scales=SCALES[:8], axis=1)], {}, {}),
-    "no whole number of products": ("Conv", PICTURE, [weights(5, 8, 1, 1), bias(5, scales=0.001)], {}, {"scale": 2e-3}),
+    "not a whole number": ("Conv", PICTURE, [weights(5, 8, 1, 1), bias(5, scales=0.001)], {}, {"scale": 2e-3}),
     "one constant for each channel": ("Gemm", (3, 20), [weights(7, 20), bias(3, 1, scales=0.0003)], {"transB": 1}, {}),
     "another scale or zero point": ("AveragePool", PICTURE, [], HALVES, {}),
     "has no word": ("AveragePool", PICTURE, [], {**HALVES, "pads": [1, 0, 1, 1]}, KEPT),

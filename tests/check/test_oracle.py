@@ -80,7 +80,7 @@ def test_numbers_that_are_definitions_are_not_moved() -> None:
 
 
 def test_products_with_packed_weights_are_computed_in_full(tmp_path: Path) -> None:
-    """accuracy_level 4 lets onnxruntime make activations bytes, which is no reference."""
+    """accuracy_level 4 lets onnxruntime make activations bytes, which is not a reference."""
     pytest.importorskip("onnxruntime")
     chance = np.random.default_rng(0)
     packed = chance.integers(0, 256, (4, 1, 16)).astype(np.uint8)

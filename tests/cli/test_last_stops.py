@@ -1,4 +1,4 @@
-"""Streams that are closed or full, names that are no text, locales without letters: never a traceback."""
+"""Streams that are closed or full, names that are not text, locales without letters: never a traceback."""
 
 from __future__ import annotations
 

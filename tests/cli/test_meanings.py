@@ -63,10 +63,10 @@ TABLE = """
 2 | free.onnx -o out --shape x=1x4 | no commas | --shape x=1,4
 4 | fits.onnx -o out --dim b=7 | do not broadcast | --dim b=1
 2 | conv.onnx -o out --ram 64K | --ram | --budget ram=64K
-2 | conv.onnx -o out --budget 64K | none of the budgets | --budget ram=64K
-2 | conv.onnx -o out --budget rom=64K | none of the budgets | --budget flash=64K
-2 | conv.onnx -o out --budget accuracy=99 | none of the budgets | held to so many dB by quantize --sensitivity 30
-2 | conv.onnx -o out --budget apples=64K | none of the budgets | name one of them, such as --budget ram=96K
+2 | conv.onnx -o out --budget 64K | not one of the budgets | --budget ram=64K
+2 | conv.onnx -o out --budget rom=64K | not one of the budgets | --budget flash=64K
+2 | conv.onnx -o out --budget accuracy=99 | not one of the budgets | held to so many dB by quantize --sensitivity 30
+2 | conv.onnx -o out --budget apples=64K | not one of the budgets | name one of them, such as --budget ram=96K
 2 | quantize conv.onnx -o q.onnx --data s.npz --snr 35 | --snr | --sensitivity 35
 2 | conv.onnx -o out --mem dtcm=64K,sram=256K | NAME=SIZE | --mem dtcm=64k --mem sram=256k
 2 | conv.onnx -o out --mem dtcm:64K | NAME=SIZE | --mem dtcm=64k
@@ -85,7 +85,7 @@ TABLE = """
 2 | conv.onnx -o out --prefer speed | cannot prefer | --prefer time
 2 | conv.onnx -o out --prefer size | cannot prefer | --prefer flash
 2 | conv.onnx -o out --input u8 | NAME=FORM | --input x=u8
-2 | conv.onnx -o out --input x=uint8 | 'uint8' is none of | u8
+2 | conv.onnx -o out --input x=uint8 | 'uint8' is neither an element type | u8
 2 | check conv.onnx --runs 0 | not in the range | --runs 1
 2 | check conv.onnx --seed abc | not a valid integer | --seed 0
 2 | convert conv.onnx -o models | cannot write | -o models/result.onnx
@@ -111,8 +111,8 @@ TABLE = """
 2 | train conv.onnx -o out --loss mse:y --batch-norm eval | --batch-norm cannot be 'eval' | --batch-norm frozen
 2 | conv.onnx -o out --weights-dtype int8 | cannot be 'int8' | --quantize samples.npz
 2 | conv.onnx -o out --prefer ram,time | cannot prefer | --prefer balanced
-2 | conv.onnx -o out --budget "ram 64K" | none of the budgets | --budget ram=64K
-2 | conv.onnx -o out --budget "ram: 64 K" | none of the budgets | --budget ram=64K
+2 | conv.onnx -o out --budget "ram 64K" | not one of the budgets | --budget ram=64K
+2 | conv.onnx -o out --budget "ram: 64 K" | not one of the budgets | --budget ram=64K
 2 | conv.onnx -o out --auto all | --auto | leave out --auto all: `mccompile quantize` has it
 2 | conv.onnx -o out --target list | unknown target | `mccompile targets`
 2 | conv.onnx -o out -mcpu=cortex-m4 | no option -m | --target cortex-m4
@@ -124,7 +124,7 @@ TABLE = """
 2 | conv.onnx -o out --keep-inputs 1 | --keep-inputs takes no value | write --keep-inputs without a value
 2 | conv.onnx -o out --float-error 1% | cannot be '1%' | --float-error 0.01
 2 | check conv.onnx --runs 1 --rtol 0.1% | cannot be '0.1%' | --rtol 0.001
-2 | conv.onnx -o out --weights-window 64Q | is no size | --weights-window 64K
+2 | conv.onnx -o out --weights-window 64Q | is not a size | --weights-window 64K
 2 | conv.onnx -o out --io all | is not external | --io external
 2 | conv.onnx -o out --input x=u8,mean=abc | is not a number | --input x=u8,mean=127.5
 2 | conv.onnx -o out --output y=u8,scale=1/0 | is not a number | --output y=u8,scale=1/255
@@ -154,12 +154,12 @@ TABLE = """
 2 | -i conv.onnx -o out | no option -i | leave out -i alone: conv.onnx stands
 2 | studio conv.onnx --no-measure --open | no option --open | --html report.html
 2 | kernel conv2d --x 1,8,8,4 --w 4,3,3,4 -o kernel | kind cannot be 'conv2d' | did you mean conv?
-2 | conv.onnx -o out --budget "ram<=64K" | none of the budgets | --budget ram=64K
+2 | conv.onnx -o out --budget "ram<=64K" | not one of the budgets | --budget ram=64K
 2 | two.onnx -o out --dim N=1 | no free dimension 'N' | --dim batch=1,seq=1
 2 | frontend --mels -5 -o f.onnx | cannot be -5 | --mels 40
 4 | slots conv.onnx | Not a directory | `mccompile conv.onnx -o out`
-4 | studio conv.onnx --no-measure --since conv.onnx | no report | `mccompile conv.onnx -o out-conv`
-3 | own.onnx -o out | a C function of yours | --external Foo=Foo,include=Foo.h
+4 | studio conv.onnx --no-measure --since conv.onnx | not a report | `mccompile conv.onnx -o out-conv`
+3 | own.onnx -o out | your own C function can compute it | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo | OPERATOR=FUNCTION | --external Foo=Foo,include=Foo.h
 2 | own.onnx -o out --external Foo=Foo,include=Foo2.h | cannot read Foo2.h | > Foo2.h
 2 | conv.onnx -o out --target arm | an Arm core | --target cortex-m4
@@ -183,7 +183,7 @@ TABLE = """
 2 | conv.onnx -o out --prefix net | no option --prefix | --name net
 2 | conv.onnx -o out --split-weights | no option --split-weights | --blob external
 2 | conv.onnx -o out --inference-input-type uint8 | no option | --input x=u8
-2 | conv.onnx -o out --input x=q15 | 'q15' is none of | i16
+2 | conv.onnx -o out --input x=q15 | 'q15' is neither an element type | i16
 2 | conv.onnx -o out --mem ccm@0x10000000=64K | small letters | --mem ccm=64k
 2 | conv.onnx -o net.tflite | names the folder | did you mean -o net?
 2 | conv.onnx -o out --wrapper python | no wrapper for 'python' | leave out --wrapper python: Python compiles

@@ -100,9 +100,9 @@ TABLE = """
 2 | conv.onnx -o out --shape X=1,2,6,6 | no input 'X' | did you mean x?
 2 | conv.onnx -o out --bound y=3 | nothing is bounded | leave out --bound
 2 | conv.onnx -o out --observe rr1 | no tensor 'rr1' | did you mean --observe r1?
-2 | conv.onnx -o out --io xx=external | no input or output | did you mean x?
-2 | conv.onnx -o out --input x=u8,nwhc | 'nwhc' is none of | did you mean nhwc?
-2 | conv.onnx -o out --output y=argmx | 'argmx' is none of | did you mean argmax?
+2 | conv.onnx -o out --io xx=external | not an input or output | did you mean x?
+2 | conv.onnx -o out --input x=u8,nwhc | 'nwhc' is neither an element type | did you mean nhwc?
+2 | conv.onnx -o out --output y=argmx | 'argmx' is neither an element type | did you mean argmax?
 2 | state.onnx -o out --state h_ou=h_in | no output 'h_ou' | did you mean h_out?
 2 | odd.onnx -o out --input x=nv21 | no frames of 13x9 | did you mean nv21,resize=bilinear:14x10?
 2 | odd.onnx -o out --input x=yuyv,resize=nearest:15x9 | no frames of 15x9 | did you mean nearest:16x9?
@@ -119,7 +119,7 @@ TABLE = """
 2 | imgproc flip --to 9x9 -o img8 | means nothing | leave out --to
 2 | imgproc warp_affine --fraction 6 -o img9 | cannot have 6 bits | did you mean --fraction 5?
 # budgets, checking and quantizing
-2 | conv.onnx -o out --budget falsh=64K | 'falsh=64K' is none of | did you mean --budget flash=64K?
+2 | conv.onnx -o out --budget falsh=64K | 'falsh=64K' is not one of | did you mean --budget flash=64K?
 1 | conv.onnx -o out --budget weights=10 | over the budget | --budget weights=
 2 | check conv.onnx --runs 1 --cc gccc | not an executable | did you mean --cc gcc?
 2 | check conv.onnx --runs 1 --cc icx-none | not an executable | leave out --cc

@@ -130,6 +130,6 @@ def test_numbers_that_are_none(model: Path, tmp_path: Path, capsys: pytest.Captu
     assert run([*command, "--version", "3"]) == 2
     assert "--version and --counter do not go without --update" in capsys.readouterr().err
     assert run([*command, "--update", str(tmp_path / "u.bin"), "--counter", "-1"]) == 2
-    assert "-1 is no number of 32 bits" in capsys.readouterr().err
+    assert "-1 is not a number of 32 bits" in capsys.readouterr().err
     assert run([*command, "--update", str(tmp_path / "no" / "u.bin")]) == 2
     assert "cannot write the update" in capsys.readouterr().err

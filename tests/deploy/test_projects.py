@@ -178,7 +178,7 @@ def test_what_an_ecosystem_lacks_is_refused(ecosystem: str, board: str, told: st
         ("mlperf-tiny", "", "nothing says which mlperf-tiny that is", "--mlperf-tiny kws"),
         ("microphone", "", "nothing says which microphone that is", "--microphone i2s"),
         ("", "kwz", "there is no benchmark 'kwz'", "did you mean kws?"),
-        ("", "kws", "this model is no kws01 of MLPerf Tiny", "quantized to int8"),
+        ("", "kws", "this model is not kws01 of MLPerf Tiny", "quantized to int8"),
     ],
 )
 def test_a_benchmark_has_a_program_of_its_own(main: str, benchmark: str, told: str, fix: str, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ FAULTS = {
 # Counted in networks only: cases of kernels may have a scale of 1, or windows of one row.
 OF_CASES = {"a factor of 1.0", "an array of one", "a fold within an index"}
 TOO_LONG, TOO_DEEP = f"a line over {WIDTH}", f"deeper than {DEEPEST}"
-NOT_PASSED, NOT_LISTED = "a listed tensor that is no parameter of its type", "a parameter that is not listed"
+NOT_PASSED, NOT_LISTED = "a listed tensor that is not a parameter of its type", "a parameter that is not listed"
 COPIED = "lines copied more than 3 times"
 RUN, MOST_COPIES, MOST_COPIED = 4, 3, 0.15  # lines of what counts as a copy, how often, and the share of all lines
 _KERNEL = re.compile(

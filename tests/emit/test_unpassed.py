@@ -47,7 +47,7 @@ def test_a_zero_point_is_passed_where_windows_reach_beyond_the_image() -> None:
 
 @pytest.mark.parametrize("target", ["generic", "cortex-m4"])
 def test_comments_list_what_functions_are_given(target: str) -> None:
-    """A bias has one element for each channel, and there is no type for what is no parameter."""
+    """A bias has one element for each channel, and there is no type for what is not a parameter."""
     made = convolutions(9, [(8, 3, 1), (0, 3, 1)])
     files = compiled(made, Options(target=target)).files
     text = files["convolutions_kernels.c"].decode()

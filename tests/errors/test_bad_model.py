@@ -53,7 +53,7 @@ CASES = {
           fix    did you mean Relu or PRelu?
         error: unsupported operator my.Foo
           where  node "f" (my.Foo, opset 1) in net.onnx
-          why    mccompile has no operator Foo of domain 'my'; a C function of yours can compute it
+          why    mccompile has no operator Foo of domain 'my'; your own C function can compute it
           fix    write the function, then add --external Foo=Foo,include=Foo.h
                  printf '%s\\n' '#include "mcc_external.h"' 'static void Foo(const mcc_external *call)' '{' '#error \
 write call->results[0].data, computed of call->operands[0].data and its shape' '}' > Foo.h
@@ -70,7 +70,7 @@ write call->results[0].data, computed of call->operands[0].data and its shape' '
         """
         error: the graph has a cycle
           where  3 nodes in net.onnx
-          why    each of these nodes waits for the one before it: n2 -> n3 -> n1 -> n2
+          why    these nodes form a cycle: n2 -> n3 -> n1 -> n2
           fix    a loop has to be written with the operators Loop or Scan
         """,
     ),

@@ -88,7 +88,7 @@ def test_probabilities_are_divided_by_their_size_without_a_branch_for_zero(norm:
 
 
 def forest() -> Package:
-    """Classes by trees, whose sums are no NaN."""
+    """Classes by trees, whose sums are not NaN."""
     leaves = {"treeids": [0, 0, 1, 1, 1], "nodeids": [1, 2, 1, 3, 4], "ids": [0, 1, 2, 1, 0]}
     classes = {f"class_{key}": numbers for key, numbers in leaves.items()}
     weights = [0.5, 1.0, 2.0, 3.0, 0.25]

@@ -43,7 +43,7 @@ def test_quotients_are_cut_off_and_by_zero_are_zero() -> None:
 
 
 def test_quotients_of_the_smallest_number_are_cut_off() -> None:
-    """Its magnitude is no number of the type."""
+    """Its magnitude is not a number of the type."""
     smallest = np.full(3, -128, np.int8)
     assert FUNCTIONS["div"].numpy(smallest, np.array([3, -3, 2], np.int8)).tolist() == [-42, 42, -64]
 

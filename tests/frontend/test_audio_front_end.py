@@ -56,7 +56,7 @@ def test_frames_and_layout_are_those_of_the_input(input: str, frames: int, turne
 
 
 def test_a_network_with_states_says_what_its_frames_are() -> None:
-    """States are no input of features, and frames that are joined to older ones have the scale of all of them."""
+    """States are not inputs of features, and frames that are joined to older ones have the scale of all of them."""
     network = parser.parse_model(
         HEAD + "(int8[1,3,40] x, int8[1,2,40] old) => (float[1,5,40] y, int8[1,2,40] kept) {"
         "both = Concat<axis=1>(old, x) kept = Slice(both, three, five, one) y = DequantizeLinear(both, s, z) }"

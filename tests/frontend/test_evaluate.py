@@ -72,7 +72,7 @@ def test_what_the_evaluator_computes_wrong_is_not_folded(call: str) -> None:
 def test_what_the_evaluator_cannot_do_is_not_folded() -> None:
     model = parser.parse_model(f"{HEAD}g (float[2] x) => (float[2] y) {{ y = Relu(x) }}")
     (node,) = load_proto(model).nodes
-    assert evaluate(node, LIMIT) is None  # its operand is no constant
+    assert evaluate(node, LIMIT) is None  # its operand is not a constant
 
 
 @pytest.mark.parametrize("axis", [np.array(0), np.array([0])], ids=["scalar", "vector"])

@@ -183,7 +183,7 @@ def _by_resize(model: Any, feeds: Mapping[str, np.ndarray]) -> list[Any] | None:
 
 
 def _asks_for_parts(model: Any, feeds: Mapping[str, np.ndarray]) -> bool:
-    """Do scales ask Resize for sizes that are no whole numbers?"""
+    """Do scales ask Resize for sizes that are not whole numbers?"""
     (node,) = model.graph.node
     scales = feeds.get(node.input[2]) if len(node.input) > 2 else None
     given = {entry.name: list(entry.ints) for entry in node.attribute}

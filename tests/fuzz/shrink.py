@@ -46,7 +46,7 @@ def _fails_alike(candidate: Trial, failing: Trial, folder: Path) -> bool:
         if failing.verdict and failing.verdict.kind == trial.WRONG and not candidate.wanted.is_known:
             return False
         trial.run([candidate], folder)
-    except Exception:  # a candidate that is no model any more
+    except Exception:  # a candidate that is not a model any more
         return False
     assert candidate.verdict is not None and failing.verdict is not None
     return candidate.verdict.kind == failing.verdict.kind

@@ -252,7 +252,7 @@ def differs(got: np.ndarray, answers: Sequence[np.ndarray], kind: str, more: flo
 
 
 def _allowed(said: Sequence[np.ndarray], name: str, more: float) -> np.ndarray:
-    """As oracle.differs has it; what a huge value has reached is none of the tensor's largest elements."""
+    """As oracle.differs has it; what a huge value has reached is not one of the tensor's largest elements."""
     sizes = np.abs(said[0])
     ordinary = np.isfinite(sizes) & (sizes < 1e6)
     largest = float(np.max(sizes, initial=0.0, where=ordinary))

@@ -28,7 +28,7 @@ NODES = [
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
     """A fused convolution, parts of a concat in their place, views, a copy, a fused product, two outputs, and names
-    that are no C identifiers."""
+    that are not C identifiers."""
     weights = {"w": floats(0, 2, 2, 3, 3), "b": floats(1, 2), "v": floats(2, 108, 3)}
     outs = [("out.put", (1, 6, 6, 1)), ("z", (1, 3))]
     sizes = {"sizes": np.array([1, 3], np.int64)}

@@ -141,7 +141,7 @@ def test_an_object_that_no_importer_knows_is_refused(
     with pytest.raises(WrongUse, match="it is an object"):
         mccompile.compile(object())
     monkeypatch.setattr(importer, "read", lambda source, reading: object())
-    with pytest.raises(UnsupportedModel, match=r"a builtins\.object is no model that can be compiled"):
+    with pytest.raises(UnsupportedModel, match=r"a builtins\.object is not a model that can be compiled"):
         mccompile.compile(toy(tmp_path))
 
 

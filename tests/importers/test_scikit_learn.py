@@ -121,7 +121,7 @@ def test_nothing_of_a_pickle_runs_unless_it_is_trusted(tmp_path: Path) -> None:
         with pytest.raises(MccError, match=r"such as posix\.system"):
             command(path)
     assert not made.exists()
-    with pytest.raises(MccError, match="is no model that can be compiled"):
+    with pytest.raises(MccError, match="is not a model that can be compiled"):
         mccompile.compile(path, trust=True)
     assert made.exists()
 

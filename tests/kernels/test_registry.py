@@ -78,7 +78,7 @@ TEMPLATE = """${signature}
 """
 
 STRANGE = """typedef struct { short low; long high; } range_of_${function};
-/* (n) { is no block, nor is */ enum { FEW_${function} = (int) -3 };
+/* (n) { is not a block, nor is */ enum { FEW_${function} = (int) -3 };
 ${signature}
 {
     static const char *const where = "http://a.b/(c) { /* d */ }";

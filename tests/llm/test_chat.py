@@ -154,7 +154,7 @@ def test_a_program_knows_the_date_and_takes_no_commands(tmp_path: Path) -> None:
         ("{{ strftime_now('%Y')[1:] }}{% for m in messages %}{{ m.content }}{% endfor %}", "text of a date"),
         ("{{ strftime_now('%U') }}{% for m in messages %}{{ m.content }}{% endfor %}", "in a form that is not known"),
         ("{% for m in messages %}{{ m.content }}{{ '!' if '/loud' in m.content }}{% endfor %}", "'/loud' in it"),
-        ("{% if", "it is no Jinja"),
+        ("{% if", "it is not Jinja"),
         ("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", "stands 2 times"),
         ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "stands 0 times"),
         (
@@ -173,7 +173,7 @@ def test_a_program_knows_the_date_and_takes_no_commands(tmp_path: Path) -> None:
         ("{% for m in messages %}{{ m.content.lstrip('\n') }};{% endfor %}", "depends on more than role"),
         ("{% for m in messages %}{{ m.content.replace('\\r', '') }};{% endfor %}", "depends on more than role"),
         ("{% for m in messages %}{{ m.content[:999] }};{% endfor %}", "depends on more than role"),
-        ("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}A", "an answer begins behind 'A'"),
+        ("{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}A", "the template opens an answer with 'A'"),
         ("{{ raise_exception('not today') }}", "not today"),
         ("x" * 5000 + "{% for m in messages %}{{ m.content }}{% endfor %}", "more than 4000 bytes"),
     ],
@@ -229,7 +229,7 @@ def test_templates_are_found_where_libraries_write_them(tmp_path: Path) -> None:
     assert found(tmp_path / "tiny") == Template("a", _TOKENS)
     (tmp_path / "tiny" / "chat_template.jinja").write_text("b{% if")
     assert found(tmp_path / "tiny") == Template("b{% if", _TOKENS)
-    with pytest.raises(UnsupportedModel, match="it is no Jinja"):
+    with pytest.raises(UnsupportedModel, match="it is not Jinja"):
         program(tmp_path / "tiny", Options())
     assert not program(tmp_path / "tiny", Options(), chats=False).report["language"]["chats"]
     words = {"model": "gpt2", "tokens": ["a", "<s>"], "bos_token_id": 1}

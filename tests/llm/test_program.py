@@ -48,7 +48,7 @@ def test_a_folder_of_a_llama_writes_the_text_of_its_definition(family: str, tmp_
     made, weights = models.llama(tmp_path / "tiny", family)
     code = built(tmp_path / "tiny", tmp_path / "out")
     prompt = made.encode(_PROMPT).ids
-    count = 8 if family == "llama2" else 12  # behind these come bytes that are no text, each of which is told by us
+    count = 8 if family == "llama2" else 12  # behind these come bytes that are not text, each of which is told by us
     wanted = models.continued(prompt, weights, count)
     assert said(code, "-n", str(count), _PROMPT) == _PROMPT + shown(made, wanted)
 

@@ -76,7 +76,7 @@ def test_weights_are_those_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("layer", "given", "why"),
     [
-        (Layer("conv", (1, 3), (2, 3)), {}, "--x is no shape of conv"),
+        (Layer("conv", (1, 3), (2, 3)), {}, "--x is not a shape of conv"),
         (Layer("gemm", (1, 3), (2, 4)), {}, "x and w do not fit"),
         (Layer("conv", (1, 4, 4, 3), (4, 3, 3, 2)), {}, "x and w do not fit"),
         (Layer("conv", (1, 2, 2, 3), (4, 5, 5, 3), pad=0), {}, "nothing comes out"),

@@ -1,4 +1,4 @@
-"""Mutants: the code with one place changed, drawn by a seed. What is no code, or changes nothing, is not drawn:
+"""Mutants: the code with one place changed, drawn by a seed. What is not code, or changes nothing, is not drawn:
 annotations, lines that this machine does not compile, C whose machine code stays the same, `== None` for `is None`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ImageDecoder: every kind of BMP and PNM that is decoded, and files that are none of these sizes or formats."""
+"""ImageDecoder: every kind of BMP and PNM that is decoded, and files that are not among these sizes or formats."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a compiler of ONNX is tried with first, each against onnxruntime: loops, scans, Einsum, recurrent layers with
-all their operands, shape arithmetic, names that are no identifiers."""
+all their operands, shape arithmetic, names that are not identifiers."""
 
 from __future__ import annotations
 

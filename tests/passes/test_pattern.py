@@ -52,7 +52,7 @@ def test_the_replacement_has_the_name_and_the_provenance_of_all_it_replaces() ->
 
 
 def test_a_pattern_over_an_operator_that_does_not_exist_cannot_be_made() -> None:
-    with pytest.raises(InternalError, match="a pattern is for Negate, which is no operator"):
+    with pytest.raises(InternalError, match="a pattern is for Negate, which is not an operator"):
         ResultOf("Neg Negate", X)
 
 

@@ -106,7 +106,7 @@ def test_a_chat_has_the_template_of_the_model(tmp_path: Path) -> None:
         loaded(tmp_path / "tiny").ask("why?")
     template = "{% for m in messages %}<s>{{ m.role }}:{{ m.content }}{% endfor %}"
     (tmp_path / "tiny" / "tokenizer_config.json").write_text(json.dumps({"chat_template": template + "<s>model:"}))
-    with pytest.raises(UnsupportedModel, match="an answer begins behind"):
+    with pytest.raises(UnsupportedModel, match="the template opens an answer with"):
         loaded(tmp_path / "tiny").ask("why?")
     assert loaded(tmp_path / "tiny").generate("why?", most=2).tokens == 2
     right = template + "{% if add_generation_prompt %}<s>assistant:{% endif %}"

@@ -141,7 +141,7 @@ def test_numbers_are_rounded_and_saturate(runtime: Any, target: str) -> None:
 
 
 def near_cases(integer: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Ties and their neighbours, numbers around the ends, and what is no number; with zeros from end to end."""
+    """Ties and their neighbours, numbers around the ends, and what is not a number; with zeros from end to end."""
     low, high = (int(end) for end in (np.iinfo(integer).min, np.iinfo(integer).max))
     ends = [
         sign * (power + step / 2)

@@ -3,7 +3,7 @@
  *
  *     gcc -O2 -march=native -DLANES=8 -I runtime_c/include tests/runtime_c/vec_all_floats.c -lm && ./a.out sin 1
  *
- * prints for each function (`all`: every one) the largest error, where it was, and how many results that are no finite
+ * prints for each function (`all`: every one) the largest error, where it was, and how many results that are not finite
  * numbers, or zeros with another sign, differ. Functions of two operands take random second ones, and all pairs of
  * special ones. */
 #include <stdio.h>

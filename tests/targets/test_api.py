@@ -110,7 +110,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         ('inherits = "generic"\npools = [{ name = "a", speed = 0, size = 1 }]', "pools must be a list of tables"),
         ('inherits = "generic"\nprefer = "speed"', "prefer must be one of ram, time, flash, balanced, not 'speed'"),
         ('inherits = "generic"\noptions = { tile = "big" }', "options must be a whole number"),
-        ('inherits = "m5"', "it inherits from 'm5', which is no target"),
+        ('inherits = "m5"', "it inherits from 'm5', which is not a target"),
         ('inherits = "./gone.toml"', "No such file"),
         ('inherits = "./mine.toml"', "it inherits from itself: mine -> mine"),
         ('inherits = "generic"\ndetect = []', "inherits and detect exclude each other"),

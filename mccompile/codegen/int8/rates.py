@@ -24,7 +24,7 @@ class Work:
     rest: int  # results that have more to their epilogue than to be rescaled
     windows: int
     runs: int  # of elements that lie side by side in windows
-    loose: int = 0  # elements of runs that are no whole words
+    loose: int = 0  # elements of runs that are not whole words
 
 
 @dataclass(frozen=True)

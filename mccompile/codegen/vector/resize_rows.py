@@ -267,7 +267,7 @@ class ResizeRows:
         return around, parts
 
     def sums_of_lanes(self, extent: int, x: str, row: str) -> list[Part]:
-        """The same of numbers that are no floats."""
+        """The same of numbers that are not floats."""
         parts = []
         for chunk in chunks("i", extent, LANES):
             lines: list[str] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.marked import called
 
-# Words and macros that are no names in C++, besides those that no name in C is made of.
+# Words and macros that are not names in C++, besides those that no name in C is made of.
 _WORDS = """
     alignas alignof and_eq bitand bitor char16_t char32_t char8_t co_await co_return co_yield compl concept const_cast
     consteval constexpr constinit decltype dynamic_cast goto linux noexcept not_eq nullptr or_eq register

@@ -102,7 +102,7 @@ def _methods(context: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     more = next(each.number for each in ERRORS if each.name == "MCC_MORE")
     yield one("run", "One inference.", ["checked(this.#c.run());"])
     if context["stream"]:
-        about = "A run on the newest frames; false as long as outputs are no results yet."
+        about = "A run on the newest frames; false as long as outputs are not results yet."
         yield one("push", about, _more("push()", more), returns="boolean")
     if context["states"] or context["stream"]:
         yield one("reset", "Forgets what earlier runs left.", ["checked(this.#c.reset());"])

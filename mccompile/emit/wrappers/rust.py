@@ -167,7 +167,7 @@ def _methods(context: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         about = "So many steps of it; `true` when that was the last one."
         yield one("run_steps", about, "steps: u32", passed=", steps", returns="bool")
     if context["stream"]:
-        about = "A run on the newest frames; `false` as long as outputs are no results yet."
+        about = "A run on the newest frames; `false` as long as outputs are not results yet."
         yield one("push", about, returns="bool")
     if context["given"]:
         names = [size["name"] for size in context["given"]]

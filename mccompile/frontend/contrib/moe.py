@@ -138,7 +138,7 @@ def _activated(body: Body, x: str) -> str:
             return body.op("Mul", x, body.op("Sigmoid", x))
         case "identity":
             return x
-    raise Invalid(f"activation_type {name!r} is none of relu, gelu, silu, swiglu and identity")
+    raise Invalid(f"activation_type {name!r} is not one of relu, gelu, silu, swiglu and identity")
 
 
 def _swiglu(body: Body, x: str, made: str, third: tuple[str, int]) -> str:

@@ -45,7 +45,7 @@ def grid_sample(body: Body) -> None:
     body.only("align_corners", "mode", "padding_mode")
     mode = str(body.attribute("mode", "bilinear"))
     if mode not in _MODES:
-        raise Unsupported(f"mode {mode!r} is none of {', '.join(_MODES)}")
+        raise Unsupported(f"mode {mode!r} is not one of {', '.join(_MODES)}")
     more = body.picked("align_corners", "padding_mode")
     body.give(0, body.op("GridSample", body.operand(0), body.operand(1), mode=_MODES[mode], **more))
 

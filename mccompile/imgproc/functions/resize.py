@@ -79,7 +79,7 @@ class Resize(ImageFunction):
         return (s["height"], s["width"], s["channels"]), (s["to_height"], s["to_width"], s["channels"])
 
     def scratch(self, s: Mapping[str, Any]) -> Size:
-        """What is known of columns, where that is no table; two rows of the result before they are mixed, if any."""
+        """What is known of columns, where that is not a table; two rows of the result before they are mixed, if any."""
         if self.is_mean is True or (self.is_direct and self.variant != "nearest"):
             return 0
         across = all(isinstance(size, int) for size in self.sides[0])

@@ -82,7 +82,7 @@ class Config:
     def texts(self, name: str, count: int) -> tuple[str, ...]:
         found = self.values.get(name)
         if not isinstance(found, list) or len(found) != count or not all(isinstance(each, str) for each in found):
-            raise damaged(f"{name} is no list of {count} words")
+            raise damaged(f"{name} is not a list of {count} words")
         return tuple(found)
 
     def called(self, **names: str) -> Config:
@@ -97,7 +97,7 @@ class Config:
     def reals(self, name: str, count: int) -> np.ndarray:
         found = self.values.get(name)
         if not isinstance(found, list) or len(found) != count:
-            raise damaged(f"{name} is no list of {count} numbers")
+            raise damaged(f"{name} is not a list of {count} numbers")
         return np.array([Config({name: each}).real(name) for each in found], np.float32)
 
     def activation(self, name: str, default: str | None = None) -> str:

@@ -261,7 +261,7 @@ def _joined(tensors: Mapping[str, Weight]) -> Mapping[str, Weight]:
     for name, each in heads.items():
         parts = [each[number] for number in sorted(each)]
         if sorted(each) != list(range(len(parts))) or len({part.shape for part in parts}) > 1:
-            raise damaged(f"{name}.norms are no norms of heads from 0 on")
+            raise damaged(f"{name}.norms are not norms of heads from 0 on")
         made[f"{name}.weight"] = stacked(f"{name}.weight", parts)
     return made
 

@@ -24,7 +24,7 @@ def rotary(config: Config, channels: int, base: float = 10000.0, kind: str = "")
     if not 0 <= channels <= _MOST_CHANNELS:
         raise damaged(f"a head has {channels} channels")
     if channels == 0 or channels % 2:
-        raise unsupported(f"rotary embeddings of {channels} channels of a head: they rotate pairs of channels")
+        raise unsupported(f"rotary embeddings of {channels} channels of a head: their number must be even and not 0")
     scaling = told(config, kind)
     base = scaling.real("rope_theta", config.real("rope_theta", base))
     if base <= 0:

@@ -39,7 +39,7 @@ def parsed(data: bytes, name: str) -> Mapping[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise damaged(f"{name} is no JSON: {error}") from None
+        raise damaged(f"{name} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise damaged(f"{name} has no object of JSON")
     return found

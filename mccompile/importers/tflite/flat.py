@@ -22,7 +22,7 @@ _WRONG = (struct.error, IndexError, ValueError, TypeError, OverflowError, Attrib
 
 
 class Damaged(Exception):
-    """The bytes are no flatbuffer of this schema."""
+    """The bytes are not a flatbuffer of this schema."""
 
 
 @contextmanager

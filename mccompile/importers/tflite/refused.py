@@ -5,9 +5,9 @@ Invariant: every builtin operator of the schema is here, or is converted.
 
 from __future__ import annotations
 
-_STRINGS = "it is about strings, and tensors of these files are numbers"
+_STRINGS = "it works on strings, and tensors of these files are numbers"
 _TABLES = "a hash table maps strings, and tensors of these files are numbers", "look it up outside of the model"
-_INSIDE = "it stands for something of the interpreter, which a file should not hold", "convert the model again"
+_INSIDE = "it is internal to the interpreter and should not occur in a file", "convert the model again"
 _STABLEHLO = "it is an operator of StableHLO", "convert the model again to TFLite's own operators"
 _WITHOUT = "change the model to do without it"
 
@@ -21,7 +21,7 @@ REFUSED = {
     "HASHTABLE": _TABLES,
     "HASHTABLE_FIND": _TABLES,
     "HASHTABLE_IMPORT": _TABLES,
-    "HASHTABLE_LOOKUP": ("its rows are found by searching keys", "use EMBEDDING_LOOKUP, with positions as input"),
+    "HASHTABLE_LOOKUP": ("it looks rows up by keys", "use EMBEDDING_LOOKUP, with positions as input"),
     "HASHTABLE_SIZE": _TABLES,
     "LSH_PROJECTION": ("it hashes the bytes of its input", "compute the hashes outside of the model"),
     "PLACEHOLDER_FOR_GREATER_OP_CODES": _INSIDE,

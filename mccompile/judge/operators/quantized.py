@@ -165,7 +165,7 @@ def qlinear_average(at: NodeSite) -> Array:
     x = np.moveaxis(x, -1, 1) if last else x
     windows = Windows(at, x.shape[2:], at.attr("kernel_shape"))
     if windows.ceil and at.attr("count_include_pad", 0):
-        raise NoWitness("what counts beyond the padding is left open")
+        raise NoWitness("ONNX leaves open what counts beyond the padding")
     found = averaged(x, windows, bool(at.attr("count_include_pad", 0)))
     return stored_as(at, np.moveaxis(found, 1, -1) if last else found, 3)
 

@@ -245,7 +245,7 @@ def roi_align(at: NodeSite) -> Array:
         == "half_pixel"
     )
     if at.attr("mode", "avg") != "avg":
-        raise NoWitness("what the maximum of RoiAlign is taken of is left open")
+        raise NoWitness("ONNX leaves open what RoiAlign takes the maximum of")
     found = np.zeros((len(rois), x.shape[1], height, width))
     for n, (roi, batch) in enumerate(zip(rois, batches, strict=True)):
         left, top, right, bottom = roi * at.attr("spatial_scale", 1.0) - (0.5 if half else 0.0)

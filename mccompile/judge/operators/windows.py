@@ -159,7 +159,7 @@ def max_pool(at: NodeSite) -> tuple[Array, ...] | Array:
     parts = windows.cut(x, lowest)
     flat = parts.reshape(*parts.shape[: 2 + rank], -1)
     if flat.size and not windows.cut(np.ones(x.shape, bool), False).reshape(flat.shape).any(-1).all():
-        raise NoWitness("a window reads nothing but padding")
+        raise NoWitness("a window reads only padding")
     found = flat.max(-1)
     if at.count < 2:
         return found

@@ -281,7 +281,7 @@ class _Reader:
             except ValueError:
                 code = LAST + 1
             if code > LAST:
-                raise self.wrong(f"\\x{digits} is no character")
+                raise self.wrong(f"\\x{digits} is not a character")
             return code
         octal = char
         while len(octal) < 3 and self.at < len(self.text) and self.text[self.at] in "01234567":

@@ -5,7 +5,7 @@ Kernels read any strides, so only the order in which results are written matters
 
 1. A value is wanted channels-last where a reader runs best so, or can work in another order of axes (`reordered`, or
    what wants operand and result in one layout) and its own result is wanted so; and where nobody would have to copy it
-   back: it is no output of the model, and no reader reshapes it in a way that only the ONNX order can be looked at.
+   back: it is not an output of the model, and no reader reshapes it in a way that only the ONNX order can be looked at.
 2. Such a result of an operator that runs best channels-last is transposed in memory and looked at in ONNX order again:
    y -> TransposeInMemory(channels last) -> Transpose(channels first) -> readers. The first is a copy that the Program
    pass `fuse` makes part of the operator, the second a view.

@@ -44,9 +44,9 @@ def _spend(node: Node, nbytes: int, graph: Graph, context: Context) -> None:
             Problem(
                 "constants grow too large",
                 f'node "{show(node.provenance)}" ({node.op.qualified_name})',
-                f"with it, what is computed from constants takes {folding.spent} bytes, {folding.allowed} are the most "
+                f"with it, results computed from constants take {folding.spent} bytes, {folding.allowed} are the most "
                 "for the constants that the model has",
-                "store the result in the model, or make an input of what it is computed from",
+                "store the result in the model, or turn the constants that it is computed from into inputs",
             )
         )
 

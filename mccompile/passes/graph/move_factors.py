@@ -61,7 +61,7 @@ def _moved(match: Match, make: Maker) -> Value | None:
     result = make.node(scaled.op, made, match["s"])
     if result.type != product.output.type:
         return None
-    make.used(f"{match['s'].name} is no extreme factor")
+    make.used(f"{match['s'].name} is not an extreme factor")
     return result
 
 
@@ -85,7 +85,7 @@ def _joined(match: Match, make: Maker) -> Value | None:
     if not SMALLEST <= abs(both) <= LARGEST:
         return None
     for factor in ("s", "t"):
-        make.used(f"{match[factor].name} is no extreme factor")
+        make.used(f"{match[factor].name} is not an extreme factor")
     array = np.full(match["s"].type.static_shape, both, match["s"].type.dtype.numpy)
     return make.node(match.root.op, match["x"], make.constant(array, f"{match.root.output.name}/factor"))
 

@@ -61,7 +61,7 @@ def _only_for_this(value: Value, graph: Graph) -> Node | None:
 
 
 def _operand(node: Node) -> Value | None:
-    """The only operand that is no constant."""
+    """The only operand that is not a constant."""
     computed = [value for value in node.inputs if value is not None and value.constant is None]
     return computed[0] if len(computed) == 1 else None
 

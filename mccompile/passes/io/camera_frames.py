@@ -42,7 +42,7 @@ def read_camera(what: str, text: str) -> Mapping[str, Any]:
     if what == "letterbox":
         (fill,) = _numbers((text or "0",), f"letterbox={text}", "114")
         if fill > 255:
-            raise ValueError(f"letterbox={text} is no byte, such as 114")
+            raise ValueError(f"letterbox={text} is not a byte, such as 114")
         return {"letterbox": fill}
     if what == "crop":
         x, _, rest = text.partition(":")
@@ -51,7 +51,7 @@ def read_camera(what: str, text: str) -> Mapping[str, Any]:
     mode, colon, size = text.partition(":")
     if mode not in MODES:
         close = meant(mode, MODES)
-        raise ValueError(f"resize={text} is none of {', '.join(MODES)}" + (f"; {close}" if close else ""))
+        raise ValueError(f"resize={text} is not one of {', '.join(MODES)}" + (f"; {close}" if close else ""))
     return {"resize": mode, **({"frame": _size(size, f"resize={text}")} if colon else {})}
 
 
@@ -64,7 +64,7 @@ def _size(text: str, whole: str) -> tuple[int, ...]:
 
 def _numbers(parts: tuple[str, ...], whole: str, such: str) -> tuple[int, ...]:
     if not all(part.isdecimal() for part in parts):
-        raise ValueError(f"{whole!r} are no numbers, such as {such}")
+        raise ValueError(f"{whole!r} are not numbers, such as {such}")
     return tuple(map(int, parts))
 
 

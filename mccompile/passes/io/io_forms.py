@@ -163,7 +163,7 @@ def _factors(text: str) -> Numbers:
     """Numbers that are multiplied or divided by."""
     numbers = _numbers(text)
     if not all(abs(number) >= 1 / _LARGEST for number in numbers):
-        raise ValueError(f"{text!r} has a 0, or what is 0 in f32: nothing would be left of the elements")
+        raise ValueError(f"{text!r} has a 0, or what is 0 in f32: all elements would become 0")
     return numbers
 
 
@@ -173,7 +173,7 @@ def _dtype(word: str, others: str) -> DType:
     if found is None:
         close = meant(word, [*(other.strip() for other in others.split(",")), *numbers])
         hint = f"; {close}" if close else ""
-        raise ValueError(f"{word!r} is none of {others} and no type of numbers such as u8 or f32{hint}")
+        raise ValueError(f"{word!r} is neither an element type, such as u8 or f32, nor one of {others}{hint}")
     return found
 
 
@@ -253,7 +253,7 @@ class _Edge:
         self.name = name
         if value in self.graph.outputs:  # there would be two tensors of one name
             why, fix = "the model passes it on unchanged as an output", f"leave out --input {name}=..."
-            raise WrongUse(Problem(f"{name!r} cannot be handed over in another form", self.graph.name, why, fix))
+            raise WrongUse(Problem(f"{name!r} cannot be passed in another form", self.graph.name, why, fix))
         if not form.changes:
             return form, type
         self._check_numbers(value)
@@ -317,7 +317,7 @@ class _Edge:
     def _check_numbers(self, value: Value) -> None:
         if value.type.dtype.kind == "string":
             why, fix = f"it is text: {value.type}", f"leave out the form of {value.name!r}"
-            raise WrongUse(Problem(f"{value.name!r} cannot be handed over as numbers", self.graph.name, why, fix))
+            raise WrongUse(Problem(f"{value.name!r} cannot be passed as numbers", self.graph.name, why, fix))
 
     def _raw_input(self, value: Value, form: InputForm) -> InputForm:
         readers = [node for node, _ in value.uses]

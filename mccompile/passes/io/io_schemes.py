@@ -18,7 +18,7 @@ _MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
 
 
 def io_schemes(graph: Graph) -> dict[str, Quantized]:
-    """By name; nothing of what is no integer, or not quantized by constants that everybody agrees on."""
+    """By name; nothing of what is not an integer, or not quantized by constants that everybody agrees on."""
     found: dict[str, Quantized] = {}
     for value in (value for value in graph.inputs if value.type.dtype.is_integer):
         _note(found, value.name, set(_read(value, tuple(range(value.type.rank)))))

@@ -33,7 +33,7 @@ def turned(
     graph: Graph, asked: Collection[str] | None = None, others: Collection[str] = frozenset()
 ) -> Mapping[str, Order]:
     """The order of axes that each image among inputs and outputs gets, by name; of all, or of those asked for. `others`
-    are handed over in forms that are no images."""
+    are handed over in forms that are not images."""
     through = {value.name for value in graph.inputs if value in graph.outputs}  # an output of the same name shows these
     found = {value.name: value for value in graph.inputs if _is_picture(value) and value.name not in through}
     made = [value for value in graph.outputs if value.producer is not None and not is_input(graph, value)]
@@ -41,7 +41,7 @@ def turned(
     found = {name: value for name, value in found.items() if name not in others}
     inside = {*graph.states, *graph.states.values(), *graph.initial}  # nobody hands these over
     for name in sorted(set(asked or ()) - set(found)):
-        why = "the model passes it on unchanged as an output" if name in through else "it is no image"
+        why = "the model passes it on unchanged as an output" if name in through else "it is not an image"
         fix = "leave out nhwc of it"
         if name not in (there := [value.name for value in (*graph.inputs, *graph.outputs)]):
             why, fix = f"the model has {', '.join(map(repr, there))}", meant(name, there) or f"did you mean {there[0]}?"

@@ -60,12 +60,12 @@ class _Gradients:
             return
         wanted = frozenset(i for i, value in enumerate(node.inputs) if value in self.moving)
         if not isinstance(node.op, Operator):
-            raise InternalError(f"{node.op.qualified_name} is no operator")
+            raise InternalError(f"{node.op.qualified_name} is not an operator")
         first = len(self.graph)
         back = Backward(self.writer, node, [self.total(value) for value in node.outputs], wanted)
         try:
             if any(not back.input(index).type.dtype.is_float for index in wanted):
-                back.refuse("what learns was rounded to integers in front of it")
+                back.refuse("the weights that learn are rounded to integers before it")
             node.op.gradient(back)
             if not back.parts and any(value in self.moving for value in _captured(node)):
                 back.refuse("its body reads what learns")

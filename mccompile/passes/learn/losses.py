@@ -39,12 +39,12 @@ def add_loss(graph: Graph, writer: Writer, text: str) -> Value:
         fix = "fix free dimensions with --dim NAME=1" if output.type.dtype is f32 else fix
         raise WrongUse(Problem(f"output {name!r} has no loss", "--loss", why, fix))
     if not output.type.count:
-        why = f"it is {output.type}, and the mean of no elements is no number"
+        why = f"it is {output.type}, and the mean of no elements is not a number"
         raise WrongUse(Problem(f"output {name!r} has no loss", "--loss", why, "give the model a batch of 1 or more"))
     if not kind:
         if output.type.count != 1:
             raise WrongUse(
-                Problem(f"output {name!r} is no loss", "--loss", f"it is {output.type}", f"--loss mse:{name}")
+                Problem(f"output {name!r} is not a loss", "--loss", f"it is {output.type}", f"--loss mse:{name}")
             )
         return writer.reshape(output, ())
     return _LOSSES[kind](graph, writer, output)
@@ -74,7 +74,7 @@ def loss_output(graph: Graph, text: str) -> Value:
 
 
 def unlike_probabilities(graph: Graph, text: str) -> list[str]:
-    """Where bce is asked of numbers that are no probabilities: why, and what to do, in words."""
+    """Where bce is asked of numbers that are not probabilities: why, and what to do, in words."""
     kind, name = _parted(text)
     node = _behind_moves(loss_output(graph, text))[0].producer
     if kind != "bce" or node is None or node.op.name not in _ANY_NUMBERS:

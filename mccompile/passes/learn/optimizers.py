@@ -197,7 +197,7 @@ def _in_range(name: str, key: str, text: str) -> float:
         fits, why = value >= 0 and rounded < math.inf, "it is a finite number of f32 from 0 on"
     if not fits:
         fix = f"leave it out: {name} has one of its own"
-        raise WrongUse(Problem(f"{key}={text} is no {key} of {name}", "--optimizer", why, fix))
+        raise WrongUse(Problem(f"{key}={text} is not a valid {key} of {name}", "--optimizer", why, fix))
     return value
 
 

@@ -3,7 +3,7 @@
 A layer is a node that multiplies with a constant, or scales by one; its weights are its constants of floats, and the
 constant that is added to its result. Exporters may turn, cut or join constants in front of a layer: those learn. So do
 integers that DequantizeLinear makes floats of: their floats take their place. Ones and zeros that an exporter filled
-in, as an operator demands scale and bias where the layer has none, are no weights.
+in, as an operator demands scale and bias where the layer has none, are not weights.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def refusals(graph: Graph, grown: Mapping[str, Growth]) -> Iterable[Problem]:
             why = f"a run adds {found.new} elements to it and {new} to {first!r}, and both are as long as {size}"
             yield Problem(what, where, why, f"give them lengths of different names: --shape {before}=...")
         if joined(outputs[after], inputs[before], found.axis) is None:
-            why = f"{after!r} is no Concat of {before!r} and what is new, in this order, along axis {found.axis}"
+            why = f"{after!r} is not a Concat of {before!r} and what is new, in this order, along axis {found.axis}"
             fix = f"leave out --state {after}={before}, and hand it over in your program"
             yield Problem(what, where, why, fix)
     lengths = {found.length for found in grown.values()}

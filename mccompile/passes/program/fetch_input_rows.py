@@ -40,7 +40,7 @@ def _check(name: str, buffer: Buffer, context: Context) -> None:
             "give each of its sizes one value: --shape or --dim",
         )
     elif buffer.dtype is string or buffer.dtype.is_packed:
-        why = f"elements of {buffer.dtype} are no bytes of their own"
+        why = f"elements of {buffer.dtype} are not bytes of their own"
     elif sum(dim != 1 for dim in shape) == 0 or buffer.type.count == 0:
         why = f"{buffer.type} has no rows"
     elif len(shape) > 3 and shape[0] != 1:

@@ -175,7 +175,7 @@ class _Scores:
     views: tuple[View, ...]
     out: View
     keys: int  # the axis of the softmax
-    or_zero: bool = False  # are shares that are no number 0?
+    or_zero: bool = False  # are shares that are not the number 0?
     chosen: tuple[View, ...] = ()  # which rows have shares of 0 instead, and that 0
     fact: str = ""  # about that 0
 

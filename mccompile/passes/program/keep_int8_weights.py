@@ -52,7 +52,7 @@ def keep_int8_weights(program: Program, context: Context) -> None:
 def _weights(call: Call) -> list[tuple[int, tuple[int, ...]]]:
     """The operands that may be such weights, and how their scales lie along what they multiply."""
     kind = call.kind
-    if isinstance(kind, Conv | Gemm) and kind.accumulator is f32 and kind.fixed == 2:  # zero points are no floats'
+    if isinstance(kind, Conv | Gemm) and kind.accumulator is f32 and kind.fixed == 2:  # zero points are not floats'
         places = [WEIGHTS]
     elif isinstance(kind, Recurrent) and kind.accumulator is f32:
         places = [kind.names.index(name) for name in ("r", "w") if name in kind.names]

@@ -200,7 +200,7 @@ def _views(item: Item) -> Iterator[View]:
 
 
 def _moved(item: Item, old: Buffer, move: Move) -> Call | None:
-    """A call with its views of a buffer where that lies now; None where strides cannot say it, or it is no call."""
+    """A call with its views of a buffer where that lies now; None where strides cannot say it, or it is not a call."""
     if not isinstance(item, Call):
         return None
 

@@ -25,7 +25,7 @@ def place_outside(program: Program, context: Context) -> None:
     wanted = known if ALL in context.memory.external else context.memory.external
     why = f"the inputs and outputs are {', '.join(known) or 'none'}"
     unknown = (name for name in wanted if name not in known)
-    what = "is no input or output to be told by pointer"
+    what = "is not an input or output to be told by pointer"
     raise_all(WrongUse, (Problem(f"{name!r} {what}", "--io", why, meant(name, known)) for name in unknown))
     for name in wanted:
         if name in inputs:

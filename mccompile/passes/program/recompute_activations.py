@@ -188,7 +188,7 @@ def _by_rows(step: Step, item: Item, numbers: Mapping[Buffer, int], alone: set[B
 
 
 def _buffers(program: Program) -> list[Buffer]:
-    """Those that a plan has to place, and are no workspaces."""
+    """Those that a plan has to place, and are not workspaces."""
     found = [buffer for _, buffer in program.inputs]
     found += [view.buffer for item in program.body for view in _touched(item)]
     return [buffer for buffer in dict.fromkeys(found) if buffer.role not in (CONSTANT, STREAM)]

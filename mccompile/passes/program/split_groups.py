@@ -34,7 +34,7 @@ from .choose_kernels.scored import is_better
 
 CALLS = 1.05  # several calls take that much longer than one that does the same
 MOST = 16  # calls in place of one
-# What a position of a call takes, a run of its window that is laid out, one that is no whole words, and each of its
+# What a position of a call takes, a run of its window that is laid out, one that is not whole words, and each of its
 # elements, over a short product
 POSITION, RUN, BYTES, ELEMENT = 30, 8, 38, 1
 AT_ONCE = 4  # channels of a word, and of results

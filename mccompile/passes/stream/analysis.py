@@ -146,7 +146,7 @@ class Analysis:
             elements = f"{made} elements" if made > 1 else "one element"
             why = f"it makes {elements} of {of} frames, and a push brings {self.hop}"
             fix = f"bring as many as all strides: {replace(self.asked, hop=every * -(-self.hop // every))}"
-            raise UnsupportedModel(Problem("the hop is no multiple of the network's stride", shown(node), why, fix))
+            raise UnsupportedModel(Problem("the hop is not a multiple of the network's stride", shown(node), why, fix))
 
     def _check_use(self) -> None:
         """Is anything computed for the new frames alone?"""
@@ -172,7 +172,7 @@ class Analysis:
                 continue
             fix = f"bring as many: {replace(self.asked, hop=ceil((high - low) * motion.stride))}"
             why = f"a run of it takes {high - low} new elements of {value.name!r}, each of {motion.stride} frames"
-            what = "a push is no run of the network, which has states of its own"
+            what = "a push is not a run of the network, which has states of its own"
             raise UnsupportedModel(Problem(what, str(self.asked), why, fix))
 
     def _delay(self) -> int:

@@ -97,7 +97,7 @@ class _Builder:
             if not all(value in found.known for value in node.present_outputs):
                 try:
                     self._copy(node)
-                except Refused as refused:  # what the rules make of it is no operator
+                except Refused as refused:  # what the rules make of it is not an operator
                     what, fix = (
                         "it cannot run frame by frame",
                         "leave out --stream, and please report it with the model",

@@ -161,7 +161,7 @@ def core_of(name: str) -> Core | None:
 
 
 def instead_of_target(name: str) -> str:
-    """What to write where a board, a chip or a family is given as a target; empty where it is none of them."""
+    """What to write where a board, a chip or a family is given as a target; empty where it is not one of them."""
     meant, core = _meant(name), core_of(name)
     if core is None:
         return ""

@@ -57,7 +57,7 @@ class Found:
 
 
 def runs_here(options: Options) -> bool:
-    """Can this machine run the target's code? That of boards is C where it is no assembly."""
+    """Can this machine run the target's code? That of boards is C where it is not assembly."""
     wanted = targets.load(options.target)
     return bool(wanted.run) or set(wanted.isas) <= set(targets.load("native").isas)
 

@@ -108,5 +108,5 @@ def differs(chance: Generator, place: Path, compiler: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what stands for bytes that are no text, which may be one for all of them."""
+    """Without what stands for bytes that are not text, which may be one for all of them."""
     return text.replace("\ufffd", "")

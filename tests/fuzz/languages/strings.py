@@ -50,7 +50,7 @@ def _pieces(chance: Generator, count: int) -> list[str]:
 
 
 def _characters(chance: Generator, count: int) -> list[str]:
-    """Each text of one or two scripts; surrogates are no characters."""
+    """Each text of one or two scripts; surrogates are not characters."""
     anywhere = chance.integers(0, 0x110000, (count, 2))
     which = chance.integers(0, len(_SCRIPTS) + 1, (count, 2))
     begins = np.where(which < len(_SCRIPTS), np.array((*_SCRIPTS, 0))[which], anywhere)

@@ -87,7 +87,7 @@ def drawn(g: Builder) -> Entry:
 
 # Operators that no graph gets, and why.
 EXEMPT = {
-    "ai.onnx.ml::ZipMap": "its result is no tensor; tests/ops/test_ml.py",
+    "ai.onnx.ml::ZipMap": "its result is not a tensor; tests/ops/test_ml.py",
     "com.microsoft::QLinearReduceMean": "onnxruntime does not run it any more, and nobody else does",
     "com.microsoft::DecoderMaskedMultiHeadAttention": "tests/frontend/test_composed_buffered.py",
     "com.microsoft::SparseAttention": "caches at one place before and after; tests/frontend/test_composed_sparse.py",

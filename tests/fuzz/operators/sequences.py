@@ -1,4 +1,4 @@
-"""Sequences and optional values inside a graph. What is no tensor has no arrays, so each maker writes a whole group."""
+"""Sequences and optional values inside a graph. Such values have no arrays, so each maker writes a whole group."""
 
 from __future__ import annotations
 

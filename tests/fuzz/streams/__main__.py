@@ -32,7 +32,7 @@ def verdict(seed: int, build: bool = False) -> tuple[str, str]:
         return "left out", "onnxruntime does not load the window network"
     hop, edge = net.number(1, 5), ",edge=warm" * net.may(0.3)
     found, why = _of(window, f"x={net.axis},hop={hop}{edge}", build)
-    every = re.search(r"hop=(\d+)", why) if "no multiple" in why else None
+    every = re.search(r"hop=(\d+)", why) if "not a multiple" in why else None
     return _of(window, f"x={net.axis},hop={every[1]}{edge}", build) if every else (found, why)
 
 
@@ -54,7 +54,7 @@ def _of(window: onnx.ModelProto, asked: str, build: bool) -> tuple[str, str]:
     except UnsupportedModel as refused:
         problem = refused.problems[0]
         operator = re.search(r" \(\w+\)$", problem.where)
-        more = f", {problem.fix}" if "no multiple" in problem.what else operator[0] if operator else ""
+        more = f", {problem.fix}" if "not a multiple" in problem.what else operator[0] if operator else ""
         return "refused", f"{problem.what}{more}"
     except AssertionError as wrong:
         return "wrong", f"{asked}: {wrong}"

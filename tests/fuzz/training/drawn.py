@@ -73,7 +73,7 @@ def draw(seed: int, number: int) -> Drawn:
 
 def _quantized(chance: np.random.Generator) -> Drawn:
     """What is made of integers learns as floats. Without normalizations: rows of equal numbers, which integers often
-    are, have slopes that cancel, and what floats leave of them is no error."""
+    are, have slopes that cancel, and what floats leave of them is not an error."""
     while True:
         made = subject.quantized_network(chance)
         operators = {node.op_type for node in made.model.graph.node}

@@ -108,7 +108,7 @@ def test_scores_of_starcoder_do_not_fall_with_the_layer(tmp_path: Path) -> None:
     [
         ("falcon", {"alibi": True}, "bfloat16"),
         ("olmo", {"clip_qkv": 0.5}, "clip_qkv"),
-        ("bloom", {"apply_residual_connection_post_layernorm": True}, "result of its norm"),
+        ("bloom", {"apply_residual_connection_post_layernorm": True}, "result of the norm"),
         ("mpt", {"attn_config": {"clip_qkv": 6}}, "clip_qkv is 6"),
         ("mpt", {"attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max is 16, which transformers computes as 8"),
         ("opt", {"do_layer_norm_before": False}, "norms follow"),

@@ -106,7 +106,7 @@ def test_gpt2_has_one_transposed_matrix_of_queries_keys_and_values(tmp_path: Pat
         ({"hidden_size": "wide"}, BadFile, "hidden_size is 'wide'"),
         ({"vocab_size": 50}, BadFile, r"embed_tokens.weight is \[48, 24\], not \[50, 24\]"),
         ({"hidden_act": "quick"}, UnsupportedModel, "'quick'"),
-        ({"head_dim": 5}, UnsupportedModel, "rotary embeddings of 5 channels of a head: they rotate pairs"),
+        ({"head_dim": 5}, UnsupportedModel, "rotary embeddings of 5 channels of a head: their number"),
     ],
 )
 def test_what_is_not_known_is_refused(

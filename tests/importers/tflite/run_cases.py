@@ -45,9 +45,9 @@ WITHOUT_CASES = {
     "RNN": "tested as a whole; one step of UNIDIRECTIONAL_SEQUENCE_RNN",
     "SPARSE_TO_DENSE": "tested as a whole, into sizes that are constant",
     "STABLEHLO_COMPOSITE": "as the file writes it out; LiteRT refuses those without attributes",
-    "UNIQUE": "tested as a whole; results of sizes that are known only at run time",
+    "UNIQUE": "tested as a whole; the size of the result is known only at run time",
     "VAR_HANDLE": "variables are tested as a whole",
-    "WHERE": "tested as a whole; results of sizes that are known only at run time",
+    "WHERE": "tested as a whole; the size of the result is known only at run time",
     "WHILE": "tested as a whole",
     "custom TFLite_Detection_PostProcess": "tested as a whole; one class for a box",
 }

@@ -40,7 +40,7 @@ def test_both_factors_of_scores_become_one(check: Any) -> None:
         output %y
         """,
         """
-        fact "root is no extreme factor"
+        fact "root is not an extreme factor"
         input %q: f32[1,2,5,8]
         input %k: f32[1,2,5,8]
         input %mask: f32[5,5]

@@ -128,7 +128,7 @@ def test_what_cannot_be_handed_over_is_refused(text: str, why: str) -> None:
         ("Relu", "is not OPERATOR=FUNCTION"),
         ("Relu=2f", "is not OPERATOR=FUNCTION"),
         ("Relu=f,includ=a.h", "did you mean include="),
-        ("Relu=f,align=3", "no power of two"),
+        ("Relu=f,align=3", "not a power of two"),
         ("Relu=f,result=g32:1", "such as f32:1x8x8x3"),
     ],
 )

@@ -214,7 +214,7 @@ SHOWN = (
 @pytest.mark.parametrize(
     ("text", "states", "dims", "told"),
     [
-        (JOINED.format(m="3", order="x, k", more=""), {"k2": "k"}, {}, "'k2' is no Concat of 'k' and what is new"),
+        (JOINED.format(m="3", order="x, k", more=""), {"k2": "k"}, {}, "'k2' is not a Concat of 'k' and what is new"),
         (JOINED.format(m="3", order="k, x", more=""), {"k2": "k"}, {"past": (1, 4)}, "--dim past=0..4"),
         (JOINED.format(m="past", order="k, x", more=", x"), {"k2": "k", "o2": "o"}, {}, "adds 2 elements to it and 1"),
         (JOINED.format(m="3", order="k, x", more=""), {"o2": "o"}, {}, "--shape o=past,2 --dim past=0..3"),

@@ -165,7 +165,7 @@ def test_what_cannot_be_is_refused(text: str, options: Options, message: str) ->
 
 def test_texts_and_modules_are_refused() -> None:
     made = parser.parse_model(f"{HEAD} net (string[4,3] x) => (string[4,3] y) {{ y = Identity(x) }}")
-    with pytest.raises(WrongUse, match=r"no bytes of their own|as it comes in"):
+    with pytest.raises(WrongUse, match=r"not bytes of their own|as it comes in"):
         compiled(made, BY_ROWS)
     with pytest.raises(WrongUse, match=r"a module does not go with rows of --input(.|\n)*leave out rows"):
         replace(BY_ROWS, module=True)

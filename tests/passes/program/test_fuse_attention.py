@@ -225,7 +225,7 @@ def test_rows_and_keys_known_only_at_run_time_in_vectors() -> None:
 
 
 def test_keys_that_may_be_missing_stay_apart() -> None:
-    """The sum over no keys is 0, where a share of them is no number."""
+    """The sum over no keys is 0, where a share of them is not a number."""
     ins = {"q": (1, HEADS, 2, DEPTH), "k": (1, HEADS, "m", DEPTH), "v": (1, HEADS, "m", WIDTH)}
     assert not fused(compiled(network([*SCORES, *END], ins), dims={"m": (0, 9)}))
 
@@ -238,7 +238,7 @@ def test_scores_that_somebody_reads_stay(result: str) -> None:
 
 @pytest.mark.parametrize(("target", "depth"), [("generic", DEPTH), ("native", DEPTH), ("native", 64)])
 def test_rows_that_see_nothing(target: str, depth: int) -> None:
-    """They are no number, as Softmax has them; those that see the last block alone are exact. Of vectors, deep keys
+    """They are not a number, as Softmax has them; those that see the last block alone are exact. Of vectors, deep keys
     make several blocks."""
     made = network(
         [*SCORES[:2], node("Add", "s m", "scores"), *END],

@@ -51,7 +51,7 @@ def keys_of(made: ModelProto, target: str) -> tuple[DType, DType]:
         (HALVES.format("") + VALUES + END, f16),
         (LEVELS.format("2,70,1") + END, i8),
         (LEVELS.format("70,1") + END, i8),  # one for all heads
-        (LEVELS.format("2,70,5") + END, f32),  # a factor for each number is no factor of a row
+        (LEVELS.format("2,70,5") + END, f32),  # a factor for each number is not a factor of a row
         (LEVELS.format("2,1,5") + END, f32),
     ],
 )

@@ -171,7 +171,7 @@ def test_places_of_the_largest_are_of_the_window() -> None:
 
 
 def test_latency() -> None:
-    """Of a sequence, the newest elements that are no padding are given: they come late."""
+    """Of a sequence, the newest elements that are not padding are given: they come late."""
     network = model("(float[1,4,20] x) => (float[1,4,20] y) { y = Conv<pads=[1, 1]>(x, w) }", w=floats(4, 4, 3))
     (output,) = stepped(network, "x=2")[1].outputs
     assert (output.first, output.count, output.latency) == (18, 1, 1)

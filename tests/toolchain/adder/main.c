@@ -1,1 +1,1 @@
-#error "the example program is no part of the model"
+#error "the example program is not a part of the model"

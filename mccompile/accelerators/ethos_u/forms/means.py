@@ -11,7 +11,7 @@ from .writing import Writing
 
 
 def _axes(node: Node, rank: int) -> list[int]:
-    """Those that are averaged; an empty list where the axes are no constant."""
+    """Those that are averaged; an empty list where the axes are not constant."""
     if node.op.name == "GlobalAveragePool":
         return list(range(2, rank))
     found = integers(node.inputs[1]) if len(node.inputs) > 1 else None

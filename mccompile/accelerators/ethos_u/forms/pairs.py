@@ -33,7 +33,7 @@ class Pair(Form):
             return "only two tensors, and an activation behind them"
         for real in node.inputs:
             if not is_activation(real) and _constant(real, unit.makes[0]) is None:
-                return "an operand is no quantized tensor"
+                return "an operand is not a quantized tensor"
         if _gives_more(node):
             return "both operands are repeated"
         if node.op.name in _NAMES:

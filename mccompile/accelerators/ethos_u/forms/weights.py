@@ -25,7 +25,7 @@ def weights_of(node: Node, chain: Chain, result_scale: float, axis: int = 0) -> 
     real = node.inputs[1]
     found = stored(real)
     if real is None or found is None or found[0].dtype.itemsize != 1 or np.unique(found[2]).size > 1:
-        return "its weights are no constants of 8 bits with one zero point"
+        return "its weights are not constants of 8 bits with one zero point"
     data, scale = found[0] - np.ravel(found[2])[0].astype(np.int16), found[1]
     if scale.size > 1 and axis_of(real) != axis:
         return "its weights have scales along another axis than that of the results"
@@ -53,7 +53,7 @@ def scaled(
     data = (data * np.where(silent, 0, np.where(flips, -1, 1)).reshape(shape)).astype(np.int16)
     zero = _zero(data, dtype)
     if zero is None:
-        return f"its weights are no {dtype} if their zero point is that of Vela"
+        return f"its weights are not {dtype} if their zero point is that of Vela"
     factor = np.where(factor == 0, np.asarray(scale, np.float64), np.abs(factor))
     steps = np.broadcast_to(factor * given, count)
     whole = _whole(bias, chain, np.asarray(given * scale), count)
@@ -63,7 +63,7 @@ def scaled(
             return "its bias is not one constant for each channel"
         exact = (number.ravel() * chain.gain + chain.offset) / steps
         if np.any(np.abs(exact) >= 2**31) or np.any(steps / 2 > result * _FINE):
-            return "its bias is no whole number of products"
+            return "its bias is not a whole number of products"
         whole = np.rint(exact).astype(np.int32)
     return Weights((data + zero).astype(dtype), zero, np.asarray(factor, np.float32), whole)
 

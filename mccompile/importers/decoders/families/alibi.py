@@ -36,7 +36,7 @@ _MPT = {
 
 
 def slopes(heads: int) -> np.ndarray:
-    """Powers of one number; where heads are no power of two, every other one of twice as many follows."""
+    """Powers of one number; where heads are not a power of two, every other one of twice as many follows."""
     count = 1 << (heads.bit_length() - 1)
     first = 2.0 ** (-8 / count * np.arange(1, count + 1))
     return np.concatenate([first, 2.0 ** (-8 / (2 * count) * np.arange(1, 2 * (heads - count), 2))])
@@ -53,7 +53,7 @@ def _of(config: Config, more: int) -> Decoder:
 
 def _bloom(config: Config) -> Decoder:
     if config.flag("apply_residual_connection_post_layernorm"):
-        raise unsupported("what is added to a layer's result is the result of its norm")
+        raise unsupported("apply_residual_connection_post_layernorm adds the result of the norm to that of the layer")
     named = config.called(hidden_size="n_embed", num_attention_heads="n_head", num_hidden_layers="n_layer")
     return replace(_of(named, 4), activation="gelu_tanh")
 

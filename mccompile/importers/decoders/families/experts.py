@@ -35,7 +35,7 @@ def _mixed(config: Config, made: Decoder, experts: Experts) -> Decoder:
         raise damaged(f"{experts.chosen} of {experts.count} experts are chosen")
     every, plain = config.count("decoder_sparse_step", 1), config.values.get("mlp_only_layers") or ()
     if not isinstance(plain, list | tuple):
-        raise damaged("mlp_only_layers is no list")
+        raise damaged("mlp_only_layers is not a list")
     mixed = [number not in plain and (number + 1) % every == 0 for number in range(len(made.layers))]
     layers = (replace(x, experts=experts if m else None) for x, m in zip(made.layers, mixed, strict=True))
     return replace(made, layers=tuple(layers))

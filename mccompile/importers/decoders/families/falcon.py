@@ -27,7 +27,7 @@ _GGUF_NORMS = {"attn_norm": "blk.{}.attn_norm_2", "mlp_norm": "blk.{}.attn_norm"
 
 def _falcon(config: Config) -> Decoder:
     if config.flag("alibi"):
-        raise unsupported("scores fall with the distance in bfloat16 (alibi)")
+        raise unsupported("alibi with slopes in bfloat16")
     named = config.called(num_hidden_layers="n_layer", num_attention_heads="n_head")
     heads, width = named.count("num_attention_heads"), config.count("hidden_size")
     is_new = config.flag("new_decoder_architecture")

@@ -68,7 +68,7 @@ def _neo(config: Config) -> Decoder:
     window = config.count("window_size", 256)
     kinds = config.values.get("attention_layers") or _spread(config)
     if not isinstance(kinds, list) or len(kinds) != len(made.layers) or not {*map(str, kinds)} <= {"global", "local"}:
-        raise damaged(f"attention_layers is no list of {len(made.layers)} words, global or local")
+        raise damaged(f"attention_layers is not a list of {len(made.layers)} words, global or local")
     layers = tuple(Layer(window if kind == "local" else 0) for kind in kinds)
     return replace(made, layers=layers, learned=True, score_factor=1.0)
 
@@ -79,7 +79,7 @@ def _spread(config: Config) -> list[str]:
         parts = config.values.get("attention_types") or [[["global", "local"], 12]]
         return [kind for kinds, times in parts for _ in range(min(times, 4096)) for kind in kinds]
     except (TypeError, ValueError):
-        raise damaged("attention_types is no list of kinds and numbers") from None
+        raise damaged("attention_types is not a list of kinds and numbers") from None
 
 
 def _opt(config: Config) -> Decoder:

@@ -102,7 +102,7 @@ def _smollm3(config: Config) -> Decoder:
     every = config.count("no_rope_layer_interval", 4)
     turns = config.values.get("no_rope_layers") or [(n + 1) % every for n in range(len(made.layers))]
     if not isinstance(turns, list) or len(turns) != len(made.layers):
-        raise damaged(f"no_rope_layers is no list of {len(made.layers)} numbers")
+        raise damaged(f"no_rope_layers is not a list of {len(made.layers)} numbers")
     layers = (replace(x, rotary=x.rotary if turn else None) for x, turn in zip(made.layers, turns, strict=True))
     made = replace(made, layers=tuple(layers))
     if not (config.flag("use_sliding_window") and config.has("sliding_window")):

@@ -6,8 +6,8 @@ bias. That is exact where it is the same everywhere; where windows hang over the
 stays. Channels that only meet weights of zero go as well. Channels belong together through depthwise convolutions,
 elementwise operators and the like (channel_steps.py): all of them stay if one does.
 
-Floats are left alone: zero times infinity is no number, and sums would be rounded in other places. How many channels a
-tensor keeps is a fact about values.
+Floats are left alone: zero times infinity is not a number, and sums would be rounded in other places. How many channels
+a tensor keeps is a fact about values.
 """
 
 from __future__ import annotations

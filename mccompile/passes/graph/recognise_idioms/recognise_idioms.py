@@ -29,7 +29,7 @@ Build = Callable[[Match, Maker], Value | None]
 
 def recognise_idioms(graph: Graph, context: Context) -> None:
     rewrite(graph, RULES)
-    rewrite(graph, REDUCTIONS)  # what is left, that is no part of a normalization
+    rewrite(graph, REDUCTIONS)  # what is left, that is not a part of a normalization
 
 
 # -- parts of patterns

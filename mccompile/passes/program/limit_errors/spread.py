@@ -103,7 +103,7 @@ def of_constant(view: View, axis: int) -> np.ndarray:
 
 
 def finite(values: np.ndarray) -> np.ndarray:
-    """Without what is no number or too large to be squared."""
+    """Without what is not a number or too large to be squared."""
     found: np.ndarray = np.clip(np.nan_to_num(values.astype(np.float64)), -HUGE, HUGE)
     return found
 

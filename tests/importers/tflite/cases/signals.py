@@ -11,7 +11,7 @@ from ..draw import Draw, draws
 
 @draws("RFFT2D", "COMPLEX_ABS", "REAL", "IMAG", rtol=1e-4)
 def _spectrum(draw: Draw) -> Sequence[int]:
-    """A complex number is no output: its length is."""
+    """A complex number is not an output: its length is."""
     batch, lengths = draw.shape(0, 2, 3), (draw.pick(1, 1, 2, 4), draw.pick(2, 4, 8, 16))
     sizes = [max(1, length + draw.pick(0, 0, -1, 2)) for length in lengths]
     net = draw.net
