@@ -26,7 +26,7 @@ TURNS = 10000  # more than a loop that steers has
 STATES = 100000  # more than places in a table, by which a loop goes from one to the next
 LEVELS = (
     "rows together",  # all rows of a stage in one call
-    "inner rows together",  # at the edges one by one; what numbers differ by is followed, too
+    "inner rows together",  # at the edges one by one
     "row by row",
     # and loops that call functions with what they move, or fill arrays by it or with indices; macros in full
     "pointers turn by turn",
@@ -177,8 +177,6 @@ def command(code: Path, about: dict[str, Any], entry: str, level: str) -> list[s
     whole = ["-eva-slevel-function", opening, *(["-eva-use-spec", ",".join(alone)] if alone else [])]
     together = f" {_TOGETHER[level]}" if level in _TOGETHER else ""
     known = ["-eva-domains", "gauges"]
-    if level == LEVELS[1]:
-        known = ["-eva-domains", "gauges,octagon", "-eva-octagon-through-calls"]
     if level != LEVELS[-1]:
         known += ["-eva-stop-at-nth-alarm", "1"]  # the next level decides
     return [
