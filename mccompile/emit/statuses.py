@@ -61,7 +61,7 @@ STATUSES = (
     Status(
         16,
         "MCC_ERR_IMAGE",
-        "a file is not an image of a format that is known, or of another size than declared",
+        "a file is not an image of a known format, or of another size than declared",
         "the file is not a plain BMP or PNM, or has another size than declared",
     ),
     Status(

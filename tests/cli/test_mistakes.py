@@ -112,7 +112,7 @@ TABLE = """
 2 | imgproc rotete -o img1 | no image function 'rotete' | did you mean rotate?
 2 | imgproc rotate=91 -o img2 | rotate cannot be '91' | did you mean 90?
 2 | imgproc flip --size 0x9 -o img3 | no picture of 0x9 | did you mean --size 1x9?
-2 | imgproc flip --size 320 -o img4 | no width and height | did you mean --size 320x240?
+2 | imgproc flip --size 320 -o img4 | not a width and height | did you mean --size 320x240?
 2 | imgproc flip --channels 5 -o img5 | cannot have 5 channels | did you mean --channels 4?
 2 | imgproc cvt_color=yuv2rgb_nv21 --size 9x8 -o img6 | no frames of 9x8 | did you mean --size 10x8?
 2 | imgproc cvt_color=yuv2rgb_nv21 --dtype f32 -o img7 | cannot be f32 | leave out --dtype

@@ -94,7 +94,7 @@ def test_what_a_caller_raises_ends_the_text(tmp_path: Path) -> None:
     ):
         with pytest.raises(WrongUse, match=why):
             net.generate(**{"prompt": "once", **wrong})
-    with pytest.raises(WrongUse, match="no UTF-8"):
+    with pytest.raises(WrongUse, match="not UTF-8"):
         net.generate("\ud800")
     with pytest.raises(WrongUse, match="no argument heat"):
         net.generate("a", heat=2)
