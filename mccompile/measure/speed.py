@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from ..emit.package import Package
 from ..emit.summary import table
 from ..plan.ir import Step
 from ..targets.api import Target
-from ..toolchain.build import compile_program, find_compiler, run_program
+from ..toolchain.build import Compiler, compile_program, find_compiler, run_program
 from ..toolchain.run import Model
 from .building import own_functions, refuse_undefined
 from .windows import newest
@@ -139,7 +140,8 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
     medians = np.median(np.diff(np.array(spent), axis=0), axis=0)
     spent_by = tuple(zip(steps, map(float, medians), strict=True))
     functions = own_functions(whole.function_bytes, package)
-    return Speed(package, tuple(runs), spent_by, measured_peak(target, cc), functions)
+    peak = _peak_once(find_compiler(cc or target.compiler), tuple(target.cflags))
+    return Speed(package, tuple(runs), spent_by, peak, functions)
 
 
 def _runs(model: Model, inputs: Mapping[str, Any]) -> list[float]:
@@ -150,8 +152,15 @@ def _runs(model: Model, inputs: Mapping[str, Any]) -> list[float]:
 
 def measured_peak(target: Target, cc: str | None = None) -> float:
     """GFLOP/s of one core, by a program that does nothing else."""
+    return _peak(find_compiler(cc or target.compiler), tuple(target.cflags))
+
+
+def _peak(compiler: Compiler, flags: tuple[str, ...]) -> float:
     with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
         include = data_folder("runtime_c") / "include"
         source, program = Path(__file__).with_name("peak.c"), Path(folder, "peak")
-        compile_program(find_compiler(cc or target.compiler), [source], [include], program, target.cflags)
+        compile_program(compiler, [source], [include], program, flags)
         return float(run_program(program))
+
+
+_peak_once = cache(_peak)  # the same for all models of a process

@@ -30,6 +30,7 @@ from mccompile.targets.api import Target
 from ..base.records import dataclass
 from .board_model import board_header
 from .boards import BOARDS, STACK_BYTES, Board, linker_script
+from .build import Compiler, compile_program
 from .disassembly import frames
 from .elements import from_bytes, to_bytes
 from .image import address, read_map
@@ -109,11 +110,8 @@ def timing_program(folder: Path, target: Target, cc: str | None = None) -> Path:
     (scratch / "mcc_host_model.h").write_text(board_header(report, False), encoding="utf-8")
     sources = sources_of(folder, report.prefix)
     sources += [_external_weights(folder, report.prefix, scratch), _FOLDER / "timed.c"]
-    includes = [f"-I{path}" for path in (scratch, folder, folder / "runtime")]
-    program = scratch / "timed"
-    options = [*target.cflags, *includes, "-static", "-o", str(program)]
-    _call([*compiler, *options, *map(str, sources), "-lm"], "timed.c")
-    return program
+    includes = [scratch, folder, folder / "runtime"]
+    return compile_program(Compiler(tuple(compiler)), sources, includes, scratch / "timed", [*target.cflags, "-static"])
 
 
 class Emulated:

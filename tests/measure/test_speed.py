@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mccompile.driver import Options
+from mccompile.measure import speed as measured
 from mccompile.measure.speed import speed
 from mccompile.toolchain.run import Model
 from tests import small_models
@@ -27,6 +28,12 @@ def test_the_table_and_the_dictionary_say_the_same(tmp_path: Path) -> None:
     figures = json.loads(json.dumps(found.as_dict()))
     assert f"median   {figures['median_us']:.1f} us" in found.show()
     assert len(figures["steps"]) == len(found.steps) == found.show().count("\n") - 5
+
+
+def test_the_peak_is_measured_once_for_all_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = speed(save(small_models.mlp(), tmp_path), Options())
+    monkeypatch.setattr(measured, "run_program", lambda program: pytest.fail("it runs again"))
+    assert speed(save(small_models.conv(), tmp_path), Options()).peak == first.peak
 
 
 def test_a_model_of_many_runs_has_as_long_for_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
