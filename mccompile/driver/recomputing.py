@@ -56,7 +56,7 @@ def in_column_tiles(attempt: Attempt, most: float) -> Attempt:
             tiles = paths.smallest(found.plan.arena_bytes)
             if tiles is None:
                 break
-            made = attempt({**changes, "recompute": 1.0, "column_tiles": tiles})
+            made = attempt({**changes, "recompute": most, "column_tiles": tiles})
             paths.learn(made, tiles)
             if made.plan.arena_bytes < found.plan.arena_bytes and made.macs <= plain.macs * most:
                 found = made

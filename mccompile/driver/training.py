@@ -113,24 +113,22 @@ def _attempt(model: Path, asked: Learning, options: Options, earlier: Earlier) -
     def attempt(changes: Changes) -> Package:
         less = {name: value for name, value in changes.items() if name in of_training}
         other = {name: value for name, value in changes.items() if name not in of_training}
-        most = replace(options, **other).recompute
+        now = replace(options, **other)
 
         def once(tiles: Changes) -> Package:
-            options_now = replace(options, **{**other, **tiles})
-            return _recovered(model, replace(asked, **less), options_now, most, earlier)
+            return _recovered(model, replace(asked, **less), replace(now, **tiles), earlier)
 
-        return in_column_tiles(once, most)({}) if most > 1 else once({})
+        return in_column_tiles(once, now.recompute)({}) if now.recompute > 1 and not now.column_tiles else once({})
 
     return attempt
 
 
-def _recovered(model: Path, asked: Learning, options: Options, most: float, earlier: Earlier) -> Package:
-    """`most`: so many times the multiply-accumulates may be computed for less memory."""
+def _recovered(model: Path, asked: Learning, options: Options, earlier: Earlier) -> Package:
     name = options.name or name_of(model)
 
     def attempt(left_out: tuple[SkippedPass, ...]) -> Package:
         without = replace(options, without=options.without | {each.name for each in left_out})
-        made = _trained(model, asked, without, readable(name), left_out, most, earlier)
+        made = _trained(model, asked, without, readable(name), left_out, earlier)
         return replace(made, left_out=left_out)
 
     steps = [step for passes in chosen(options.optimize, options.without) for step in passes]
@@ -168,13 +166,12 @@ def _trained(
     options: Options,
     name: str,
     left_out: tuple[SkippedPass, ...],
-    most: float,
     earlier: Earlier,
 ) -> Package:
     manager = pass_manager(options, earlier.facts)
 
     def program_of(phase: Phase, graph: Graph, context: Context) -> Program:
-        manager.context = replace(context, memory=_memory(context.memory, phase, graph, graphs, options, most))
+        manager.context = replace(context, memory=_memory(context.memory, phase, graph, graphs, options))
         with blamed(manager):
             program = programmed(graph, options, manager)
         manager.context = context
@@ -202,16 +199,14 @@ def _trained(
     return packaged(program, run, options, name, manager, left_out, learning=asked.to_json())
 
 
-def _memory(
-    memory: Memory, phase: Phase, graph: Graph, graphs: Sequence[Graph], options: Options, most: float
-) -> Memory:
+def _memory(memory: Memory, phase: Phase, graph: Graph, graphs: Sequence[Graph], options: Options) -> Memory:
     """What may be done with tensors of a phase: where one learns, calls may be done again to stay within a budget.
     Layers that only infer are the same in all phases; tiles of them are looked for in the one that learns."""
     if phase.name != LEARN:
         return replace(memory, recompute=1.0)
     apart = {name: size for other in graphs for name, size in _kept(other).items()}.items() - _kept(graph).items()
     enough = max(1, memory.enough - sum(size for _, size in apart)) if memory.enough else 0
-    again = MOST_RECOMPUTED if options.enough and most == 1 else most
+    again = MOST_RECOMPUTED if options.enough and options.recompute == 1 else options.recompute
     return replace(memory, again=again, enough=enough)
 
 

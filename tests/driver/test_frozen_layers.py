@@ -55,3 +55,12 @@ def test_tiles_make_the_arena_smaller_and_what_is_learned_the_same(net: Path) ->
         x = chance.standard_normal((1, 1, 32, 32)).astype(np.float32)
         assert len({net.step(x, np.array([label]), rate=0.1) for net in nets}) == 1
         assert len({net.run(x)["y"].tobytes() for net in nets}) == 1
+
+
+def test_code_with_tiles_is_made_again_as_it_was(net: Path, tmp_path: Path) -> None:
+    """With its tiles and its most multiply-accumulates, which also say what a step computes again."""
+    asked = ["train", str(net), "--loss", "cross_entropy:y", "--learn", "last:2", "--prefer", "ram"]
+    assert run([*asked, "--recompute", "2", "-o", str(tmp_path)]) == 0
+    was = (tmp_path / "net.mcb").read_bytes()
+    assert run(["blob", str(net), "--for", str(tmp_path)]) == 0
+    assert (tmp_path / "net.mcb").read_bytes() == was
