@@ -41,20 +41,21 @@ class Rounding:
     def begin(self) -> None:
         self._next = 0
 
-    def moved(self, value: Any, kind: str, held: bool = True) -> Any:
-        """By up to so many units of the type; with `held`, numbers that it holds stay."""
+    def moved(self, value: Any, kind: str, held: bool = True, slope: bool = False) -> Any:
+        """By up to so many units of the type; with `held`, numbers that it holds stay; with `slope`, all of the first
+        run do, and differences from them are moved."""
         if not _is_float(value) or kind not in UNITS:
             return value
         if self._next == len(self._moves) or self._moves[self._next][0].shape != value.shape:
-            self._moves[self._next :] = [self._drawn(value, kind, held)]
+            self._moves[self._next :] = [self._drawn(value, kind, held, slope)]
         added, factor = self._moves[self._next]
         self._next += 1
         return np.where(factor == 0, value, value + added + value * factor)
 
-    def _drawn(self, value: Any, kind: str, held: bool) -> tuple[Any, Any]:
+    def _drawn(self, value: Any, kind: str, held: bool, slope: bool) -> tuple[Any, Any]:
         factors = UNITS[kind] / 2 * self.chance.uniform(-1, 1, (2, *value.shape))
         stays = ~np.isfinite(value) | (held & (_rounded(value, kind) == value))
-        return np.where(stays, 0.0, value * factors[0]), np.where(stays, 0.0, factors[1])
+        return np.where(stays, 0.0, value * (-factors[1] if slope else factors[0])), np.where(stays, 0.0, factors[1])
 
 
 def judge(
@@ -161,10 +162,10 @@ class _Judge:
         found.pop("", None)
         return found
 
-    def rounded(self, kinds: Sequence[str]) -> Callable[[Any], Any]:
+    def rounded(self, kinds: Sequence[str]) -> Callable[..., Any]:
         """What is made on the way to results, in the type of the first operand; sums of many, so not held exactly."""
         shaken, kind = self.shaken, (*kinds, "")[0]
-        return lambda value: value if shaken is None else shaken.moved(value, kind, held=False)
+        return lambda value, slope=False: value if shaken is None else shaken.moved(value, kind, False, slope)
 
     def inner(self, values: Values) -> Run:
         def run(graph: Graph, operands: Sequence[Any]) -> list[Any]:

@@ -18,8 +18,15 @@ EPSILON = float(np.float32(1e-5))
 def standardized(at: NodeSite, x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
     """With the mean, and one over the standard deviation."""
     mean = at.rounded(x.mean(axes, keepdims=True))
-    inverse = 1 / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + epsilon)
+    inverse = 1 / np.sqrt(variance_of(at, x, mean, axes) + epsilon)
     return (at.rounded(x) - mean) * inverse, mean, inverse
+
+
+def variance_of(at: NodeSite, x: Array, mean: Array, axes: tuple[int, ...]) -> Array:
+    """A backward pass takes differences from the mean to add up to 0, where rounding leaves a unit of the mean each:
+    the variance has a slope along what moves all elements."""
+    squared = mean**2
+    return np.asarray(((x - mean) ** 2).mean(axes, keepdims=True) + at.rounded(squared, slope=True) - squared)
 
 
 def root_mean_square(at: NodeSite, x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
@@ -44,7 +51,8 @@ def batch_normalization(at: NodeSite) -> Any:
     running = mean, variance
     if training:
         axes = (0, *range(2, x.ndim))
-        mean, variance = at.rounded(x.mean(axes)), x.var(axes)
+        middle = at.rounded(x.mean(axes, keepdims=True))
+        mean, variance = middle.reshape(-1), variance_of(at, x, middle, axes).reshape(-1)
         running = running[0] * momentum + mean * (1 - momentum), running[1] * momentum + variance * (1 - momentum)
     if x.ndim == 1:
         return scale * (at.rounded(x) - mean) / np.sqrt(variance + epsilon) + bias
