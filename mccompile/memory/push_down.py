@@ -46,8 +46,35 @@ def push_down_single(blocks: Sequence[Block]) -> Placement:
 
 
 def push_down(blocks: Sequence[Block]) -> Placement:
-    """Many starts, then counted repairs. Never larger than `push_down_single`, best fit or greedy by size."""
-    return _pushed_down(tuple(blocks))
+    """Many starts, then counted repairs; if these miss the bound, again without the blocks that are always alive. Never
+    larger than `push_down_single`, best fit or greedy by size."""
+    found, always = _pushed_down(tuple(blocks)), _always_alive(blocks)
+    if not always or len(always) == len(blocks) or found.size <= lower_bound(blocks):
+        return found
+    return min(found, _above(blocks, always), key=lambda placement: placement.size)
+
+
+def _always_alive(blocks: Sequence[Block]) -> list[int]:
+    """Blocks such as states and weights that learn, which are whole from the first moment to the last one."""
+    if any(block.fixed is not None for block in blocks):
+        return []
+    begin, end = min((b.start for b in blocks), default=0), max((b.end for b in blocks), default=0)
+    whole = [any((p.start, p.end, p.high - p.low) == (begin, end, b.size) for p in b.parts) for b in blocks]
+    return sorted((index for index, is_whole in enumerate(whole) if is_whole), key=lambda i: (-blocks[i].align, i))
+
+
+def _above(blocks: Sequence[Block], always: Sequence[int]) -> Placement:
+    """Those that are always alive at the bottom, where they part no room: other blocks fit above them as well as
+    anywhere."""
+    offsets, top = dict[int, int](), 0
+    for index in always:
+        offsets[index] = align_up(top, blocks[index].align)
+        top = offsets[index] + blocks[index].size
+    others = [index for index in range(len(blocks)) if index not in offsets]
+    base = align_up(top, max(blocks[index].align for index in others))
+    placed = _pushed_down(tuple(blocks[index] for index in others))
+    offsets |= {index: base + offset for index, offset in zip(others, placed.offsets, strict=True)}
+    return Placement(tuple(offsets[index] for index in range(len(blocks))), base + placed.size)
 
 
 @lru_cache(maxsize=100)  # who looks for what fits a budget asks for the same again

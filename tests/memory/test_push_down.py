@@ -129,3 +129,16 @@ def test_twice_the_blocks_are_at_most_twice_the_work(make_blocks: BlockMaker, li
     )
     assert calls(lambda: push_down(many)) < 2 * calls(lambda: push_down(few))
     assert verify(many, push_down(many)) == []
+
+
+@pytest.mark.parametrize("seed", [48, 97, 131])
+def test_blocks_that_are_always_alive_part_no_room(seed: int) -> None:
+    """Among the others they do, and the bound is missed."""
+    chance = random.Random(seed)
+    blocks = [Block(f"w{n}", (Part(0, 60, 0, 16 * chance.randint(1, 40)),)) for n in range(chance.randint(3, 12))]
+    for n in range(60):
+        start = chance.randint(0, 56)
+        part = Part(start, min(60, start + chance.randint(1, 12)), 0, 16 * chance.choice([2, 4, 8, 40, 60, 64]))
+        blocks.append(Block(f"t{n}", (part,)))
+    chance.shuffle(blocks)
+    assert push_down(blocks).size == lower_bound(blocks)
