@@ -78,16 +78,25 @@ def _found(nodes: tuple[Node, ...], tensors: tuple[Tensor, ...]) -> tuple[int, .
     return tuple(node for piece in pieces for node in piece.nodes)
 
 
-def eager(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> tuple[int, ...]:
-    """An order that always runs what leaves the fewest bytes alive, of equal nodes the first of the given order."""
-    piece = _Piece(_Graph(nodes, tensors), 0, len(nodes))
-    done, order = 0, list[int]()
-    ready = piece.ready_at_start()
+def results_first(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> tuple[int, ...]:
+    """An order that always runs what the fewest results depend on, of equal nodes the first of the given order: what
+    only leads to a result runs in front of what leads on to others."""
+    graph, order = _Graph(nodes, tensors), list[int]()
+    results = [0] * len(nodes)  # that depend on each node, as a set of bits
+    for node in reversed(range(len(nodes))):
+        for after in graph.after[node]:
+            results[node] |= results[after]
+        results[node] = results[node] or 1 << node
+    waits = [len(before) for before in graph.before]
+    ready = [(results[node].bit_count(), node) for node, count in enumerate(waits) if not count]
+    heapq.heapify(ready)
     while ready:
-        node = min(piece.members(ready), key=lambda each: piece.run(each, done, 0)[::-1])
-        ready = piece.ready_after(node, done, ready)
-        done |= 1 << node
+        _, node = heapq.heappop(ready)
         order.append(node)
+        for after in graph.after[node]:
+            waits[after] -= 1
+            if not waits[after]:
+                heapq.heappush(ready, (results[after].bit_count(), after))
     return tuple(order)
 
 

@@ -18,7 +18,7 @@ from enum import Enum
 import numpy as np
 
 LOOKED_AT = 8  # moves whose line is worked out, of those that promise most
-DEPTH = 12  # steps that one move does again
+DEPTH = 40  # steps that one move does again
 EFFORT = 1_500_000  # steps of lines that are worked out
 
 

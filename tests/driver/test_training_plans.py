@@ -242,7 +242,7 @@ def test_new_weights_are_made_beside_gradients_where_no_more_fits(
 def test_layers_keep_rows_rather_than_shift_what_they_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each layer that is done again alone begins its result some rows before its operand, and all that lie so are one
     tall block. In a chain with the next layer it keeps a few rows, and nothing moves."""
-    model = separable(tmp_path / "separable.onnx", 6, 16, 6)
+    model = separable(tmp_path / "separable.onnx", 5, 8, 5)
     asked = {"loss": "cross_entropy:y", "learn": "all", "at_once": True, "budget": {"ram": "min"}}
     kept = mccompile.train(model, **asked)
     search = fuse_line_buffers.best_chains
@@ -251,6 +251,6 @@ def test_layers_keep_rows_rather_than_shift_what_they_make(tmp_path: Path, monke
     )
     shifted = mccompile.train(model, **asked)
     assert kept.report["arena_bytes"] < shifted.report["arena_bytes"]
-    x, y = np.random.default_rng(5).standard_normal((1, 16, 6, 6)).astype(np.float32), np.array([3])
+    x, y = np.random.default_rng(5).standard_normal((1, 8, 5, 5)).astype(np.float32), np.array([3])
     for _ in range(4):
         assert kept.step(x, y, rate=0.1) == pytest.approx(shifted.step(x, y, rate=0.1), rel=1e-5)

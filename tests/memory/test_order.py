@@ -6,7 +6,7 @@ import pytest
 
 from mccompile.base.errors import InternalError
 from mccompile.memory import order
-from mccompile.memory.order import Node, Tensor, best_order, eager, peak_of
+from mccompile.memory.order import Node, Tensor, best_order, peak_of, results_first
 from tests.counting import calls
 
 Graph = tuple[list[Node], list[Tensor]]
@@ -149,18 +149,18 @@ def test_nothing_is_searched_where_the_last_node_needs_as_much_as_the_peak(monke
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_an_eager_order_runs_each_node_behind_its_operands(seed: int) -> None:
+def test_results_first_runs_each_node_behind_its_operands(seed: int) -> None:
     nodes, tensors = random_graph(random.Random(seed), 14)
-    found = eager(nodes, tensors)
+    found = results_first(nodes, tensors)
     assert sorted(found) == list(range(14))
     places = {node: place for place, node in enumerate(found)}
     for tensor in tensors:
         assert all(tensor.producer is None or places[tensor.producer] < places[user] for user in tensor.consumers)
 
 
-def test_an_eager_order_lets_memory_go_away_from_the_peak() -> None:
-    """Behind the peak (node 0) two small sums of a tensor are made before the large result that it does not need."""
-    nodes = [Node(workspace=10000), Node(), Node(), Node()]
-    tensors = [Tensor(400, 0, (1, 2, 3)), Tensor(400, 1, (), True), Tensor(8, 2, (), True), Tensor(8, 3, (), True)]
-    assert best_order(nodes, tensors) == (0, 1, 2, 3)
-    assert eager(nodes, tensors) == (0, 2, 3, 1)
+def test_a_result_is_made_in_front_of_what_leads_on_to_others() -> None:
+    """Gradients 0, 1 and 2, each made of the one before it; 3 and 4 are a new weight of 0 in two steps, 5 one of 1."""
+    nodes = [Node() for _ in range(6)]
+    readers = [(1, 3), (2, 5), (), (4,), (), ()]
+    tensors = [Tensor(8, node, users, not users) for node, users in enumerate(readers)]
+    assert results_first(nodes, tensors) == (0, 3, 4, 1, 2, 5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...kernels.api import Needs
-from ...memory.order import Node, Tensor, best_order, eager
+from ...memory.order import Node, Tensor, best_order, results_first
 from ...program.ir import (
     CONSTANT,
     EXTERNAL,
@@ -37,12 +37,12 @@ def order_calls(program: Program, context: Context) -> None:
         program.body = [program.body[number] for number in best_order(nodes, tensors)]
 
 
-def eager_order(program: Program, context: Context) -> list[Item]:
-    """The items in an order that frees memory early everywhere, not only where it counts for the peak."""
+def results_first_order(program: Program, context: Context) -> list[Item]:
+    """The items in an order that makes each result, such as a new weight, as soon as there is what it is made of."""
     if not _is_free(program, context):
         return program.body
     nodes, tensors = _model(program, context, covers)
-    return [program.body[number] for number in eager(nodes, tensors)]
+    return [program.body[number] for number in results_first(nodes, tensors)]
 
 
 def _is_free(program: Program, context: Context) -> bool:

@@ -43,7 +43,7 @@ from ..memory.liveness import blocks_of, liveness
 from ..rows.row_windows import AXIS
 from .bufferize import bufferize
 from .fuse_line_buffers import fuse_line_buffers
-from .order_calls import eager_order
+from .order_calls import results_first_order
 from .step_products import step_products
 
 TRIALS = 10  # programs whose arena is worked out
@@ -72,7 +72,7 @@ def recompute_activations(program: Program, context: Context) -> None:
 def _step_products(program: Program, body: list[Item], context: Context) -> None:
     """New weights in one call with gradients, if the budget needs it and it makes the arena smaller."""
     least, joined = arena_by_rows(program, context), step_products(replace(program, body=body), context)
-    if least > context.memory.enough and len(joined) < len(body):
+    if least > context.memory.enough and joined != body:
         found, size = _recomputed(replace(program, body=joined), context, arena_by_rows)
         if size < least:
             program.body = found
@@ -80,11 +80,12 @@ def _step_products(program: Program, body: list[Item], context: Context) -> None
 
 def _orders(program: Program, context: Context) -> list[list[Item]]:
     """Orders in which to recompute. The one with the smallest peak frees memory early only where it counts for that
-    peak, which recomputation moves elsewhere: so that in which calls came, and one that frees memory early everywhere.
-    """
-    given, early = program.unordered or program.body, eager_order(program, context)
+    peak, which recomputation moves elsewhere: so that in which calls came, and one that makes new weights at once, so
+    that what their gradients are made of need not stay."""
+    given = program.unordered or program.body
+    at_once = results_first_order(replace(program, body=given), context)
     program.unordered = []
-    return [given] if early == given else [given, early]
+    return [given] if at_once == given else [given, at_once]
 
 
 def _recomputed(program: Program, context: Context, measure: Measured) -> tuple[list[Item], int]:

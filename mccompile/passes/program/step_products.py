@@ -20,6 +20,7 @@ from ...base.records import dataclass
 from ...expr.ir import Expr, operand
 from ...kinds.conv import Conv
 from ...kinds.gemm import Gemm
+from ...kinds.map import Map
 from ...kinds.product_step import ProductStep
 from ...program.ir import Buffer, Call, Item, Program, View, reads, walk, writes
 from ...program.taken_names import taken_names
@@ -61,17 +62,18 @@ def step_products(program: Program, context: Context) -> list[Item]:
     products = [(number, each) for number, item in enumerate(program.body) for each in _products(item)]
     written, read = _written(program.body), _read(program.body)
     states = {dict(program.outputs)[after].buffer for after in program.states.values()} - read.keys()
-    names, body, gone = taken_names(program), [*program.body], set[Call]()
+    names, made, gone = taken_names(program), dict[Call, Sequence[Call]](), set[Call]()
     for place, back in products:
         for _, weights in products:
             if back.call in gone or weights.call in gone or weights.out.buffer not in states:
                 continue
             early = all(written.get(view.buffer, -1) < place for view in weights.call.ins)
-            call = _joined(back, weights) if early and _agree(back, weights) else None
-            if call is not None and _choose(call, context, names):
-                body[place] = call
+            calls = _joined(back, weights, names) if early and _agree(back, weights) else ()
+            if calls and all(_choose(call, context, names) for call in calls):
+                made[back.call] = calls
                 gone |= {back.call, weights.call}
-    return [item for item in body if not isinstance(item, Call) or item not in gone]
+    whole = ((item,) if not isinstance(item, Call) or item not in gone else made.get(item, ()) for item in program.body)
+    return [item for items in whole for item in items]
 
 
 def _products(item: Item) -> Iterator[_Product]:
@@ -125,11 +127,20 @@ def _same(a: View, b: View) -> bool:
     )
 
 
-def _joined(back: _Product, weights: _Product) -> Call:
-    kind = ProductStep(back.total, back.expression, weights.expression, len(back.extras))
-    ins = (back.left, weights.right, back.right, *back.extras, *weights.extras)
-    provenance = merge(weights.call.provenance, back.call.provenance)
-    return Call(kind, _alike(ins), (back.out, weights.out), provenance)
+def _joined(back: _Product, weights: _Product, names: Names) -> Sequence[Call]:
+    """One call; what else the gradient of the activation is made of is read by a second one, so that it need not be
+    there with all that the first one reads."""
+    apart = any(not _same(extra, weights.right) for extra in back.extras)
+    extras, expression, out = back.extras, back.expression, back.out
+    if apart:
+        product = Buffer(names.take(f"{out.buffer.name}_product"), back.total, out.shape)
+        extras, expression, out = (), operand(0, back.total), product.whole()
+    kind = ProductStep(back.total, expression, weights.expression, len(extras))
+    ins = (back.left, weights.right, back.right, *extras, *weights.extras)
+    step = Call(kind, _alike(ins), (out, weights.out), merge(weights.call.provenance, back.call.provenance))
+    if not apart:
+        return (step,)
+    return step, Call(Map(back.expression), (out, *back.extras), (back.out,), back.call.provenance)
 
 
 def _alike(views: Sequence[View]) -> tuple[View, ...]:
@@ -145,6 +156,8 @@ def _choose(call: Call, context: Context, names: Names) -> bool:
         return False
     needs = found[0].needs
     call.kernel, call.blocks = found[0].kernel.id, needs.blocks
+    if not needs.scratch:
+        return True
     call.scratch = Buffer(names.take("scratch_step"), u8, (needs.scratch,), provenance=call.provenance)
     call.scratch.storage = replace(call.scratch.storage, align=needs.scratch_align)
     return True

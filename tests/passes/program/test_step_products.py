@@ -52,6 +52,16 @@ def test_new_weights_and_the_gradient_of_x_are_one_call(body: str) -> None:
     assert f"{operands} -> (%dx[15,6 by 1,15 at 0], %v)" in call
 
 
+@pytest.mark.parametrize(("mask", "count"), [("x", 1), ("m", 2)])
+def test_what_the_step_does_not_read_is_read_by_a_call_of_its_own(mask: str, count: int) -> None:
+    """So that it need not be there with all of these."""
+    head = HEAD.replace('  input "rate"', '  input "m" %m: f32[1,6,3,5]\n  input "rate"')
+    back = BACK.replace("accumulator=f32)", "accumulator=f32, epilogue=@mul(x0.f32, x1.f32))")
+    step, *others = stepped(head + WEIGHTS + back.replace("by 1,6,1,1 at 0])", f"by 1,6,1,1 at 0], %{mask})") + ENDS)
+    assert step.startswith("call ProductStep(") and len(others) == count - 1
+    assert ("%m" in step, any("%m" in other for other in others)) == (False, mask == "m")
+
+
 @pytest.mark.parametrize(
     "text",
     [
