@@ -308,7 +308,7 @@ def test_other_sources_of_the_compiler_are_another_entry(tmp_path: Path, monkeyp
     assert len(builds(tmp_path)) == 2
 
 
-def _same(of: int) -> mccompile.Network:
+def _identity(of: int) -> mccompile.Network:
     """A network that gives two elements back."""
     taken, made = (helper.make_tensor_value_info(name, of, [2]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "small", [taken], [made])
@@ -320,7 +320,7 @@ def _same(of: int) -> mccompile.Network:
     [(TensorProto.INT8, "i8", -128, 127), (TensorProto.UINT8, "u8", 0, 255), (TensorProto.INT4, "i4", -8, 7)],
 )
 def test_integers_that_the_input_cannot_hold_are_refused(of: int, named: str, low: int, high: int) -> None:
-    net = _same(of)
+    net = _identity(of)
     assert net(np.array([low, high]))["y"].astype(int).tolist() == [low, high]
     with pytest.raises(MccError, match=f"it holds {low - 1} to {high + 1}, and {named} holds {low} to {high}"):
         net(np.array([low - 1, high + 1]))
@@ -329,12 +329,12 @@ def test_integers_that_the_input_cannot_hold_are_refused(of: int, named: str, lo
 def test_elements_of_another_kind_are_refused_for_types_that_numpy_lacks() -> None:
     """numpy takes any change of these for one of the same kind: -0.5 became the int4 0."""
     with pytest.raises(MccError, match=r"x\.astype\('int4'\) where no values are lost"):
-        _same(TensorProto.INT4)(np.array([-0.5, 0.5], np.float32))
+        _identity(TensorProto.INT4)(np.array([-0.5, 0.5], np.float32))
     with pytest.raises(MccError, match=r"x\.astype\('int8'\) where no values are lost"):
-        _same(TensorProto.INT8)(np.array([1, 2], ml_dtypes.bfloat16))
+        _identity(TensorProto.INT8)(np.array([1, 2], ml_dtypes.bfloat16))
     with pytest.raises(MccError, match="it holds 1 to 9, and i4 holds -8 to 7"):
-        _same(TensorProto.INT4)(np.array([1, 9], ml_dtypes.uint4))
-    brain = _same(TensorProto.BFLOAT16)
+        _identity(TensorProto.INT4)(np.array([1, 9], ml_dtypes.uint4))
+    brain = _identity(TensorProto.BFLOAT16)
     assert brain(np.array([1, 2]))["y"].tolist() == brain(np.array([1.0, 2.0]))["y"].tolist() == [1, 2]
 
 
