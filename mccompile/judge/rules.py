@@ -72,7 +72,8 @@ class NodeSite:
     types: list[str]
     results: list[str]  # element types of results, "" where they follow from the rule
     run: Run
-    rounded: Callable[..., Array]  # what a rule makes on its way to results, as these are rounded
+    rounded: Callable[[Array], Array]  # what a rule makes on its way to results, as these are rounded
+    drift: Callable[[Array], Array]  # what rounding adds to its changes, and so to slopes
     choice: int | None = None  # of CHOICES, made everywhere in the model
 
     def __getitem__(self, index: int) -> Array:

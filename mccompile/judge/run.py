@@ -10,6 +10,7 @@ infinite, the others keep them, as implementations do that fuse operators or com
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,21 +42,34 @@ class Rounding:
     def begin(self) -> None:
         self._next = 0
 
-    def moved(self, value: Any, kind: str, held: bool = True, slope: bool = False) -> Any:
-        """By up to so many units of the type; with `held`, numbers that it holds stay; with `slope`, all of the first
-        run do, and differences from them are moved."""
+    def moved(self, value: Any, kind: str, held: bool = True) -> Any:
+        """By up to so many units of the type; with `held`, numbers that it holds stay."""
         if not _is_float(value) or kind not in UNITS:
             return value
-        if self._next == len(self._moves) or self._moves[self._next][0].shape != value.shape:
-            self._moves[self._next :] = [self._drawn(value, kind, held, slope)]
-        added, factor = self._moves[self._next]
-        self._next += 1
+        added, factor = self._next_moves(value, partial(self._drawn, kind=kind, held=held))
         return np.where(factor == 0, value, value + added + value * factor)
 
-    def _drawn(self, value: Any, kind: str, held: bool, slope: bool) -> tuple[Any, Any]:
+    def drift(self, value: Any, kind: str) -> Any:
+        """What rounding adds to what changes beside the first run; nothing in that."""
+        if not _is_float(value) or kind not in UNITS:
+            return np.zeros_like(value)
+        added, factor = self._next_moves(value, partial(self._drifting, kind=kind))
+        return added + value * factor
+
+    def _next_moves(self, value: Any, drawn: Callable[[Any], tuple[Any, Any]]) -> tuple[Any, Any]:
+        if self._next == len(self._moves) or self._moves[self._next][0].shape != value.shape:
+            self._moves[self._next :] = [drawn(value)]
+        self._next += 1
+        return self._moves[self._next - 1]
+
+    def _drawn(self, value: Any, kind: str, held: bool) -> tuple[Any, Any]:
         factors = UNITS[kind] / 2 * self.chance.uniform(-1, 1, (2, *value.shape))
         stays = ~np.isfinite(value) | (held & (_rounded(value, kind) == value))
-        return np.where(stays, 0.0, value * (-factors[1] if slope else factors[0])), np.where(stays, 0.0, factors[1])
+        return np.where(stays, 0.0, value * factors[0]), np.where(stays, 0.0, factors[1])
+
+    def _drifting(self, value: Any, kind: str) -> tuple[Any, Any]:
+        factor = np.where(np.isfinite(value), UNITS[kind] / 2 * self.chance.uniform(-1, 1, value.shape), 0.0)
+        return np.where(np.isfinite(value), -value * factor, 0.0), factor
 
 
 def judge(
@@ -138,8 +152,8 @@ class _Judge:
                 operands, kinds = [value for value, _ in given], [kind for _, kind in given]
                 if self.shaken is not None and rule.__module__.endswith(_QUANTIZING):
                     operands = [self.shaken.moved(value, kind, held=False) for value, kind in given]
-                inner, rounded = self.inner(values), self.rounded(kinds)
-                made = rule(NodeSite(node, operands, kinds, types, inner, rounded, self.choice))
+                inner, rounded, drift = self.inner(values), self.rounded(kinds), self.drift(kinds)
+                made = rule(NodeSite(node, operands, kinds, types, inner, rounded, drift, self.choice))
             elif node.body is not None:
                 made = self.function(node.body, given)
             else:
@@ -162,10 +176,15 @@ class _Judge:
         found.pop("", None)
         return found
 
-    def rounded(self, kinds: Sequence[str]) -> Callable[..., Any]:
+    def rounded(self, kinds: Sequence[str]) -> Callable[[Any], Any]:
         """What is made on the way to results, in the type of the first operand; sums of many, so not held exactly."""
         shaken, kind = self.shaken, (*kinds, "")[0]
-        return lambda value, slope=False: value if shaken is None else shaken.moved(value, kind, False, slope)
+        return lambda value: value if shaken is None else shaken.moved(value, kind, held=False)
+
+    def drift(self, kinds: Sequence[str]) -> Callable[[Any], Any]:
+        """How far rounding in this type lets slip what was made on the way to results, where it changes."""
+        shaken, kind = self.shaken, (*kinds, "")[0]
+        return lambda value: np.zeros_like(value) if shaken is None else shaken.drift(value, kind)
 
     def inner(self, values: Values) -> Run:
         def run(graph: Graph, operands: Sequence[Any]) -> list[Any]:

@@ -83,4 +83,4 @@ def test_what_cancels_is_known_as_large_as_rounding_leaves_it() -> None:
     judge, along = Reference(judged(model), Learning("mse:y", "all")), {"b": np.array([1.0, 0.0])}
     assert judge.slope(weights, [batch], along) == pytest.approx(0, abs=1e-8)
     moved = [judge.rounding(chance).slope(shaken(weights, chance), [shaken(batch, chance)], along) for _ in range(3)]
-    assert all(1e-7 < abs(slope or 0) < 1e-3 for slope in moved)
+    assert all(1e-7 < abs(slope or 0) < 1e-2 for slope in moved)

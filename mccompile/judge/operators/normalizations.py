@@ -25,8 +25,7 @@ def standardized(at: NodeSite, x: Array, axes: tuple[int, ...], epsilon: float) 
 def variance_of(at: NodeSite, x: Array, mean: Array, axes: tuple[int, ...]) -> Array:
     """A backward pass takes differences from the mean to add up to 0, where rounding leaves a unit of the mean each:
     the variance has a slope along what moves all elements."""
-    squared = mean**2
-    return np.asarray(((x - mean) ** 2).mean(axes, keepdims=True) + at.rounded(squared, slope=True) - squared)
+    return np.asarray(((x - mean) ** 2).mean(axes, keepdims=True) + at.drift(mean**2))
 
 
 def root_mean_square(at: NodeSite, x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
