@@ -61,8 +61,8 @@ STATUSES = (
     Status(
         16,
         "MCC_ERR_IMAGE",
-        "a file is not an image of a known format, or of another size than declared",
-        "the file is not a plain BMP or PNM, or has another size than declared",
+        "a file is not an image of a known format, or not of the declared size",
+        "the file is not a plain BMP or PNM, or not of the declared size",
     ),
     Status(
         17,

@@ -41,7 +41,7 @@ typedef enum mcc_status {
     MCC_ERR_BRANCH = 13,           /* the model cannot run the branch that its condition asks for */
     MCC_ERR_STRING_ROOM = 14,      /* the strings of a run need more room than the model was compiled for */
     MCC_ERR_STRING_NUMBER = 15,    /* a string that is to be read as a number is none */
-    MCC_ERR_IMAGE = 16,            /* a file is not an image of a known format, or of another size than declared */
+    MCC_ERR_IMAGE = 16,            /* a file is not an image of a known format, or not of the declared size */
     MCC_ERR_IO_ALIGN = 17,         /* an input or output outside the arena does not lie at its alignment */
     MCC_MORE = 18,                 /* no error: <model>_run_steps has more steps, <model>_push wants more frames */
     MCC_ERR_NOT_BEGUN = 19,        /* <model>_run_steps without <model>_begin, or after the last step */
@@ -83,7 +83,7 @@ MCC_INLINE const char *mcc_status_text(mcc_status status)
     case MCC_ERR_BRANCH: return "the model cannot run the branch that its condition asks for";
     case MCC_ERR_STRING_ROOM: return "the strings of a run need more room than there is";
     case MCC_ERR_STRING_NUMBER: return "a string that is to be read as a number is none";
-    case MCC_ERR_IMAGE: return "the file is not a plain BMP or PNM, or has another size than declared";
+    case MCC_ERR_IMAGE: return "the file is not a plain BMP or PNM, or not of the declared size";
     case MCC_ERR_IO_ALIGN: return "an input or output outside the arena is not aligned";
     case MCC_MORE: return "more steps are to run, or frames to come";
     case MCC_ERR_NOT_BEGUN: return "no run has begun";
