@@ -8,30 +8,34 @@ import random
 import onnx
 import pytest
 
-from benchmarks.race import (
-    BINARY,
-    INTEGERS,
+from benchmarks.drawn_operators import (
+    FAMILIES,
     LEAST,
-    MOVED,
-    NORMALIZED,
-    POOLED,
-    REDUCED,
-    UNARY,
     Case,
     drawn,
-    main,
     model,
     smaller,
+    types_of,
 )
+from benchmarks.race import main
 
 
 def test_drawn_cases_are_models_and_meet_every_operator() -> None:
     draws = random.Random(1)
-    cases = [drawn(draws) for _ in range(600)]
-    for case in cases:
+    cases = [drawn(draws) for _ in range(3000)]
+    for case in cases[:600]:
         onnx.checker.check_model(model(case), full_check=True)
-    drawn_ops = {case.op for case in cases}
-    assert drawn_ops == {*UNARY, *BINARY, *REDUCED, *NORMALIZED, *POOLED, *MOVED, *INTEGERS}
+    assert {case.op for case in cases} == {op for family in FAMILIES for op in family}
+    for op in ("Add", "Conv", "MaxPool", "Transpose"):
+        of = {case.dtype for case in cases if case.op == op and not case.quantized}
+        assert of <= set(types_of(op)) and len(of) > 1, op
+        assert any(case.quantized for case in cases if case.op == op), op
+
+
+def test_types_are_those_of_the_schema_that_onnxruntime_runs() -> None:
+    pytest.importorskip("onnxruntime")
+    assert {"double", "float16", "int64"} <= set(types_of("Add"))
+    assert "float" in types_of("Conv") and types_of("BitwiseAnd") and "float" not in types_of("BitwiseAnd")
 
 
 def test_the_same_seed_draws_the_same() -> None:
