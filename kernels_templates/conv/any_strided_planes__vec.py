@@ -27,12 +27,13 @@ from mccompile.codegen.lanes import (
     cuts,
     each_lane,
     lane_pieces,
+    lane_work,
     lanes_refusal,
     without_branches,
 )
 from mccompile.codegen.loops import index_c, magnitude
 from mccompile.codegen.tiles import Range, epilogue_alias, term_c
-from mccompile.codegen.traffic import fmas_of, has_traffic, of_results
+from mccompile.codegen.traffic import AROUND, fmas_of, has_traffic, of_results
 from mccompile.codegen.vector.vector_tiles import FLOAT, lanes_of
 from mccompile.codegen.windows import Axis, any_axes, known
 from mccompile.expr.code import Code
@@ -77,6 +78,7 @@ class Planes(Kernel):
             _narrow("words", i16, i8, {}),
             _narrow("words_of_words", i16, i16, last),
             _narrow("unsigned_words", u16, u8, last),
+            _narrow("bytes", u8, i8, {}),
         ]
 
     def sized_cases(self) -> Sequence[SizedCase]:
@@ -93,8 +95,6 @@ class Planes(Kernel):
             return No(reason)
         if kind.accumulator not in TYPES:
             return No("only for sums of 64-bit floats and of integers of 32 bits and more")
-        if "dot" in target.isas and all(view.buffer.dtype.bits <= 8 for view in call.ins[:2]):
-            return No("the target has dot products of bytes")
         if 0 in (*call.outs[0].shape, *x.shape, *w.shape):
             return No("the result is empty")
         if w.shape[1] != 1:
@@ -114,6 +114,9 @@ class Planes(Kernel):
         results = static(call.outs[0].type.count)
         vectors = results / layout.along * -(-layout.along // lanes)
         cycles = vectors * layout.taps / fmas_of(lanes * total.bits // 8 // FLOAT, target)
+        cycles += results / layout.along * 3 * AROUND / target.machine.issue  # rows are copied, summed and stored
+        views = [view.buffer.dtype for view in (*call.outs, *call.ins[call.of(Conv).fixed :])]
+        cycles += results * lane_work(call.kind.expressions(), [total, *views], target)
         copied = COPYING * static(call.ins[0].type.count)
         return Cost(cycles + copied + of_results(call, target) / 2, code=1200)
 

@@ -34,6 +34,7 @@ from mccompile.codegen.tiles import (
     moved,
     term_c,
 )
+from mccompile.codegen.traffic import has_traffic
 from mccompile.codegen.windows import ring_row, ring_rows
 from mccompile.expr.ir import cast, operand
 from mccompile.expr.scalar_c import load_c, store_c, to_statements
@@ -78,6 +79,7 @@ class Axis:
         return self.dilation // math.gcd(self.stride, self.dilation)
 
 
+UNFILLED = 3  # a product waits as long for others where there are vectors: its tiles are scalars
 PLACES = 3  # over a result of a product: which taps meet inputs is worked out for each
 
 
@@ -135,8 +137,10 @@ class Gather(Kernel):
         return Needs(alias=epilogue_alias(call, call.of(ConvTranspose).fixed), rows=rows, symbols=True)
 
     def cost(self, call: Call, target: Target) -> Cost:
-        machine, results = target.machine, upper(call.outs[0].type.count)
-        return Cost(upper(call.macs) * machine.mac + results * PLACES * machine.result, code=800)
+        machine, results, macs = target.machine, upper(call.outs[0].type.count), upper(call.macs)
+        if has_traffic(target):
+            return Cost(macs * UNFILLED * machine.mac + results * machine.element, code=800)
+        return Cost(macs * machine.mac + results * PLACES * machine.result, code=800)
 
     def pack(self, call: Call, constants: Mapping[int, Constant]) -> Mapping[int, np.ndarray]:
         if not is_constant(call.ins[1]):

@@ -41,7 +41,8 @@ class FoldAdd(Kernel):
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
-        return Cost(upper(call.ins[0].type.count) * 2 * target.machine.element, code=300)
+        machine, terms, sums = target.machine, upper(call.ins[0].type.count), upper(call.outs[0].type.count)
+        return Cost(terms * machine.element + sums * machine.vector_element, code=300)
 
     def context(self, call: Call) -> Mapping[str, Any]:
         kind, x, y = call.kind, call.ins[0], call.outs[0]

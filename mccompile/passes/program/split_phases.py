@@ -6,6 +6,7 @@ the best kernel for convolutions that the target has, and take turns in the resu
 bufferize has them written in place. So all that is known about convolutions (SIMD, Winograd's method, int8
 dot products, 16-bit floats, threads) serves transposed ones as well, and nothing is multiplied with the zeros
 between inputs. Results that no tap reaches, with a stride beyond the window, are what the epilogue makes of nothing.
+Small pictures, of which edges are a large part, and few results may be quicker as folded products (folded_products.py).
 
 Planar pictures are copied to lie channels-last around them where kernels for these gain more than the copies take.
 
@@ -31,6 +32,7 @@ from ...base.constant import Constant
 from ...base.dims import static
 from ...base.names import Names
 from ...base.records import dataclass
+from ...codegen.traffic import has_traffic
 from ...expr.ir import Expr, Operand, literal, operand, rebuild
 from ...kernels.api import viewed
 from ...kinds.concat import Concat
@@ -42,6 +44,8 @@ from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
 from ...targets.api import Prefer
 from ..api import Context
+from ..efforts import effort_of
+from .folded_products import folded_products
 from .lay_channels_last import channels_last, is_planar
 from .recast_convolutions import effort_recast, interleaved
 from .split_groups import effort_of_groups
@@ -110,15 +114,23 @@ def as_convolutions(call: Call) -> list[Call]:
 
 def _quickest(call: Call, kind: ConvTranspose, context: Context, names: Names) -> list[Call]:
     """The call, or those that it becomes, between copies of planar pictures that lie channels-last where that is
-    quicker."""
-    least, joined = _best(call, kind, context)
+    quicker; or a product that is folded."""
+    least, way = _best(call, kind, context)
+    copied = False
     if context.target.prefer != Prefer.RAM:
         *around, turned = _over_copies(call, Names())
-        effort, way = _best(turned, kind, context)
-        if around and effort + _effort(around, context) < least * (1 - SAVED):
-            before, behind, turned = _over_copies(call, names)
-            return [before, *_made(turned, kind, way, names), behind]
-    return _made(call, kind, joined, names)
+        effort, turned_way = _best(turned, kind, context)
+        effort += _effort(around, context) if around else math.inf
+        if effort < least * (1 - SAVED):
+            least, way, copied = effort, turned_way, True
+    if has_traffic(context.target) and context.target.prefer == Prefer.TIME:
+        folded = min(folded_products(call, names), key=lambda calls: effort_of(calls, context), default=[])
+        if folded and effort_of(folded, context) < least * (1 - SAVED):
+            return folded
+    if not copied:
+        return _made(call, kind, way, names)
+    before, behind, turned = _over_copies(call, names)
+    return [before, *_made(turned, kind, way, names), behind]
 
 
 def _made(call: Call, kind: ConvTranspose, joined: bool | None, names: Names) -> list[Call]:
