@@ -133,6 +133,14 @@ def test_the_same_is_learned_where_activations_are_computed_again(deep: Path) ->
         np.testing.assert_array_equal(weight, nets[2].weights()[name])
 
 
+def test_the_smallest_arena_does_not_depend_on_how_goals_fall(deep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arenas = set()
+    for less in (0.85, 0.3):
+        monkeypatch.setattr(recompute_activations, "LESS", less)
+        arenas.add(mccompile.train(deep, loss=f"mse:h{DEEP}", learn="all", budget={"ram": "min"}).report["arena_bytes"])
+    assert len(arenas) == 1
+
+
 def test_what_is_drawn_without_a_seed_is_not_drawn_again(deep: Path, tmp_path: Path) -> None:
     model = onnx.load(deep)
     next(node for node in model.graph.node if "h4" in node.input).input[0] = "kept"

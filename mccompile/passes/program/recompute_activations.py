@@ -90,28 +90,59 @@ def _orders(program: Program, context: Context) -> list[list[Item]]:
 
 def _recomputed(program: Program, context: Context, measure: Measured) -> tuple[list[Item], int]:
     """The items in their order, with calls that are done again, and the arena that comes of them."""
-    enough, best, least = context.memory.enough, program.body, measure(program, context)
-    by_rows = measure is arena_by_rows
-    line = line_of(program, context, by_rows)
-    macs = int(sum(step.again.macs for step in line.steps if step.again) * (context.memory.again - 1))
-    reachable = enough >= line.floor
-    goal = line.peak - (least - enough) if reachable else int(line.peak * LESS)
+    enough, trials = context.memory.enough, _Trials(program, context, measure)
+    trials.down_to(enough)
+    if trials.least > enough:
+        trials.by_shares(enough)
     for _ in range(TRIALS):
-        if least <= enough:
+        before = trials.least
+        trials.down_to(max(enough, before - 1))
+        if trials.least == before or trials.least <= enough:
             break
-        found = recomputed(line, goal, macs)
-        body = _body(program, found)
-        tried = measure(replace(program, body=body), context)
-        if tried < least:
-            least, best = tried, body
-        if found.peak > goal:
-            break
-        goal = (
-            goal - max(tried - enough, goal // 50)
-            if reachable
-            else int(min(goal, found.peak if by_rows else goal) * LESS)
-        )
-    return best, least
+    return trials.best, trials.least
+
+
+class _Trials:
+    """Programs whose arena is worked out, and the best of them. Which moves are taken depends on the goal, so that a
+    lower goal may lead to a larger arena: none alone finds the smallest one."""
+
+    def __init__(self, program: Program, context: Context, measure: Measured) -> None:
+        self.program, self.context, self.measure = program, context, measure
+        self.line = line_of(program, context, measure is arena_by_rows)
+        macs = sum(step.again.macs for step in self.line.steps if step.again)
+        self.macs = int(macs * (context.memory.again - 1))
+        self.best, self.whole = program.body, measure(program, context)
+        self.least = self.whole
+
+    def down_to(self, enough: int) -> None:
+        """The goal falls by what the arena is too large."""
+        goal = self.line.peak - (self.whole - enough)
+        for _ in range(TRIALS if enough >= self.line.floor else 0):
+            if self.least <= enough:
+                break
+            found, tried = self._tried(goal)
+            if found.peak > goal:
+                break
+            goal -= max(tried - enough, goal // 50)
+
+    def by_shares(self, enough: int) -> None:
+        """The goal falls by a share, as long as it is reached."""
+        goal = int(self.line.peak * LESS)
+        for _ in range(TRIALS):
+            if self.least <= enough:
+                break
+            found, _ = self._tried(goal)
+            if found.peak > goal:
+                break
+            goal = int((found.peak if self.measure is arena_by_rows else goal) * LESS)
+
+    def _tried(self, goal: int) -> tuple[Line, int]:
+        found = recomputed(self.line, goal, self.macs)
+        body = _body(self.program, found)
+        size = self.measure(replace(self.program, body=body), self.context)
+        if size < self.least:
+            self.least, self.best = size, body
+        return found, size
 
 
 def arena(program: Program, context: Context) -> int:
