@@ -20,7 +20,9 @@ MOVED = 3  # times that a reference is moved by a millionth, where something see
 MOST_OFF = 30  # times as far as that moves it
 FLOOR = 1e-2  # what is smaller is told as if it were of this size
 ATOL = 1e-6
-OF_LOSS = 4 * 2.0**-24  # of the losses of a step, that rounding what saturates may leave in its slopes
+# Of the losses of a step times its largest weight, that rounding may leave in slopes: 1 - tanh^2 of what saturates has
+# few digits, and weights behind it multiply what is off.
+OF_LOSS = 4 * 2.0**-24
 MOST_LOST = 5e-7  # of a gradient, where it is what a weight has moved by
 STEP_RTOL, STEP_ATOL = 1e-5, 1e-7
 # of weights and batches that are moved a little, by what rounds; or as they are, without
@@ -58,13 +60,18 @@ class TrainingComparison:
         steps, since, asked = Optimizer(self.judged.asked), 0, self.judged.asked
         for number in range(len(self.batches)):
             since = 1 if asked.at_once else since + 1
-            losses = self.told.losses[number + 1 - since : number + 1]
+            lost = OF_LOSS * self._largest(number) * sum(map(abs, self.told.losses[number + 1 - since : number + 1]))
             for kind, what, got, wanted in self._seen(number, since, places, singles):
-                least = max(ATOL, OF_LOSS * sum(map(abs, losses))) if kind == GRADIENT else ATOL
+                least = max(ATOL, lost) if kind == GRADIENT else ATOL
                 yield self._compared(kind, what, number, got, wanted, max(least, rtol * abs(got)))
             if not asked.at_once and since == asked.accumulate:
                 yield from self._stepped(steps, number, since)
                 since = 0
+
+    def _largest(self, number: int) -> float:
+        """The largest weight of a batch, if it is above 1."""
+        weights = self.judged.floats(self.told.weights[number]).values()
+        return max(1.0, *(float(np.abs(weight).max(initial=0)) for weight in weights))
 
     def _compared(self, kind: str, what: str, batch: int, got: float, wanted: Wanted, allowed: float) -> Finding:
         right = wanted(None)

@@ -47,9 +47,20 @@ def comparison_of(judged: Any, batches: list[dict[str, np.ndarray]], told: Train
     return TrainingComparison(judged, batches, told, [0])
 
 
-@pytest.mark.parametrize(("loss", "off", "verdict"), [(1.0, 2e-6, "wrong"), (10.0, 2e-6, "ok"), (10.0, 4e-6, "wrong")])
-def test_gradients_hold_the_last_places_of_a_loss(loss: float, off: float, verdict: str) -> None:
-    weights = {"w": np.ones(1, np.float32)}
+@pytest.mark.parametrize(
+    ("loss", "weight", "off", "verdict"),
+    [
+        (1.0, 1, 2e-6, "wrong"),
+        (10.0, 1, 2e-6, "ok"),
+        (10.0, 1, 4e-6, "wrong"),
+        (10.0, 4, 4e-6, "ok"),
+        (10.0, 0.1, 4e-6, "wrong"),
+    ],
+)
+def test_gradients_hold_the_last_places_of_a_loss_times_weights(
+    loss: float, weight: float, off: float, verdict: str
+) -> None:
+    weights = {"w": np.full(1, weight, np.float32)}
     told = TrainingRecord(
         [weights, weights], [loss], [{"w": np.full(1, off, np.float32)}], [{"y": np.zeros(1, np.float32)}]
     )
