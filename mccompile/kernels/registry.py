@@ -43,40 +43,63 @@ class Choice:
     refusals: tuple[tuple[str, str], ...]  # (kernel stem, reason)
 
 
-class Registry(Mapping[str, Kernel]):
-    """Kernels by id. A file is imported when its kernel, or another one of its kind, is asked for: most models need few
-    kinds."""
+class KernelFiles(Mapping[str, Kernel]):
+    """A file is imported when its kernel, or another one of its kind, is asked for: most models need few kinds."""
 
-    def __init__(self, files: Mapping[str, Path], measured: Measured | None = None, max_slice: int = 0) -> None:
-        self._files = dict(sorted(files.items()))  # by id
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        self.paths = dict(sorted(paths.items()))  # by id
+        self._loaded: dict[str, Kernel] = {}
+        self._of_kind: dict[str, list[Kernel]] = {}
+
+    def __getitem__(self, key: str) -> Kernel:
+        if key not in self._loaded:
+            self._loaded[key] = _load(self.paths[key])
+        return self._loaded[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def of_kind(self, kind: str) -> list[Kernel]:
+        if kind not in self._of_kind:
+            self._of_kind[kind] = [self[key] for key in self.paths if key.partition("/")[0] == kind]
+        return self._of_kind[kind]
+
+
+class Registry(Mapping[str, Kernel]):
+    """Kernels by id, as they are chosen from."""
+
+    def __init__(self, files: KernelFiles, measured: Measured | None = None, max_slice: int = 0) -> None:
+        self.files = files
         self.measured = measured
         self.max_slice = max_slice
-        self._by_kind: dict[str, list[str]] = {}
-        for key in self._files:
-            self._by_kind.setdefault(key.partition("/")[0], []).append(key)
 
     @staticmethod
     def load(extra: Sequence[Path] = ()) -> Registry:
-        files = dict(_own())
+        own = _own()
+        paths = dict(own.paths)
         for folder in extra:
             if not folder.is_dir():
                 fix = "give an existing folder to --kernels"
                 raise WrongUse(Problem("no such kernel folder", str(folder), "it is not there", fix))
-            files |= _files_in(folder)
-        return Registry(files)
+            paths |= _files_in(folder)
+        return Registry(KernelFiles(paths) if extra else own)
 
     def but(self, ids: Set[str]) -> Registry:
         """All kernels but these."""
-        kept = {key: path for key, path in self._files.items() if key not in ids}
-        return Registry(kept, self.measured, self.max_slice)
+        paths = self.files.paths
+        kept = {key: path for key, path in paths.items() if key not in ids}
+        return Registry(KernelFiles(kept) if len(kept) < len(paths) else self.files, self.measured, self.max_slice)
 
     def measured_by(self, measured: Measured) -> Registry:
         """The same kernels, with what they took instead of what their models say."""
-        return Registry(self._files, measured, self.max_slice)
+        return Registry(self.files, measured, self.max_slice)
 
     def in_slices(self, max_slice: int) -> Registry:
         """The same kernels; those are chosen that can be cut into pieces of so many cycles. 0: of any length."""
-        return Registry(self._files, self.measured, max_slice)
+        return Registry(self.files, self.measured, max_slice)
 
     def stale(self) -> int:
         """Measurements of other versions of kernels, or of kernels that are no more: nobody believes them."""
@@ -84,21 +107,21 @@ class Registry(Mapping[str, Kernel]):
             return 0
         release = self.measured.release
         return sum(
-            key not in self._files or version_of(self[key], release) != version
+            key not in self.files or version_of(self[key], release) != version
             for key, version in self.measured.versions()
         )
 
     def __getitem__(self, key: str) -> Kernel:
-        return _load(self._files[key])
+        return self.files[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
+        return iter(self.files)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def of_kind(self, kind: Kind) -> list[Kernel]:
-        return [self[key] for key in self._by_kind.get(kind.name, [])]
+        return self.files.of_kind(kind.name)
 
     def match(self, call: Call, target: Target) -> Needs | No:
         """What the kernel that a call has asks for."""
@@ -167,8 +190,8 @@ def effort(cost: Cost, target: Target) -> float:
 
 
 @cache
-def _own() -> Mapping[str, Path]:
-    return _files_in(data_folder("kernels_templates"))
+def _own() -> KernelFiles:
+    return KernelFiles(_files_in(data_folder("kernels_templates")))
 
 
 def _files_in(folder: Path) -> dict[str, Path]:

@@ -23,8 +23,7 @@ class RememberedKernels(Registry):
     """The kernels of another registry, for one target."""
 
     def __init__(self, registry: Registry, target: Target) -> None:
-        super().__init__({}, registry.measured, registry.max_slice)
-        self._files, self._by_kind = registry._files, registry._by_kind
+        super().__init__(registry.files, registry.measured, registry.max_slice)
         self.target = target
         self._choices: Answers[Choice] = {}
         self._matches: Answers[Needs | No] = {}

@@ -14,7 +14,7 @@ from mccompile.driver import Options
 from mccompile.expr.ir import operand
 from mccompile.frontend.load import load_proto
 from mccompile.kernels.api import Cost
-from mccompile.kernels.registry import Registry
+from mccompile.kernels.registry import KernelFiles, Registry
 from mccompile.kinds.gemm import Gemm
 from mccompile.kinds.map import Map
 from mccompile.passes.lower import lower
@@ -189,7 +189,7 @@ def _best(folder: Path, prefer: str, **costs: Cost) -> str:
         (folder / "map" / f"{name}__c.c.j2").write_text("")
     x, y = Buffer("x", f32, (4,)), Buffer("y", f32, (4,))
     call = Call(Map(operand(0, f32)), (x.whole(),), (y.whole(),))
-    registry = Registry({f"map/{name}__c": folder / "map" / f"{name}__c.py" for name in costs})
+    registry = Registry(KernelFiles({f"map/{name}__c": folder / "map" / f"{name}__c.py" for name in costs}))
     return registry.choose(call, replace(targets.load("generic"), prefer=prefer)).candidates[0].kernel.stem
 
 
