@@ -1,11 +1,12 @@
 """What a pass is, and how passes are run.
 
-A pass changes one IR in place. Invariant: the IR is verified after every pass, and every pass leaves a record of what
-it did to the size of the IR; `--print-after` and `--dump` see exactly what the next pass sees.
+A pass changes one IR in place. Invariant: the IR is verified after every pass that changed it, and every pass leaves a
+record of what it did to the size of the IR; `--print-after` and `--dump` see exactly what the next pass sees.
 """
 
 from __future__ import annotations
 
+import operator
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,6 +22,7 @@ from ..base.provenance import Provenance
 from ..base.records import dataclass
 from ..base.scratch import Scratch
 from ..base.stages import stage as timed
+from ..graph import contents as graph_contents
 from ..graph import dot as graph_dot
 from ..graph import text as graph_text
 from ..graph import verify as graph_verify
@@ -28,6 +30,7 @@ from ..graph.ir import Graph, all_nodes
 from ..kernels.registry import Choice, Registry
 from ..kinds.map import Map
 from ..plan.partition import Partition
+from ..program import contents as program_contents
 from ..program import text as program_text
 from ..program import verify as program_verify
 from ..program.ir import Call, Program
@@ -235,6 +238,7 @@ class Stage(Generic[IR]):
     """How one of the IRs is checked, counted and shown."""
 
     name: str
+    contents: Callable[[IR], list[object]]
     verify: Callable[[IR, str], None]
     size: Callable[[IR], Size]
     show: Callable[[IR], str]
@@ -244,6 +248,7 @@ class Stage(Generic[IR]):
 
 GRAPH: Stage[Graph] = Stage(
     "graph",
+    graph_contents.contents,
     graph_verify.verify,
     _size_of_graph,
     graph_text.show,
@@ -252,6 +257,7 @@ GRAPH: Stage[Graph] = Stage(
 )
 PROGRAM: Stage[Program] = Stage(
     "program",
+    program_contents.contents,
     program_verify.verify,
     _size_of_program,
     program_text.show,
@@ -297,6 +303,7 @@ class PassManager:
     history: History = field(default_factory=History)  # what became of the nodes
     running: str = ""  # the optional pass that is running or being verified
     _dumped: int = 0
+    _seen: list[object] = field(default_factory=list)  # the contents of what was verified last
 
     def run(self, stage: Stage[IR], ir: IR, passes: Iterable[Pass[IR]]) -> None:
         before = stage.size(ir)
@@ -311,9 +318,14 @@ class PassManager:
 
     def finished(self, stage: Stage[IR], ir: IR, name: str, before: Size | None = None, seconds: float = 0.0) -> None:
         """What follows every pass; called directly for loading and for steps that make one IR out of another."""
-        stage.verify(ir, name)
-        self.history.see(name, ir)
-        after = stage.size(ir)
+        contents = stage.contents(ir)
+        if before is None or not _are_the_same(contents, self._seen):
+            stage.verify(ir, name)
+            self.history.see(name, ir)
+            after = stage.size(ir)
+        else:
+            after = before
+        self._seen = contents
         self.records.append(Record(name, before or after, after, seconds))
         if name in self.print_after or "all" in self.print_after:
             self.out(f"# after {name}\n{stage.show(ir)}")
@@ -330,3 +342,7 @@ class PassManager:
         if constants:
             write_constants(folder / "constants.zip", constants)
         self._dumped += 1
+
+
+def _are_the_same(some: list[object], others: list[object]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))

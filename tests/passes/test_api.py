@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 from mccompile.base.constant import Constant
+from mccompile.base.dtypes import f32
 from mccompile.base.errors import InternalError
-from mccompile.graph.ir import Graph
+from mccompile.base.tensor import TensorType
+from mccompile.graph.ir import Fact, Graph, Value
 from mccompile.graph.text import read, show
 from mccompile.kernels.registry import Registry
 from mccompile.ops.api import resolve
@@ -47,6 +50,60 @@ def test_a_pass_that_breaks_the_graph_is_named() -> None:
 
     with pytest.raises(InternalError, match="graph 'g' is broken after wreck"):
         PassManager(CONTEXT).run(GRAPH, graph(), [GraphPass("wreck", wreck)])
+
+
+def test_what_a_pass_left_alone_is_not_verified_again() -> None:
+    """Only a graph that is seen for the first time, or that has changed."""
+    seen: list[str] = []
+    stage = replace(GRAPH, verify=lambda graph, name: seen.append(name))
+    steps = [
+        GraphPass("nothing", lambda g, c: None),
+        GraphPass("dead", eliminate_dead),
+        GraphPass("again", eliminate_dead),
+    ]
+    manager, net = PassManager(CONTEXT), graph()
+    manager.finished(stage, net, "load")
+    manager.run(stage, net, steps)
+    assert seen == ["load", "dead"]
+    manager.run(stage, graph(), steps[:1])
+    assert seen == ["load", "dead", "nothing"]
+
+
+def rename(net: Graph) -> None:
+    net.outputs[0].name = "w"
+
+
+def forget_use(net: Graph) -> None:
+    net.inputs[0].uses.popitem()
+
+
+def forget_producer(net: Graph) -> None:
+    net.outputs[0].producer = None
+
+
+def retype(net: Graph) -> None:
+    net.outputs[0].fact = Fact(TensorType(f32, (3,)))
+
+
+def read_what_is_not_made(net: Graph) -> None:
+    node = [*net.nodes][-1]
+    net.set_input(node, 1, Value("nobody's", node.output.fact))
+
+
+def swap(net: Graph) -> None:
+    first, last = net.nodes
+    net.remove(first)
+    net.remove(last)
+    net.add(last)
+    net.outputs.append(first.output)
+
+
+@pytest.mark.parametrize("wreck", [rename, forget_use, forget_producer, retype, read_what_is_not_made, swap])
+def test_every_change_is_seen(wreck: Callable[[Graph], None]) -> None:
+    manager, net = PassManager(CONTEXT), graph()
+    manager.finished(GRAPH, net, "load")
+    with pytest.raises(InternalError, match="graph 'g' is broken after wreck"):
+        manager.run(GRAPH, net, [GraphPass("wreck", lambda broken, context: wreck(broken))])
 
 
 @pytest.mark.parametrize(("names", "count"), [({"dead"}, 1), ({"all"}, 2), ({"other"}, 0)])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_not
 
 import pytest
 
 import mccompile.program.verify as verifier
 from mccompile.base.dtypes import f32
 from mccompile.base.errors import InternalError
-from mccompile.program.ir import Buffer, Overlap, Program, View
+from mccompile.program.contents import contents
+from mccompile.program.ir import Buffer, If, Overlap, Program, View
 from mccompile.program.text import read
 from mccompile.program.verify import verify
 
@@ -22,6 +24,19 @@ TEXT = """program "p" {
   call Concat(axis=0) (%a, %x) -> (%y)
   call Map(expr=@add(x0.f32, x1.f32)) (%y[4 by 2 at 0], %a) -> (%b)
   output "y" %b
+}
+"""
+
+IF = """program "p" {
+  input "c" %c: bool[]
+  input "x" %x: f32[4]
+  buffer %y: f32[4]
+  if %c {
+    call Map(expr=@neg(x0.f32)) (%x) -> (%y)
+  } else {
+    call Map(expr=@abs(x0.f32)) (%x) -> (%y)
+  }
+  output "y" %y
 }
 """
 
@@ -88,11 +103,25 @@ def part_of_it_missing(program: Program) -> None:
     ],
 )
 def test_damage_is_found(damage: Callable[[Program], None], complaint: str) -> None:
+    """And it is a change, so that it is looked for."""
     program = read(TEXT, {})
     verify(program)
+    before = contents(program)
     damage(program)
     with pytest.raises(InternalError, match=complaint):
         verify(program, "a pass")
+    after = contents(program)
+    assert len(before) != len(after) or any(map(is_not, before, after))
+
+
+def test_a_line_that_goes_to_another_branch_is_a_change() -> None:
+    program = read(IF, {})
+    before = contents(program)
+    (region,) = program.body
+    assert isinstance(region, If)
+    region.otherwise.insert(0, region.then.pop())
+    after = contents(program)
+    assert len(before) == len(after) and any(map(is_not, before, after))
 
 
 def test_what_is_read_of_a_tensor_may_have_been_written_as_parts_of_it() -> None:
