@@ -17,7 +17,7 @@ from typing import Any
 
 from .. import __version__, option_table
 from ..base.dataclass_json import to_json
-from ..base.errors import Problem, WrongUse
+from ..base.errors import Problem, WrongUse, is_strict
 from ..base.names import readable
 from ..base.near import meant
 from ..base.quality import Quality
@@ -319,22 +319,21 @@ def packaged(
     moves = moves_left(program, context)
     if interface is not None:
         interface = interface.within({tensor.name for tensor in (*plan.inputs, *plan.outputs)})
-    with stage("emit"):
-        made = package(
-            plan,
-            manager.records,
-            moves,
-            __version__,
-            graph.left_in_float,
-            options.delivery,
-            interface,
-            to_json(options, without=_NOT_RECORDED),
-            graph.assumed,
-            options.wrappers,
-            context.explanations if options.tuned is not None else None,
-            left_out,
-            learning,
-        )
+    made = package(
+        plan,
+        manager.records,
+        moves,
+        __version__,
+        graph.left_in_float,
+        options.delivery,
+        interface,
+        to_json(options, without=_NOT_RECORDED),
+        graph.assumed,
+        options.wrappers,
+        context.explanations if options.tuned is not None else None,
+        left_out,
+        learning,
+    )
     explained, estimated = tuple(context.explanations), estimate(program, plan, context)
     made = replace(
         made, explanations=explained, estimate=estimated, cuts=context.cuts, column_tiles=context.column_tiles
@@ -342,7 +341,10 @@ def packaged(
     seen = witness(program, plan, context.registry, target, options.keep_inputs, manager.history)
     made = replace(made, witness=seen, smallest=context.smallest)
     made = as_module(made, options.blob) if options.module else made
-    return single_file(made) if options.single_file else made
+    made = single_file(made) if options.single_file else made
+    if not is_strict():
+        made.output()  # a pass that leads to what cannot be printed is left out, too
+    return made
 
 
 def _planner(options: Options, target: Target) -> Planner:

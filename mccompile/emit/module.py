@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..base.dims import Dim
 from ..base.dtypes import f32, string
 from ..base.errors import Problem, UnsupportedModel, WrongUse
+from ..base.records import replace
 from ..expr.scalar_c import literal_c
 from ..plan.ir import Plan, Tensor
 from . import blob as blob_format
@@ -21,6 +21,7 @@ from .building import build_name, make_tools
 from .files import Files
 from .folder import MARK, with_report
 from .model import model_context
+from .output import Output
 from .package import Package
 from .render import TEMPLATES, render, render_c
 from .runtime import runtime_headers
@@ -68,8 +69,12 @@ def refuse_several(modules: Sequence[bool], targets: Iterable[str]) -> None:
 
 
 def as_module(package: Package, carrier: str) -> Package:
+    _refuse(package.plan)
+    return package.printed_as(lambda: _printed(package, carrier))
+
+
+def _printed(package: Package, carrier: str) -> Output:
     plan = package.plan
-    _refuse(plan)
     context = _context(package, carrier)
     prefix = plan.prefix
     sources = {
@@ -89,7 +94,7 @@ def as_module(package: Package, carrier: str) -> Package:
     includes = {**package.includes, **{path: sorted(source.includes) for path, source in sources.items()}}
     includes = {path: names for path, names in includes.items() if path in kept or path in made}
     files = kept | {path: text.encode() for path, text in made.items()}
-    return replace(package, files=with_report(files, report), includes=includes)
+    return replace(package.output(), files=with_report(files, report), includes=includes)
 
 
 def _refuse(plan: Plan) -> None:

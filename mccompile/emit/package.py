@@ -1,48 +1,39 @@
-"""A compiled model as files: what the emitters print, the blob, and the headers of the runtime that these
-need."""
+"""A compiled model as files, which are printed when they are first asked for: plans are searched for by their sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
-from functools import partial
-from itertools import chain
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import Problem, WrongUse
 from ..base.quality import Quality
-from ..base.records import dataclass
+from ..base.records import dataclass, replace
 from ..base.structures import Interface
 from ..passes.api import Cut, Explanation, Record, SkippedPass, TilesCost, TriedPlan
 from ..passes.planning.estimate import NOT_ESTIMATED, Estimate
 from ..passes.planning.moves_left import Move
 from ..passes.witness import Witness
 from ..plan.ir import Plan
-from ..plan.row_calls import pieces
 from . import blob as blob_format
 from .blob import Carrier, Delivery
 from .files import Files
-from .folder import with_report
 from .folder import write_folder as write_folder
-from .interface import lasting, seen
-from .kernel_files import kernel_files
-from .model import files_of, identity_c, model_context, model_files, source_of
+from .output import Output, Printer, own_headers, weights_align
 from .render import Source
 from .report import report
-from .runtime import READERS, WORKERS, include_line, included_in, runtime_headers
 
 ARRAY = Delivery()
 
 
 @dataclass(frozen=True)
 class Package:
-    """A compiled model: its plan and its files by their path below the output folder."""
+    """A compiled model: its plan, and what is printed of it."""
 
     plan: Plan
-    files: Files
+    output: Callable[[], Output]
     explanations: Sequence[Explanation] = ()  # of the choice of kernels
-    identity: bytes = bytes(16)
     assumed: Sequence[str] = ()  # what the model does not say
     left_out: Sequence[SkippedPass] = ()  # passes that failed
     estimate: Estimate = NOT_ESTIMATED
@@ -52,9 +43,27 @@ class Package:
     witness: Witness | None = None  # of how it was made
     quality: Quality | None = None  # of integers that compiling made of floats
     about: Sequence[str] = ()  # what has to be said of inputs and outputs that are not only tensors
-    includes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of generated files: others of the package
     # the model's own files for the blob of that name and identity, where its steps are those of that plan
     own_files: Callable[[str, bytes, Plan], Mapping[str, Source]] = lambda prefix, identity, plan: {}
+
+    @property
+    def files(self) -> Files:
+        return self.output().files
+
+    @property
+    def identity(self) -> bytes:
+        return self.output().identity
+
+    @property
+    def includes(self) -> Mapping[str, Sequence[str]]:
+        return self.output().includes
+
+    def printed_as(self, output: Callable[[], Output]) -> Package:
+        return replace(self, output=cache(output))
+
+    def with_files(self, files: Mapping[str, bytes]) -> Package:
+        """The same code with other ones."""
+        return self.printed_as(lambda: replace(self.output(), files=Files.of(files)))
 
     @property
     def macs(self) -> int:
@@ -67,7 +76,7 @@ class Package:
 
     @property
     def weights_align(self) -> int:
-        return _weights_align(self.plan)
+        return weights_align(self.plan)
 
     def write(self, folder: str | Path, force: bool = False) -> None:
         write_folder(Path(folder), self.files, force)
@@ -82,19 +91,6 @@ class Package:
         name = f"{self.plan.prefix}.c"
         source = self.own_files(self.plan.prefix, self.identity, self.plan.with_ticks)[name]
         Path(folder, name).write_text(source.text, encoding="utf-8")
-
-
-def own_headers(plan: Plan) -> dict[str, str]:
-    """The text of each header of the user's own, by name."""
-    paths = {name: path for f in plan.functions for name, path in f.kernel.files(f.call).items()}
-    for name in {f"{plan.prefix}.h", f"{plan.prefix}_kernels.h"} & paths.keys():
-        why = "the model has a header of that name"
-        raise WrongUse(Problem(f"{paths[name]} cannot be included", "--external", why, f"--name {plan.prefix}_model"))
-    return {name: path.read_text(encoding="utf-8") for name, path in sorted(paths.items())}
-
-
-def _weights_align(plan: Plan) -> int:
-    return max(16, plan.arena_align)
 
 
 def package(
@@ -116,40 +112,8 @@ def package(
     `interface`: where inputs or outputs are not only tensors. `options`: what was asked for, for the report. `assumed`:
     what the model does not say. `wrappers`: other languages that it is for. `tuned`: how kernels were
     chosen, where measurements were given. `left_out`: passes that failed. `learning`: how it learns, for the report."""
-    carrier, section = delivery.carrier, delivery.section
-    alignment = _weights_align(plan)
-    kernels = kernel_files(plan.prefix, plan.build, plan.functions, plan.steps(), pieces(plan))
-    nothing = bytes(16)
-    weights_bytes = blob_format.blob_bytes(plan)
     about = interface.lines() if interface else []
-    told = model_context(plan, nothing, alignment, weights_bytes, carrier, about)
-    plain = told
-    if plan.profiled or plan.dumped:
-        plain = model_context(plan.plain, nothing, alignment, weights_bytes, carrier, about)
-    given = own_headers(plan)
-    taken = plan.partition.taken if plan.partition else []
-    regions = [given[f"{region.name}{end}.h"] for region in taken for end in ("", "_stand_in")]  # which holds weights
-    code = "".join([*(s.text for s in [*kernels.values(), source_of(plain)]), *regions])
-    identity = blob_format.identity(plan, code, lasting(seen(plan, interface)))
-    contents = blob_format.blob(plan, identity, alignment)
-
-    def own_files(prefix: str, identity: bytes, plan: Plan) -> dict[str, Source]:
-        return model_files(plan, identity, alignment, weights_bytes, carrier, about, prefix, wrappers)[0]
-
-    own, texts = files_of(told | identity_c(identity), plan, wrappers)
-    sources = {**own, **kernels}
-    texts |= {name: source.text for name, source in sources.items()}
-    offered = (*(WORKERS if plan.parallel else ()), *(READERS if plan.window else ()))
-    included = chain(*(source.includes for source in sources.values()), *map(included_in, given.values()))
-    texts |= runtime_headers([*offered, *included]) | {f"runtime/{name}": text for name, text in given.items()}
-    if carrier == Carrier.INCBIN:
-        blob_format.refuse_incbin(plan.build)
-        texts[f"{plan.prefix}_weights.c"] = blob_format.incbin_source(plan.prefix, weights_bytes, alignment, section)
-    files = Files({name: text.encode() for name, text in texts.items()}) | Files({f"{plan.prefix}.mcb": contents})
-    if carrier == Carrier.ARRAY:
-        words = partial(blob_format.weights_source, plan.prefix, contents, weights_bytes, alignment, section)
-        files |= Files({f"{plan.prefix}_weights.c": words})
-    about_code: dict[str, object] = {"identity": identity.hex(), "options": options or {}}
+    about_code: dict[str, object] = {"options": options or {}}
     if learning:
         about_code["learning"] = learning
     if assumed:
@@ -158,10 +122,16 @@ def package(
         about_code["left_out"] = [each.as_dict() for each in left_out]
     if tuned is not None:
         about_code["tuned"] = [" + ".join(each.provenance) for each in tuned if each.by_measurement]
-    what = report(plan, weights_bytes, passes, moves, version, left_in_float or {}, interface, about_code)
-    files = with_report(files, what)
-    includes = {name: sorted(source.includes) for name, source in sources.items()}
-    includes[f"{plan.prefix}_weights.c"] = [f"{plan.prefix}.h"]
-    for name, text in given.items():
-        includes[name] = [*included_in(text), *(other for other in given if include_line(other) in text)]
-    return Package(plan, files, identity=identity, assumed=assumed, about=about, includes=includes, own_files=own_files)
+    if delivery.carrier == Carrier.INCBIN:
+        blob_format.refuse_incbin(plan.build)
+    told, floats = tuple(passes), {**(left_in_float or {})}
+
+    def what(identity: bytes) -> dict[str, Any]:
+        code = {"identity": identity.hex(), **about_code}
+        return report(plan, blob_format.blob_bytes(plan), told, moves, version, floats, interface, code)
+
+    printer = Printer(plan, delivery, interface, about, wrappers, own_headers(plan), what)
+    made = Package(plan, cache(printer.print), assumed=assumed, about=about, own_files=printer.own_files)
+    if wrappers:
+        made.output()  # one of them may refuse the model
+    return made

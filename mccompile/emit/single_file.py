@@ -8,14 +8,19 @@ the blob is the same as without. Standard headers stay included.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
+from ..base.records import replace
 from .folder import MARK, with_report
+from .output import Output
 from .package import Package
 from .runtime import WORKERS, include_line, includes_of
 
 
 def single_file(package: Package) -> Package:
+    return package.printed_as(lambda: _in_two(package))
+
+
+def _in_two(package: Package) -> Output:
     prefix = package.plan.prefix
     texts = {name.rpartition("/")[2]: contents for name, contents in package.files.items()}
     sources = [name for name in (f"{prefix}_kernels.c", f"{prefix}.c", f"{prefix}_weights.c") if name in texts]
@@ -47,4 +52,4 @@ def single_file(package: Package) -> Package:
         **{name: package.files[name] for name in (f"{prefix}.mcb", "main.c")},
         **{name: texts[name] for name in WORKERS if name in texts},
     }
-    return replace(package, files=with_report(files, json.loads(package.files[MARK])))
+    return replace(package.output(), files=with_report(files, json.loads(package.files[MARK])))

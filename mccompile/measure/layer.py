@@ -52,7 +52,7 @@ def layer_package(layer: Layer, options: Options, given: Mapping[str, np.ndarray
     header = render_c(TEMPLATES / "layer_function.h.j2", context | shapes)
     files = {path: package.files[path] for path in package.files if path != MARK}
     files |= {"main.c": main.text.encode(), f"{prefix}_function.h": header.text.encode(), f"{prefix}.onnx": model}
-    return replace(package, files=with_report(files, json.loads(package.files[MARK])))
+    return package.with_files(with_report(files, json.loads(package.files[MARK])))
 
 
 def _listed(array: np.ndarray) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -25,6 +27,7 @@ from tests.passes.broken_passes import PASSES, Broken, broken, verdict
 from tests.small_models import conv
 
 CHANCE = np.random.default_rng
+Run = Callable[[Program, Context], None]
 
 
 @pytest.fixture(autouse=True)
@@ -59,13 +62,18 @@ def test_two_that_fail_are_both_left_out() -> None:
         assert files(conv()) == files(conv(), ("fuse", "simplify_algebra"))
 
 
-def test_a_fault_that_shows_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No verifier looks at names of kernels; planning fails, and it is not planning's fault."""
+def rename_kernels(program: Program, context: Context) -> None:
+    for call in program.calls():
+        call.kernel = "no/such"
 
-    def run(program: Program, context: Context) -> None:
-        for call in program.calls():
-            call.kernel = "no/such"
 
+def lose_a_size(program: Program, context: Context) -> None:
+    program.not_negative[cast(Any, None)] = None
+
+
+@pytest.mark.parametrize("run", [rename_kernels, lose_a_size], ids=["planning fails", "printing fails"])
+def test_a_fault_that_shows_later_is_found(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No verifier looks at names of kernels, or at sizes; and what fails is not at fault."""
     (step,) = (step for step in pipeline.PROGRAM_PASSES if step.name == "share_work")
     wrong = tuple(replace(each, run=run) if each is step else each for each in pipeline.PROGRAM_PASSES)
     without = files(conv(), ("share_work",))

@@ -79,7 +79,9 @@ def test_each_function_is_filled_in_once(monkeypatch: pytest.MonkeyPatch) -> Non
         return render(path, context)
 
     monkeypatch.setattr(kernels, "render", counted)
-    functions = compiled(separable(), GENERIC).plan.functions
+    made = compiled(separable(), GENERIC)
+    assert made.files
+    functions = made.plan.functions
     assert sorted(filled) == sorted(function.name for function in functions)
 
 

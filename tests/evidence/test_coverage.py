@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +119,7 @@ def test_code_that_no_input_reaches_is_named() -> None:
     before = "    m->arena ="
     assert before in text
     dead = text.replace(before, f"    if (m->ready == 77u) m->ready = 78u;\n{before}")
-    found = measured(replace(package, files=package.files | {"mlp.c": dead.encode()}))
+    found = measured(package.with_files(package.files | {"mlp.c": dead.encode()}))
     (gap,) = (gap for gap in found["unreached"] if gap["file"] == "mlp.c")
     assert gap["text"] == "if (m->ready == 77u) m->ready = 78u;" and not gap["reached"] and len(gap["branches"]) == 1
     assert gap["why"].startswith("a guard of init")

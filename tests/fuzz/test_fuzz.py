@@ -16,7 +16,6 @@ from onnx import helper, parser
 from mccompile.base.errors import Problem, UnsupportedModel
 from mccompile.base.streaming import Stream
 from mccompile.driver import Options
-from mccompile.emit.files import Files
 from mccompile.emit.package import Package
 from mccompile.targets import api as targets
 from tests.fuzz import __main__ as fuzzer
@@ -66,7 +65,7 @@ def changed(monkeypatch: pytest.MonkeyPatch, before: str, after: str) -> None:
         found = package.files[name].decode()
         assert before in found
         files = {**package.files, name: found.replace(before, after).encode()}
-        return replace(package, files=Files(files))
+        return package.with_files(files)
 
     monkeypatch.setattr(trial, "compile_graph", broken)
 

@@ -3,7 +3,6 @@ rule leaves open what comes of them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +121,7 @@ def test_a_program_that_spreads_them_is_wrong(monkeypatch: pytest.MonkeyPatch, t
         text = package.files[name].decode()
         assert "-e0[i0]" in text
         wrong = text.replace("-e0[i0]", "-e0[i0] + 0 * e0[6]").encode()
-        return replace(package, files=package.files | {name: wrong})
+        return package.with_files(package.files | {name: wrong})
 
     monkeypatch.setattr(trial, "compile_graph", broken)
     assert verdict(tmp_path) == trial.WRONG

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mccompile.emit import package
+from mccompile.emit import output
 from tests.stories.models import FAMILIES, Network
 from tests.stories.story import Story
 
@@ -33,7 +33,7 @@ def test_a_short_story_ends_well(family: str, story: Story) -> None:
 
 
 def test_another_interface_under_the_same_code_is_seen(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package, "lasting", lambda seen: {})
+    monkeypatch.setattr(output, "lasting", lambda seen: {})
     story.begins(Network("moved", 0, 0))
     story.compiles((), "")
     story.saves(Network("moved", 1, 0))

@@ -50,9 +50,9 @@ def alone(call: Call, kernel: str, needs: Needs, context: Context, ticking: bool
         pack_constants(program, context)
         plan = plan_memory(program, context.registry, context.target, NAME, PLANNERS["push-down"], keep_inputs=True)
         made = package(plan, [], [], __version__, delivery=Delivery(Carrier.EXTERNAL))
+        files = {name: bytes(contents) for name, contents in made.files.items()}
     except (MccError, NotStatic) as error:
         return IsolatedCall({}, str(error))
-    files = {name: bytes(contents) for name, contents in made.files.items()}
     if ticking:
         own = made.own_files(plan.prefix, made.identity, plan.with_ticks)
         files[f"{plan.prefix}.c"] = own[f"{plan.prefix}.c"].text.encode()
