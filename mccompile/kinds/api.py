@@ -83,6 +83,12 @@ class Kind:
         """All scalar expressions among the parameters, for kernels that must support what is in them."""
         return ()
 
+    @property
+    def grouped(self) -> tuple[int, ...]:
+        """Axes along which elements of operand 0 are computed together, where its shape is that of the one result: both
+        may be stored in an order of axes that suits kernels. Other kinds have none."""
+        return ()
+
     def counts_places(self, axis: int) -> bool:
         """Do results depend on where along an axis they lie, so that the kind of a slice gives other results?"""
         nodes = (node for expr in self.expressions() for node in walk(expr))

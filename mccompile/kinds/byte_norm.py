@@ -64,6 +64,10 @@ class ByteNorm(Kind):
     measure: str
     target: DType  # of the result
 
+    @property
+    def grouped(self) -> tuple[int, ...]:
+        return self.axes
+
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) != len(self.roles) or len(outs) != 1:
             return f"it has the operands {', '.join(self.roles)} and one result"

@@ -26,6 +26,10 @@ class ByteSoftmax(Kind):
     roles: ClassVar[tuple[str, ...]] = ("x", "table", "factor", "shift", "zero")
     axes: tuple[int, ...]
 
+    @property
+    def grouped(self) -> tuple[int, ...]:
+        return self.axes
+
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) != len(self.roles) or len(outs) != 1:
             return f"it has the operands {', '.join(self.roles)} and one result"

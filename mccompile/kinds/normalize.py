@@ -33,6 +33,10 @@ class Normalize(AlongAxes):
     element: Expr | None = None  # none: the operand itself
     operands: int = 1
 
+    @property
+    def grouped(self) -> tuple[int, ...]:
+        return self.axes
+
     def expressions(self) -> tuple[Expr, ...]:
         return (*([self.element] if self.element else []), *super().expressions())
 

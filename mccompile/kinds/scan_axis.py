@@ -19,6 +19,10 @@ class ScanAxis(Kind):
     accumulator: DType
     exclusive: bool = False  # an element is not part of its own sum
 
+    @property
+    def grouped(self) -> tuple[int, ...]:
+        return (self.axis,)
+
     def check(self, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> str:
         if len(ins) != 1 or len(outs) != 1 or ins[0] != outs[0]:
             return "it has one operand and one result of the same type"

@@ -12,10 +12,7 @@ from dataclasses import replace
 from ...codegen.traffic import has_traffic
 from ...expr.ir import operand
 from ...kernels.api import static_views
-from ...kinds.byte_softmax import ByteSoftmax
 from ...kinds.map import Map
-from ...kinds.normalize import Normalize
-from ...kinds.scan_axis import ScanAxis
 from ...program.ir import Buffer, Call, Program, View
 from ...program.replace_calls import replace_calls
 from ...program.taken_names import taken_names
@@ -46,10 +43,9 @@ def turn_groups(program: Program, context: Context) -> None:
         ]
 
     def replacement(call: Call) -> list[Call]:
-        kind = call.kind
-        if not isinstance(kind, Normalize | ByteSoftmax | ScanAxis) or static_views(call) or 0 in call.outs[0].shape:
+        axes = call.kind.grouped
+        if not axes or static_views(call) or 0 in call.outs[0].shape:
             return [call]
-        axes = (kind.axis,) if isinstance(kind, ScanAxis) else kind.axes
         kept = tuple(axis for axis in range(len(call.outs[0].shape)) if axis not in axes)
         orders = [(*kept, *axes), (*axes, *kept)]
         best = min(orders, key=lambda order: effort_of(turned(call, order, dry=True), context))
