@@ -1,6 +1,5 @@
-"""conv of one input per result (depthwise, with any multiplier) that other kernels with vectors do not compute, as of
-16-bit integers and of 64-bit floats: in loops over lanes, along an axis of the image or along channels, whichever lies
-together. Any strides, any number of dimensions.
+"""conv of one input per result (depthwise, with any multiplier) in loops over lanes, along an axis of the image or
+along channels, whichever lies together. Any element types, any strides, any number of dimensions.
 
 A block of rows is copied into the workspace first, as numbers of the sum's type less their zero point, with zeros where
 the windows reach beyond the image. Along an axis with a stride, elements that the same tap meets come to lie together.
@@ -18,12 +17,13 @@ from math import prod
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import DType, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from mccompile.base.dtypes import DType, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from mccompile.base.tensor import Shape, TensorType
 from mccompile.codegen.lanes import (
     LANES,
     LEAST,
     SHORTEST,
+    covering_pieces,
     cuts,
     each_lane,
     lane_pieces,
@@ -42,9 +42,10 @@ from mccompile.expr.scalar_c import load_c, store_c, to_statements
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views, supports_types
 from mccompile.kinds.conv import Conv
 
-TYPES = (i32, u32, i64, u64, f64)
+TYPES = (i32, u32, i64, u64, f32, f64)
 UNROLLED = 32  # taps at most
 COPYING = 0.5  # cycles of an element
+WAITING = 2.2  # what all takes over what is counted: products wait for loads that cross lines of the cache
 BLOCK = 24 << 10  # bytes of rows that are copied at once, unless a single one takes more
 PLAIN = Conv((1, 1), (1, 1), (1, 1, 1, 1), 1, i32)
 
@@ -94,7 +95,7 @@ class Planes(Kernel):
         if reason:
             return No(reason)
         if kind.accumulator not in TYPES:
-            return No("only for sums of 64-bit floats and of integers of 32 bits and more")
+            return No("only for sums of floats and of integers of 32 bits and more")
         if 0 in (*call.outs[0].shape, *x.shape, *w.shape):
             return No("the result is empty")
         if w.shape[1] != 1:
@@ -118,7 +119,7 @@ class Planes(Kernel):
         views = [view.buffer.dtype for view in (*call.outs, *call.ins[call.of(Conv).fixed :])]
         cycles += results * lane_work(call.kind.expressions(), [total, *views], target)
         copied = COPYING * static(call.ins[0].type.count)
-        return Cost(cycles + copied + of_results(call, target) / 2, code=1200)
+        return Cost(WAITING * (cycles + copied) + of_results(call, target) / 2, code=1200)
 
     def units(self, call: Call) -> Sequence[int]:
         return (1,) * -(-_Layout(call, []).channels // _Layout(call, []).lanes)
@@ -286,7 +287,7 @@ class _Layout:
 
         def moved(count: int, to: int, step: int, start: int) -> list[str]:
             found: list[str] = []
-            for begin, many in lane_pieces(count):
+            for begin, many in covering_pieces(count, count):
                 source = index_c([*steps, step], [*fixed, *names, "lane"], starts + start + begin * step)
                 place = index_c([*self.steps[: len(names) + 1], 1], ["r", *names, "lane"], to + begin)
                 found += each_lane(many, [f"plane[{place}] = ({self.number}){self.term(0, source, zero)};"])
@@ -352,7 +353,7 @@ class _Layout:
             f"const {self.number} *const from = plane + {base};",
             f"const {self.number} *const factors = weights + {weight};",
         ]
-        for begin, many in lane_pieces(width):
+        for begin, many in lane_pieces(width) if loops else covering_pieces(width, width):
             body = [f"{self.number} total = {f'line[{_at(begin)}]' if loops else '0'};"]
             for at, w in terms:
                 factor = f"factors[{_at(w + begin)}]" if self.of_channels else f"factors[{w}]"

@@ -122,7 +122,8 @@ def of_results(call: Call, target: Target) -> float:
     behind it, such as a residual, is not."""
     computed = sum(isinstance(node, Apply) for expr in call.kind.expressions() for node in set(walk(expr)))
     more = OF_REQUANTIZED * max(computed - REQUANTIZED, 0)
-    return upper(call.outs[0].type.count) * target.machine.result * (1 + more)
+    rounded = target.machine.element * (has_traffic(target) and call.outs[0].buffer.dtype.is_narrow_float)
+    return upper(call.outs[0].type.count) * (target.machine.result * (1 + more) + rounded)
 
 
 def operations(expr: Expr | None) -> int:

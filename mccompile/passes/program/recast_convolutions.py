@@ -6,6 +6,7 @@ support, where that takes less time, copies included.
 - Volumes as pictures: the depths that a window meets become channels side by side, so windows are flat.
 - As a product: where a window is one pixel and pictures lie planar, weights times pixels, which lie side by side.
 - As a product of windows: the elements under each window are copied beside each other first. For doubles.
+- With the rounding of its result to 16-bit floats in a step of its own: kernels of few targets store these.
 - As products of single weights of a window, which are shifted and added up: for few results, which fill no vector.
 
 Invariant: the same sums of the same terms, but for terms that are zero; the epilogue runs once per result.
@@ -21,11 +22,11 @@ import numpy as np
 
 from ...base.constant import Constant
 from ...base.dims import static
-from ...base.dtypes import f32, f64
+from ...base.dtypes import DType, f32, f64
 from ...base.names import Names
 from ...base.tensor import Shape, dense_strides
 from ...codegen.traffic import has_traffic
-from ...expr.ir import Index, operand, walk
+from ...expr.ir import Cast, Index, operand, walk
 from ...kernels.api import viewed
 from ...kinds.concat import Concat
 from ...kinds.conv import Conv
@@ -97,6 +98,30 @@ def effort_recast(call: Call, interleaved: bool, context: Context) -> float:
 
 def recast(call: Call, names: Names, interleaved: bool = False) -> Iterator[list[Call]]:
     """Calls that do the same, in every way that applies."""
+    yield from _recast(call, names, interleaved)
+    narrowed = _narrowed_behind(call, names)
+    if narrowed:
+        wide, cut_off = narrowed
+        yield narrowed
+        for way in _recast(wide, names, interleaved=False):
+            yield [*way, cut_off]
+
+
+def _narrowed_behind(call: Call, names: Names) -> list[Call]:
+    """A convolution whose result is rounded to floats of fewer bits, and that in a step of its own."""
+    kind, y = call.of(Conv), call.outs[0]
+    if not isinstance(kind.epilogue, Cast) or not y.buffer.dtype.is_narrow_float:
+        return []
+    sums = kind.epilogue.argument
+    made = _new(y, y.shape, "wide", names, sums.dtype)
+    rounded = Map(replace(kind.epilogue, argument=operand(0, sums.dtype)))
+    return [
+        replace(call, kind=replace(kind, epilogue=sums), outs=(made,)),
+        Call(rounded, (made,), (y,), call.provenance),
+    ]
+
+
+def _recast(call: Call, names: Names, interleaved: bool) -> Iterator[list[Call]]:
     w = call.ins[1]
     product = None if interleaved else _as_product(call)
     windows = None if interleaved or product is not None else _as_product_of_windows(call, names)
@@ -216,7 +241,7 @@ def _as_sums_of_products(call: Call, names: Names) -> Iterator[list[Call]]:
     a = _constant(w.buffer, array.reshape(1, kind.group, rows, depth), names).broadcast_to(
         (batch, kind.group, rows, depth)
     )
-    terms = _new(y, (batch, kind.group, rows, pixels), "terms", names)
+    terms = _new(y, (batch, kind.group, rows, pixels), "terms", names, f32)
     calls.append(Call(Gemm(f32, rounding=kind.rounding), (a, b), (terms,), call.provenance))
     along = dense_strides((*window, *places))
     lines = along[rank:]
@@ -247,9 +272,9 @@ def _with_zeros(call: Call, names: Names) -> Call:
     return Call(Pad(before, after), (x,), (made,), call.provenance)
 
 
-def _new(like: View, shape: Shape, what: str, names: Names) -> View:
-    made = Buffer(names.take(f"{like.buffer.name}_{what}"), like.buffer.dtype, shape, provenance=like.buffer.provenance)
-    return made.whole()
+def _new(like: View, shape: Shape, what: str, names: Names, dtype: DType | None = None) -> View:
+    name = names.take(f"{like.buffer.name}_{what}")
+    return Buffer(name, dtype or like.buffer.dtype, shape, provenance=like.buffer.provenance).whole()
 
 
 def _last(like: View, shape: Shape, names: Names) -> View:

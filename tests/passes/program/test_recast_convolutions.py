@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from mccompile.base.constant import Constant
-from mccompile.base.dtypes import DType, f32, f64, i8, i32, u8
+from mccompile.base.dtypes import DType, f16, f32, f64, i8, i32, u8
 from mccompile.base.names import Names
 from mccompile.driver import Options
-from mccompile.expr.ir import apply, operand
+from mccompile.expr.ir import apply, cast, operand
 from mccompile.kinds.conv import Conv
 from mccompile.measure.correctness import check
 from mccompile.passes.program.recast_convolutions import recast
@@ -33,7 +34,9 @@ def ways(kind: Conv, x: tuple[int, ...], w: tuple[int, ...], dtype: DType = f32)
     source = Buffer("x", dtype, x, INPUT)
     numbers = Constant.of(chance.integers(-9, 9, w).astype(i8.numpy if dtype is u8 else dtype.numpy))
     ins: list[View] = [source.whole(), Buffer("w", numbers.type.dtype, w, CONSTANT, numbers).whole()]
-    result = Buffer("y", kind.accumulator, tuple(map(int, kind.out_shape(x, w))))
+    result = Buffer(
+        "y", kind.epilogue.dtype if kind.epilogue else kind.accumulator, tuple(map(int, kind.out_shape(x, w)))
+    )
     inputs = [("x", source)]
     if kind.x_zero:
         ins.append(Buffer("zero", dtype, (), CONSTANT, Constant.of(np.array(3, dtype.numpy))).whole())
@@ -64,6 +67,25 @@ def test_volumes_as_pictures_and_groups_apart(group: int) -> None:
         around = (pads[0], 1, 0, pads[1], 0, 2)
         kind = Conv((stride, 1, 2), (dilation, 2, 1), around, group, f32)
         assert ways(kind, (2, 6, 5, 6, 5), (6, 6 // group, 2, 3, 2)) == (3 if group == 1 else 5)
+
+
+@pytest.mark.parametrize("group", [1, 6])
+def test_results_in_16_bits_are_rounded_in_a_step_of_their_own(group: int, tmp_path: Path) -> None:
+    kind = Conv((1, 2), (2, 1), (1, 0, 1, 0), group, f32, cast(BIASED, f16))
+    assert ways(kind, (2, 6, 9, 7), (6, 6 // group, 3, 2)) > ways(
+        replace(kind, epilogue=BIASED), (2, 6, 9, 7), (6, 6 // group, 3, 2)
+    )
+    nodes = [node("Cast", "x", "half", to=TensorProto.FLOAT16), node("Conv", "half w", "made", group=group)]
+    weights = {"w": floats(0, 6, 6 // group, 3, 3).astype(np.float16)}
+    made = model(
+        "net",
+        [*nodes, node("Cast", "made", "y", to=TensorProto.FLOAT)],
+        [("x", (2, 6, 20, 33))],
+        [("y", (2, 6, 18, 31))],
+        weights,
+    )
+    verdict = check(save(made, tmp_path), Options(target="x86-64-v3", prefer="time"), runs=1)
+    assert verdict.ok and {step.function.kernel.isa for step in verdict.package.plan.steps()} == {"vec"}
 
 
 @pytest.mark.parametrize("group", [1, 2, 6])
