@@ -78,7 +78,11 @@
     MCC_FLOAT_CHOICE(mcc_max_##T, type, >, <=)
 
 /* Below `whole` (2^23, 2^52) a number may have a fraction, and fits `integer`, so that its whole part is an exact cast
- * and the fraction an exact difference. `f` is libm's suffix. */
+ * and the fraction an exact difference. `f` is libm's suffix. Compilers have one instruction for rint here and there. */
+#if defined(__SSE4_1__) || defined(__aarch64__)
+#define MCC_FLOAT_ROUNDED(T, type, f, integer, whole)                                                                  \
+    MCC_INLINE type mcc_round_even_##T(type x) { return rint##f(x); }
+#else
 #define MCC_FLOAT_ROUNDED(T, type, f, integer, whole)                                                                  \
     MCC_INLINE type mcc_round_even_##T(type x)                                                                         \
     {                                                                                                                  \
@@ -91,6 +95,7 @@
         near += (integer)(rest > (type)0.5 || (!(rest < (type)0.5) && (near & 1) != 0));                               \
         return copysign##f((type)near, x);                                                                             \
     }
+#endif
 
 #define MCC_FLOAT(T, type, f)                                                                                          \
     MCC_INLINE type mcc_sign_##T(type x) { return x != x ? x : (type)((x > 0) - (x < 0)); }                            \

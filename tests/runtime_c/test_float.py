@@ -62,9 +62,25 @@ def test_minimum_and_maximum_propagate_nan(runtime: Any, function: str, name: st
 def test_an_instruction_chooses_one_of_two_numbers(tmp_path: Path, function: str) -> None:
     """Branches on random numbers are mispredicted half of the time."""
     text = f"float f(float a, float b);\nfloat f(float a, float b) {{ return mcc_{function}_f32(a, b); }}\n"
-    (tmp_path / "f.c").write_text(f'#include "mcc_float.h"\n{text}')
-    command = ["gcc", "-O2", "-S", "-o", "-", f"-I{data_folder('runtime_c') / 'include'}", str(tmp_path / "f.c")]
-    assert f"{function}ss" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f"{function}ss" in _assembly(text, tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or platform.machine() != "x86_64", reason="asks gcc for x86-64")
+@pytest.mark.parametrize(("name", "instruction"), [("f32", "roundss"), ("f64", "roundsd")])
+def test_an_instruction_rounds(tmp_path: Path, name: str, instruction: str) -> None:
+    """Whether a half is rounded up depends on data, too."""
+    kind = {"f32": "float", "f64": "double"}[name]
+    found = _assembly(
+        f"{kind} f({kind} a);\n{kind} f({kind} a) {{ return mcc_round_even_{name}(a); }}\n", tmp_path, "-msse4.1"
+    )
+    assert instruction in found and "\tj" not in found
+
+
+def _assembly(text: str, folder: Path, *flags: str) -> str:
+    (folder / "f.c").write_text(f'#include "mcc_float.h"\n{text}')
+    include = f"-I{data_folder('runtime_c') / 'include'}"
+    command = ["gcc", "-O2", *flags, "-S", "-o", "-", include, str(folder / "f.c")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("name", TYPES)
