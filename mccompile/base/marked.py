@@ -9,8 +9,8 @@ A block of a template may be marked as a part: where its function is too long, i
 handed what it reads of the names in whose scope it stands. One that is marked as a step becomes a function where the
 steps of several functions are equal.
 
-Where a long line may be folded, single characters say: in lists, at operators, between the words of a comment. They
-stay in text that is not printed yet.
+Where a comment may be folded, a character in front of the blanks between its words says; it stays in text that is not
+printed yet.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from .records import dataclass
 
 _BEGIN, _BETWEEN, _END, SIGNATURE = "\ue000", "\ue001", "\ue002", "\ue003"
-OPENS, CLOSES = "\ue004", "\ue005"  # a list, or what operators hold together
-COMMA, OPERATOR, BEHIND_BRACKET, WORD = "\ue006", "\ue007", "\ue008", "\ue009"  # the line may end here
-between_items = f",{COMMA} "
-_FOLDS = (OPENS, CLOSES, COMMA, OPERATOR, BEHIND_BRACKET, WORD)
+WORD = "\ue009"  # of a comment, whose line may end here
 _PART = "\ue00a"
 _STEP = "+"  # begins the name of a part that is a step
 _HEADER, _NAME, _SIZE = "header", "name", "size"
 _MARK = re.compile(f"{_BEGIN}(\\w+){_BETWEEN}([^{_END}]*){_END}")
-_UNPRINTED = re.compile(f"{_BEGIN}{_HEADER}{_BETWEEN}[^{_END}]*{_END}|{_BEGIN}\\w+{_BETWEEN}|[{_END}{''.join(_FOLDS)}]")
+_UNPRINTED = re.compile(f"{_BEGIN}{_HEADER}{_BETWEEN}[^{_END}]*{_END}|{_BEGIN}\\w+{_BETWEEN}|[{_END}{WORD}]")
 
 
 @dataclass(frozen=True)
@@ -91,8 +88,14 @@ def part_of(head: str) -> Part | None:
     return Part(name.removeprefix(_STEP), scope_of, is_step=name.startswith(_STEP))
 
 
+def with_scope(head: str, declaration: str) -> str:
+    """The head of a block that opens a part, with another name in its scope."""
+    _, scope, rest = head.split(_PART)
+    return f"{_PART}{scope}{_BETWEEN}{declaration}{_PART}{rest}"
+
+
 def names_alone(text: str) -> str:
-    """Text with no marks but those of names, of parts, and of where it may be folded."""
+    """Text with no marks but those of names, of parts, and of where comments may be folded."""
     return "".join(named(piece) if kind == _NAME else piece for kind, piece in _pieces(text) if kind != _HEADER)
 
 
@@ -103,7 +106,7 @@ def sized(number: int) -> str:
 
 def listed(items: Iterable[str]) -> str:
     """`a, b`, as it stands between brackets."""
-    return f"{OPENS}{BEHIND_BRACKET}{between_items.join(items)}{CLOSES}"
+    return ", ".join(items)
 
 
 def called(function: str, arguments: Iterable[str]) -> str:
@@ -113,18 +116,7 @@ def called(function: str, arguments: Iterable[str]) -> str:
 def summed(terms: Iterable[str]) -> str:
     """`a + b - c`."""
     first, *others = terms
-    signs = (f"- {term[1:]}" if term.startswith("-") else f"+ {term}" for term in others)
-    return f"{OPENS}{f'{OPERATOR} '.join((first, *signs))}{CLOSES}" if others else first
-
-
-def between(operator: str) -> str:
-    """An operator between two operands."""
-    return f"{OPERATOR} {operator} "
-
-
-def assigned(place: str, value: str) -> str:
-    """`place = value`: a line that is too long is rather folded behind `=` than within either side."""
-    return f"{place} {OPENS}={OPERATOR} {CLOSES}{value}"
+    return " ".join((first, *(f"- {term[1:]}" if term.startswith("-") else f"+ {term}" for term in others)))
 
 
 def words(text: str) -> str:
@@ -145,7 +137,7 @@ def parted(text: str) -> tuple[list[str], list[int]]:
 
 
 def read(text: str) -> Marked:
-    """What marks said, and the text, which still says where it may be folded."""
+    """What marks said, and the text, which still says where its comments may be folded."""
     marks = _MARK.findall(text)
     headers, names = (frozenset(piece for kind, piece in marks if kind == each) for each in (_HEADER, _NAME))
     return Marked(_MARK.sub(lambda mark: "" if mark[1] == _HEADER else mark[2], text), headers, names)
@@ -159,7 +151,7 @@ def plain(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """Text of users, without characters that would be marks."""
-    return text.translate(dict.fromkeys(map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE, _PART, *_FOLDS)), "?"))
+    return text.translate(dict.fromkeys(map(ord, (_BEGIN, _BETWEEN, _END, SIGNATURE, _PART, WORD)), "?"))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

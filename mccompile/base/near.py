@@ -1,6 +1,6 @@
 """The known names that were probably meant by one that is not known: the only place that guesses.
 
-By meaning first (`meanings`), then by letters; what stands in front of all names alike (`--`) is not likeness.
+By meaning first (`meanings`), then by letters; a prefix that all names have (`--`) does not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def meant(name: str, known: Iterable[str], flag: str = "", most: int = 1) -> str
 
 def near_file(path: Path, *patterns: str) -> str:
     """The same for a file that is not there, among those beside it (a link that leads nowhere
-    is none); how all of them end is not likeness."""
+    is none); an ending that all of them have does not count."""
     beside = (other for pattern in patterns for other in path.parent.glob(pattern) if other.exists())
     there = {other.name: other.stem for other in beside}
     stem = near(path.stem, there.values())

@@ -7,17 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..base.records import dataclass
+from .declarations import declared_constants, printed_constants
 from .layout import ENDS, Block, without_comment
-from .tokens import ASSIGNS, Token, names_read, printed, split, tokens
-
-
-@dataclass(frozen=True)
-class _Constant:
-    """One of a declaration: its name, and `*name[2] = value`."""
-
-    name: str
-    declarator: Sequence[Token]
+from .tokens import names_read, printed
 
 
 def without_dead_constants(block: Block) -> set[str]:
@@ -31,7 +23,7 @@ def without_dead_constants(block: Block) -> set[str]:
             kept.append(item)
             continue
         whole = " ".join(item)
-        kind, constants = _declaration(whole)
+        kind, constants = declared_constants(whole)
         live = []
         for constant in reversed(constants):
             if constant.name in read:
@@ -42,7 +34,7 @@ def without_dead_constants(block: Block) -> set[str]:
             read |= names_read(whole) - {constant.name for constant in constants}
             kept += reversed(item)
         elif live:
-            kept.append(_printed(kind, live[::-1]))
+            kept.append(printed_constants(kind, live[::-1]))
     block.inside = kept[::-1]
     return read
 
@@ -65,29 +57,3 @@ def _statements(inside: Sequence[Block | str]) -> Iterator[Block | list[str]]:
         lines = []
     if lines:
         yield lines
-
-
-def _declaration(statement: str) -> tuple[Sequence[Token], list[_Constant]]:
-    """The type that a statement declares constants of, and these; none if it is anything else."""
-    line = tokens(statement) if statement.startswith("const ") else []
-    if len(split(line, ";")) != 2 or line[-1].text != ";":
-        return [], []
-    first, *others = split(line[:-1], ",")
-    begin = next((at for at, token in enumerate(first) if token.text in ("*", "[", "=")), 0)
-    begin -= bool(begin) and first[begin].text != "*"
-    constants = [_Constant(_name(each), each) for each in (first[begin:], *others)]
-    return (first[:begin], constants) if begin and all(constant.name for constant in constants) else ([], [])
-
-
-def _name(declarator: Sequence[Token]) -> str:
-    """That of a declarator with a value that changes nothing; "" if it is none."""
-    texts = [token.text for token in declarator]
-    at = next((at for at, text in enumerate(texts) if text in ("[", "=")), 0)
-    fixed = "=" in texts and ASSIGNS.isdisjoint(texts[texts.index("=") + 1 :])
-    return declarator[at - 1].name if at and fixed else ""
-
-
-def _printed(kind: Sequence[Token], constants: Sequence[_Constant]) -> str:
-    first, *others = (constant.declarator for constant in constants)
-    first = [first[0]._replace(before=" "), *first[1:]]
-    return f"{printed(kind)}{','.join(map(printed, (first, *others)))};"

@@ -11,6 +11,7 @@ from ..base.marked import SIGNATURE, called, names_alone, plain, read
 from ..base.records import dataclass
 from ..plan.ir import Function
 from ..plan.row_calls import Pieces
+from .copies import without_copies
 from .dead_constants import without_dead_constants
 from .index_values import called_for
 from .known_conditions import without_known_conditions
@@ -102,6 +103,7 @@ def _tidied(
     simplify(top)
     without_known_conditions(top, called_for(pieces))
     simplify(top)
+    without_copies(top, dict(declared))
     names = without_dead_constants(top)
     # Parameters that the function does not read, or may not: operands without elements or of which what is read turned
     # out not to matter, and sizes.

@@ -9,6 +9,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -18,6 +19,7 @@ from ..base.records import dataclass
 from .tokens import ASSIGNS, closing, tokens
 
 _INDENT = " " * 4
+_MACRO = re.compile(r"^\s*([A-Z_]+)\s+(?=for \()", re.MULTILINE)  # in front of a loop
 ENDS = ("{", "}", ";", ":")  # of lines that do not go on in the next
 
 
@@ -43,7 +45,7 @@ def shown(top: Block) -> str:
 
 def blocks(text: str) -> Block:
     """The tree of a text, in a block without a head."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _MACRO.sub(r"\1 ", text).splitlines() if line.strip()]
     top = Block("")
     opened = [top]
     for line in lines:
@@ -130,7 +132,8 @@ def _write(inside: Sequence[Block | str], depth: int, lines: list[str], elements
     indent, deeper = _INDENT * depth, _INDENT * (depth + 1)
     for item in inside:
         if isinstance(item, Block):
-            lines.append((deeper if goes_on and item.head != "{" else indent) + item.head)
+            head = _MACRO.sub(rf"\1\n{indent}", item.head)  # on a line of its own, as clang-format has it
+            lines.append((deeper if goes_on and item.head != "{" else indent) + head)
             _write(item.inside, depth + 1, lines, item.head.endswith("= {"))
             if item.tail:
                 lines.append(indent + item.tail)

@@ -2,8 +2,8 @@
 
 Templates use `${x}`, line statements `//% for`, comments `//#`, and fail on undefined names; so a template reads as C.
 `${include("math.h")}` in front of what needs a header has the function's file include it, `${included("a.h")}` is the
-line of a file that includes another one beside it. Long lines are folded where text has marks:
-`${called("f", [a, b])}`, `${comma}` between items, and the words of a block under `//% filter words`.
+line of a file that includes another one beside it. Long lines are folded, comments between the words of a block under
+`//% filter words`.
 Macros that several kernels share are imported from files at the top of kernels_templates/, those of other files from
 their own folder.
 """
@@ -51,7 +51,6 @@ def _environment() -> jinja2.Environment:
         auto_reload=False,
     )
     environment.globals["called"] = called
-    environment.globals["comma"] = marked.between_items
     environment.globals["include"] = including
     environment.globals["named"] = marked_name
     environment.globals["part"] = marked.part

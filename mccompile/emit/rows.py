@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from ..base.marked import listed
+from ..base.names import Names
 from ..base.records import dataclass
 from ..plan.ir import RowRegion, Stage, Step
+from ..plan.places import own_name
 from ..plan.row_calls import row_calls, unasked
 from ..program.pull import Pull
 
@@ -103,22 +105,22 @@ def _pulled(pull: Pull, stage: Stage, source: Stage, end: str) -> str:
 
 def short_chain(region: RowRegion, indent: str, step_c: StepC) -> list[str]:
     """The region as nested loops."""
-    stages = region.stages
+    stages, names = region.stages, _counters(region)
     lines = [f"{indent}{{"]
     inner = indent + "    "
-    lines.append(f"{inner}mcc_index {listed(f'made{number} = 0' for number in range(len(stages)))};")
+    lines.append(f"{inner}mcc_index {listed(f'made_{name} = 0' for name in names)};")
 
     def loop(number: int, wanted: str, indent: str) -> None:
         stage = stages[number]
-        made, end = f"made{number}", f"end{number}"
+        made, end = f"made_{names[number]}", f"end_{names[number]}"
         inside = indent + "    "
         lines.append(f"{indent}while ({made} < {wanted}) {{")
         lines.append(f"{inside}const mcc_index {end} = {_rows_until(stage, made)};")
         for pull in stage.pulls:
             rows = _pulled(pull, stage, stages[pull.stage], end)
             if "?" in rows:
-                lines.append(f"{inside}const mcc_index wanted{pull.stage} = {rows};")
-                rows = f"wanted{pull.stage}"
+                lines.append(f"{inside}const mcc_index wanted_{names[pull.stage]} = {rows};")
+                rows = f"wanted_{names[pull.stage]}"
             loop(pull.stage, rows, inside)
         lines.extend(step_c(stage.run, inside, (made, end)))
         lines.append(f"{inside}{made} = {end};")
@@ -127,6 +129,16 @@ def short_chain(region: RowRegion, indent: str, step_c: StepC) -> list[str]:
     for number in _driven(region):
         loop(number, str(stages[number].height), inner)
     return [*lines, f"{indent}}}"]
+
+
+def _counters(region: RowRegion) -> list[str]:
+    """What counts the rows of stages is called after the buffers that these write, as far as C names them."""
+    names = Names()
+    results = (
+        [a.address.place for a in stage.run.arguments if a.written and a.role != "scratch"] for stage in region.stages
+    )
+    owns = (next((own_name(place) for place in places if place), f"{n}") for n, places in enumerate(results))
+    return [names.take(own) for own in owns]
 
 
 def row_slices(
@@ -147,13 +159,12 @@ def row_slices(
     ]
     for number in dict.fromkeys(calls):
         stage = region.stages[number]
-        made, until = f"made{number}", f"end{number}"
         lines += [
             f"{indent}case {number}u: {{",
-            f"{inner}const mcc_index {made} = m->made[{number}];",
-            f"{inner}const mcc_index {until} = {_rows_until(stage, made)};",
-            *step_c(stage.run, inner, (made, until)),
-            f"{inner}m->made[{number}] = {until};",
+            f"{inner}const mcc_index made = m->made[{number}];",
+            f"{inner}const mcc_index end = {_rows_until(stage, 'made')};",
+            *step_c(stage.run, inner, ("made", "end")),
+            f"{inner}m->made[{number}] = end;",
             f"{inner}break;",
             f"{indent}}}",
         ]

@@ -16,7 +16,7 @@ from ..base.names import Names, c_identifier
 from ..base.records import dataclass, replace
 from ..plan.ir import Function
 from .alike import Sized, common
-from .deep_loops import changed, declared
+from .declarations import changed, declared
 from .kernels import declarations, marked
 from .layout import blocks, closes, opens, shown
 from .parts import dissolve

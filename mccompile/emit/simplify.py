@@ -1,4 +1,5 @@
-"""Simplifies a printed function: constant propagation of indexes that are 0, and terms and factors that change nothing.
+"""Simplifies a printed function: constant propagation of indexes that are 0, terms and factors that change nothing, and
+arithmetic of literals (literals.py).
 
 A loop that runs once becomes its body, a declaration `const mcc_index c = 0;` is not printed, and `x + (c * 16 + at)`
 behind them becomes `x + at`; so do `+ 0`, `0 * 16` and `* 1` that templates print for the first of several.
@@ -11,9 +12,22 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from functools import lru_cache
 
-from ..base.marked import CLOSES, OPENS
 from .layout import Block
-from .tokens import Token, closing, is_binary, is_cast, names_read, operand_end, operand_start, printed, tokens, words
+from .literals import fold_literals, may_fold
+from .tokens import (
+    Token,
+    closing,
+    groups,
+    is_binary,
+    is_cast,
+    names_read,
+    operand_end,
+    operand_start,
+    printed,
+    tokens,
+    unwrap,
+    words,
+)
 
 _LOOP = "for (mcc_index "
 _LOOPS = ("for (", "while (", "do {")
@@ -103,7 +117,7 @@ def _declared_zero(line: str) -> str:
 
 def _simplified(line: str, zeros: Set[str]) -> str:
     here = frozenset(name for name in zeros if name in line)
-    return _propagated(line, here) if here or "0" in line or "1" in line else line
+    return _propagated(line, here) if here or "0" in line or "1" in line or may_fold(line) else line
 
 
 @lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
@@ -117,6 +131,7 @@ def _propagated(line: str, zeros: Set[str]) -> str:
     while place < len(found):
         text = found[place].text
         changed = (text == "0" and _fold_zero(found, place)) or (text == "1" and _fold_one(found, place))
+        changed = changed or fold_literals(found, place)
         place = 0 if changed else place + 1
     return printed(found)
 
@@ -134,12 +149,12 @@ def _fold_zero(line: list[Token], at: int) -> bool:
         return _replace(line, at - 1, at + 1)
     if left in ("-", "+") and right:
         return _cut(line, at - 1, at + 1)
-    if left == "(" and right == ")" and _groups(line, at - 1):
+    if left == "(" and right == ")" and groups(line, at - 1):
         return _replace(line, at - 1, at + 2)
     if right == "+":
         return _cut(line, at, at + 2, line[at].before)
     if right == "-" and at + 2 < len(line):
-        line[at + 2] = line[at + 2]._replace(before=_brackets(line[at + 2].before))
+        line[at + 2] = line[at + 2]._replace(before="")
         return _cut(line, at, at + 1, line[at].before)
     return False
 
@@ -168,19 +183,11 @@ def _product_start(line: list[Token], at: int) -> int:
     return start
 
 
-def _groups(line: list[Token], at: int) -> bool:
-    """Is the bracket at a place neither that of a call or statement nor of a cast?"""
-    end = closing(line, at)
-    cast = end + 1 < len(line) and line[end + 1].starts_operand
-    return not (at > 0 and line[at - 1].ends_operand) and not cast
-
-
 def _replace(line: list[Token], begin: int, end: int) -> bool:
     """Zero instead of tokens, where both places are in the line."""
     if begin < 0 or end < 0:
         return False
-    before = line[begin].before + "".join(_brackets(token.before) for token in line[begin + 1 : end])
-    line[begin:end] = [Token(before, "0")]
+    line[begin:end] = [Token(line[begin].before, "0")]
     return True
 
 
@@ -188,28 +195,8 @@ def _cut(line: list[Token], begin: int, end: int, before: str | None = None) -> 
     """Takes tokens away; what follows stands behind `before`, where that is given."""
     if end >= len(line):
         return False
-    marks = "".join(_brackets(token.before) for token in line[begin:end])
-    follower = line[end]
-    behind = marks + follower.before if before is None else before + marks + _brackets(follower.before)
-    line[end] = follower._replace(before=behind)
+    if before is not None:
+        line[end] = line[end]._replace(before=before)
     del line[begin:end]
-    _unwrap(line, begin) or _unwrap(line, begin - 1)
+    unwrap(line, begin) or unwrap(line, begin - 1)
     return True
-
-
-def _unwrap(line: list[Token], at: int) -> bool:
-    """Takes the brackets around a name or number away."""
-    if not 0 < at < len(line) - 1 or (line[at - 1].text, line[at + 1].text) != ("(", ")"):
-        return False
-    if not (line[at].name or line[at].is_literal) or not _groups(line, at - 1):
-        return False
-    if at + 2 < len(line):
-        line[at + 2] = line[at + 2]._replace(before=_brackets(line[at + 1].before) + line[at + 2].before)
-    line[at] = line[at]._replace(before=line[at - 1].before + _brackets(line[at].before))
-    del line[at + 1], line[at - 1]
-    return True
-
-
-def _brackets(before: str) -> str:
-    """The marks that come in pairs, of what stands in front of a token."""
-    return "".join(letter for letter in before if letter in (OPENS, CLOSES))

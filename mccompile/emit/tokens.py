@@ -12,9 +12,7 @@ from collections.abc import Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..base.marked import BEHIND_BRACKET, CLOSES, COMMA, OPENS
-
-_MARKS = "\ue003-\ue009"  # of functions and of where lines may be folded
+_MARKS = "\ue003\ue009"  # of functions, and of where comments may be folded
 _BLANKS = rf"(?:[\s{_MARKS}]|\ue000header\ue001[^\ue002]*\ue002)*"
 _WHOLE = r"""\ue00a[^\ue00a]*\ue00a | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | /\*(?s:.*?)(?:\*/|$)"""
 _NUMBER = r"\.?\d(?:[eEpP][-+]|[\w.])*"
@@ -92,13 +90,6 @@ def through_pointers(text: str, names: Set[str]) -> str:
 def _name(match: re.Match[str]) -> str:
     name = match["marked"] or match["name"] or ""
     return name if name.isidentifier() else ""
-
-
-def with_lists(line: str) -> str:
-    """A line without marks, with those of the lists between its brackets, and behind the parts of a loop's head."""
-    marks = {"(": ("", OPENS + BEHIND_BRACKET), ",": ("", COMMA), ";": ("", COMMA), ")": (CLOSES, "")}
-    found = ((token, marks.get(token.text, ("", ""))) for token in tokens(line))
-    return "".join(f"{token.before}{front}{token.text}{behind}" for token, (front, behind) in found).removesuffix(COMMA)
 
 
 def words(line: Sequence[Token]) -> list[str]:
@@ -181,3 +172,21 @@ def operand_start(line: Sequence[Token], at: int) -> int:
     while at > 0 and (is_cast(line, at - 1) or (line[at - 1].text in ("-", "!", "~") and not is_binary(line, at - 1))):
         at = opening(line, at - 1)
     return at
+
+
+def groups(line: list[Token], at: int) -> bool:
+    """Is the bracket at a place neither that of a call or statement nor of a cast?"""
+    end = closing(line, at)
+    cast = end + 1 < len(line) and line[end + 1].starts_operand
+    return not (at > 0 and line[at - 1].ends_operand) and not cast
+
+
+def unwrap(line: list[Token], at: int) -> bool:
+    """Takes the brackets around a name or number away."""
+    if not 0 < at < len(line) - 1 or (line[at - 1].text, line[at + 1].text) != ("(", ")"):
+        return False
+    if not (line[at].name or line[at].is_literal) or not groups(line, at - 1):
+        return False
+    line[at] = line[at]._replace(before=line[at - 1].before)
+    del line[at + 1], line[at - 1]
+    return True

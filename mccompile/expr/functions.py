@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import DType, bool_, i32, i64, u8
-from ..base.marked import between
 from ..base.records import dataclass
 
 _FIXED_POINT = {
@@ -38,10 +37,10 @@ Spelling = str | Called
 
 
 def _between(operator: str) -> str:
-    return f"{{0}}{between(operator)}{{1}}"
+    return f"{{0}} {operator} {{1}}"
 
 
-_CHOICE = f"{{0}}{between('?')}{{1}}{between(':')}{{2}}"
+_CHOICE = "{0} ? {1} : {2}"
 _OF_STRINGS: dict[str, Spelling] = {
     "equal": Called("mcc_string_equal", "mcc_string.h"),
     "select": _CHOICE,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from ..base.dtypes import DType, bool_, string
-from ..base.marked import assigned, called, including, marked_name, plain
+from ..base.marked import called, including, marked_name, plain
 from .code import Code
 from .dims_c import dim_c
 from .functions import FUNCTIONS, Called
@@ -156,7 +156,7 @@ def store_c(dtype: DType, pointer: str, index: str, value: str) -> str:
         return math_c(f"mcc_store_{dtype}", pointer, index, value) + ";"
     if dtype.is_narrow_float:
         value = math_c(f"mcc_f32_to_{dtype}", value)
-    return f"{assigned(f'{pointer}[{index}]', value)};"
+    return f"{pointer}[{index}] = {value};"
 
 
 def to_statements(

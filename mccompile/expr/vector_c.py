@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64
-from ..base.marked import between, called, plain
+from ..base.marked import called, plain
 from .code import Code
 from .ir import (
     Apply,
@@ -322,7 +322,7 @@ class _Printer:
         if name == "equal" and node.arguments[0].dtype is bool_:
             return Code(f"~({one} ^ {other})")
         if name in _LOGIC:
-            return Code(f"{one}{between(_LOGIC[name])}{other}", loose=True)
+            return Code(f"{one} {_LOGIC[name]} {other}", loose=True)
         if name == "not":
             return Code(f"~{one}")
         whole = [arg.text for arg in args]

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from ..base.names import Names
 from .copies import Awaited, Copied
-from .ir import Address, Argument, Branch, Halt, Item, Measured, Plan, Repeat, RowRegion, Step
+from .ir import Address, Argument, Branch, Halt, Item, Measured, Place, Plan, Repeat, RowRegion, Step
 
+_AT = "_AT_"
 LONGEST = 24  # letters of a name, behind the model's own
 _LAYOUT = re.compile(r"/last(_\d+)?$")  # a tensor whose channels lie last has the name of the file's
 _OUTPUT = re.compile(r"(?<=\w)(_output_0|:0)$")  # what exporters put behind the name of a node with one result
@@ -22,7 +23,12 @@ def place_names(prefix: str, names: Iterable[str]) -> Iterator[str]:
     taken = Names()
     for name in names:
         own = _OUTPUT.sub("", _LAYOUT.sub("", name)).split(_FUSED)[0]
-        yield f"{prefix.upper()}_AT_{taken.take(_end_of(own))}"
+        yield f"{prefix.upper()}{_AT}{taken.take(_end_of(own))}"
+
+
+def own_name(place: Place) -> str:
+    """The name of a buffer without what all of them begin with, as names of variables are written."""
+    return place.symbol.partition(_AT)[2].lower()
 
 
 def _end_of(name: str) -> str:

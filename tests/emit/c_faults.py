@@ -19,6 +19,7 @@ from mccompile.emit.folding import WIDTH
 DEEPEST = 6  # braces of loops and branches, and those of the function
 _SILENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _BRACKET = re.compile("[{}]")
+COPY, PRODUCT = "a copy of a name", "a product of literals"
 ONCE = "a loop that runs once"
 FAULTS = {
     "an index that is 0": re.compile(r"\bconst mcc_index \w+ = 0;"),
@@ -28,12 +29,14 @@ FAULTS = {
     ONCE: re.compile(r"\bfor \(mcc_index (\w+) = 0; \1 < 1;"),
     "an empty block": re.compile(r"\{\s*\}"),
     "a factor of 1.0": re.compile(r"(?<![\w.])1\.0f? \*|\* 1\.0f?(?![\w.])|mcc_mul_\w+\(mcc_set_\w+\(1\.0f?\),"),
-    "an array of one": re.compile(r"\b(?<!static const )mcc_index \w+\[1\]"),
+    "an array of one": re.compile(r"^ +(?!static )(?:const )?\w+ \w+\[1\](?: = .*|;)$", re.M),
+    PRODUCT: re.compile(r"(?<![*/%\w.)] )(?<![\w.])[1-9]\d* [*/%] [1-9]\d*(?![\w.])"),
     "a fold within an index": re.compile(r"^ +\w+\[[^]=;]*\n[^]=;]*\] = ", re.M),
     "two blank lines": re.compile(r"\n\n\n"),
 }
 # Counted in networks only: cases of kernels may have a scale of 1, or windows of one row.
-OF_CASES = {"a factor of 1.0", "an array of one", "a fold within an index"}
+OF_CASES = {"a factor of 1.0", "an array of one", "a fold within an index", COPY, PRODUCT}
+_COPY = re.compile(r"^(?P<indent> +)const (?P<type>\w+ \**)(?P<name>\w+) = (?P<source>[A-Za-z_]\w*);", re.M)
 TOO_LONG, TOO_DEEP = f"a line over {WIDTH}", f"deeper than {DEEPEST}"
 NOT_PASSED, NOT_LISTED = "a listed tensor that is not a parameter of its type", "a parameter that is not listed"
 COPIED = "lines copied more than 3 times"
@@ -55,6 +58,7 @@ def faults(text: str) -> Iterator[tuple[str, int]]:
     for fault, pattern in FAULTS.items():
         for match in pattern.finditer(code):
             yield fault, code.count("\n", 0, match.start()) + 1
+    yield from ((COPY, code.count("\n", 0, place) + 1) for place in _copies(code))
     around: list[bool] = []  # is it a function, a loop or a branch, and no block of declarations?
     for number, (line, whole) in enumerate(zip(code.splitlines(), text.splitlines(), strict=True), 1):
         for letter in _BRACKET.findall(line):
@@ -66,6 +70,19 @@ def faults(text: str) -> Iterator[tuple[str, int]]:
             yield TOO_LONG, number
         if line.endswith("{") and sum(around) > DEEPEST:
             yield TOO_DEEP, number
+
+
+def _copies(code: str) -> Iterator[int]:
+    """Where constants stand for a name of their type, and neither changes, nor is handed to a macro."""
+    for match in _COPY.finditer(code):
+        before = code[code.rfind("\n}\n", 0, match.start()) + 1 : match.start()]  # its function, and the head of that
+        declares = re.compile(rf"\b{re.escape(match['type'])}(?:MCC_RESTRICT )?{match['source']}\b")
+        behind = code[match.end() :]
+        scope = re.split(rf"^(?!{match['indent']}|#|$)", behind, maxsplit=1, flags=re.M)[0]
+        names = f"(?:{match['name']}|{match['source']})"
+        changes = rf"\b{names} (?:[-+*/%&|^]|<<|>>)?= |(?:\+\+|--|&){names}\b|\b[A-Z_]+\([^()]*\b{names}\b"
+        if declares.search(before) and not re.search(changes, scope):
+            yield match.start()
 
 
 def listed(text: str) -> Iterator[tuple[str, str]]:

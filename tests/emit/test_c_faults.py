@@ -7,6 +7,7 @@ import pytest
 from mccompile.driver import Options
 from tests import small_models
 from tests.emit.c_faults import (
+    COPY,
     FAULTS,
     MOST_COPIED,
     MOST_COPIES,
@@ -69,7 +70,10 @@ def test_generated_c_has_no_faults(name: str, target: str) -> None:
         ("for (mcc_index n = 0; n < 1; ++n) {", "a loop that runs once"),
         ("if (a) {\n}", "an empty block"),
         ("y = 1.0f * x;", "a factor of 1.0"),
-        ("const mcc_index x_row[1] = {p * 8};", "an array of one"),
+        ("    const mcc_index x_row[1] = {p * 8};", "an array of one"),
+        ("    float acc[1] = {0};", "an array of one"),
+        ("y[3 * 8 + k] = x;", "a product of literals"),
+        ("void f(mcc_index k)\n{\n    const mcc_index at = k;\n    g(at);\n}", COPY),
         ("    y[p * 8\n        + lane] = x;", "a fold within an index"),
         ("f();\n\n\ng();", "two blank lines"),
         (f"y = {'x' * 120};", TOO_LONG),

@@ -6,7 +6,7 @@ import pytest
 
 from mccompile.base.marked import plain
 from mccompile.emit import parts
-from mccompile.emit.deep_loops import declared
+from mccompile.emit.declarations import declared
 from mccompile.emit.layout import blocks
 from mccompile.emit.parts import in_parts
 

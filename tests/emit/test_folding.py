@@ -1,4 +1,4 @@
-"""Lines of generated C end at column 120 at most, and folding them changes blanks only, where marks are."""
+"""Lines of generated C end at column 120 at most, and folding them changes blanks only."""
 
 from __future__ import annotations
 
@@ -34,12 +34,48 @@ def test_calls_in_calls_are_folded_behind_a_bracket() -> None:
     text = "x"
     for _ in range(12):
         text = called("a_function", [text])
-    first, second = folded(f"    y = {text};\n").splitlines()
-    assert first.endswith("a_function(") and len(first) <= WIDTH
-    assert second == "        " + "a_function(" * 2 + "x" + ")" * 12 + ";"
+    lines = folded(f"    y = {text};\n").splitlines()
+    assert max(map(len, lines)) <= WIDTH and "".join(line.strip() for line in lines) == f"y = {text};"
+    assert lines[1].endswith("a_function(") and lines[-1].endswith("a_function(x" + ")" * 12 + ";")
 
 
-def test_what_has_no_marks_stays_whole() -> None:
+def test_what_a_condition_guards_has_its_own_line() -> None:
+    condition = " || ".join(["a_condition(x)"] * 6)
+    assert folded(f"    if ({condition}) return 1;") == f"    if ({condition})\n        return 1;"
+
+
+def test_both_sides_of_a_choice_begin_a_line() -> None:
+    lines = folded(f"    const int32_t end = {'a' * 40} < {'b' * 40} ? {'c' * 40} : 4;").splitlines()
+    assert lines[1:] == [f"        ? {'c' * 40}", "        : 4;"]
+
+
+def test_names_of_a_declaration_are_aligned() -> None:
+    lines = folded("    const float " + ", ".join(f"*value_{n} = x + {n}" for n in range(8)) + ";").splitlines()
+    assert lines[1].startswith(" " * 16 + "*value_")
+
+
+def test_a_line_goes_on_where_its_bracket_opens() -> None:
+    inner = called("inner", [called("g", ["a" * 30, "b" * 30]), called("h", ["c" * 30, "d" * 30])])
+    lines = folded(f"    {called('outer', ['x', inner])};").splitlines()
+    assert [len(line) - len(line.lstrip()) for line in lines] == [4, 8, 12]
+    assert lines[0].strip() == "outer(x," and lines[1].strip().startswith("inner(g(") and lines[1].endswith("),")
+
+
+def test_what_is_behind_folded_brackets_begins_a_line() -> None:
+    inner = called("inner", ["a" * 50, "b" * 50, "c" * 20])
+    lines = folded(f"    y = {called('outer', [inner, 'd'])} * e;").splitlines()
+    assert [line.strip() for line in lines[-2:]] == ["d)", "* e;"]
+
+
+def test_weak_operators_are_folded_first() -> None:
+    product = " * ".join(f"factor_{n}" for n in range(5))
+    lines = folded(f"    const float sum = {product} + {product} - -*x;").splitlines()
+    assert lines[1] == f"        + {product} - -*x;"
+    assigned = folded(f"    y[{' + '.join(['place'] * 9)}] = f(x[{' + '.join(['place'] * 9)}]);").splitlines()
+    assert assigned[0].endswith("] =") and assigned[1].startswith("        f(x[place")
+
+
+def test_directives_and_literals_stay_whole() -> None:
     directive = f"#define F(x) {called('g', ['x' * 30] * 10)}\n"
     literal = '    say("' + "a, b " * 40 + '");\n'
     assert folded(directive) == plain(directive)

@@ -79,3 +79,9 @@ def test_a_block_that_may_declare_something_stays(line: str) -> None:
 def test_blocks_that_lines_do_not_show_are_refused(text: str) -> None:
     with pytest.raises(WrongUse, match=r"end every line that opens a block with \{"):
         laid_out(text)
+
+
+def test_a_macro_in_front_of_a_loop_has_its_own_line_and_stays_with_it() -> None:
+    text = "f();\nMCC_ROLLED for (;;) {\ng();\n}\n"
+    shown = "f();\nMCC_ROLLED\nfor (;;) {\n    g();\n}\n"
+    assert laid_out(text) == laid_out(shown) == shown

@@ -27,7 +27,7 @@ def simplified(*lines: str) -> str:
         ("y = a / 2 * c + 1;", "y = 1;"),
         ("y = a - (c + b) * 2 - c % 4;", "y = a - b * 2;"),
         ("y = (a + (int32_t)c) * (c + 1);", "y = (a + (int32_t)0);"),
-        ("y[c] = c - x[c + 1] + (float)(c);", "y[0] = -x[1] + (float)(0);"),
+        ("y[c] = c - x[c + 1] + (float)(c);", "y[0] = -x[1] + (float)0;"),
         ("y = a < c + b ? c + 1 : 2 - c;", "y = a < b ? 1 : 2;"),
         ("y = p[c].c + q->c + 'c';", "y = p[0].c + q->c + 'c';"),
         ('f("c + c", *c2 - c); /* c + c */', 'f("c + c", *c2); /* c + c */'),
@@ -50,8 +50,27 @@ def test_factors_of_1_and_terms_of_0_go(line: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("f(y + p * 72 + 6 * 8 + 16, x[3 * 4]);", "f(y + p * 72 + 64, x[12]);"),
+        ("y = x + ((p - 1) * 72 + (-1) * 8 + 8) - 3 + 5;", "y = x + ((p - 1) * 72) + 2;"),
+        ("y = (3 - 1) * 8 * k + 7 / 2 - 7 % 4;", "y = 16 * k;"),
+        ("y = -72 + 16 + a * (-1) - (-2);", "y = -56 + a * (-1) + 2;"),
+        ("y = (p) * 8 + (float)(total) * (x);", "y = p * 8 + (float)total * x;"),
+        ("y = a < 3 + 4 ? 2 - 5 : -2 * 3;", "y = a < 7 ? -3 : -6;"),
+    ],
+)
+def test_arithmetic_of_literals_is_done(line: str, expected: str) -> None:
+    assert simplified(line) == f"{expected}\n"
+
+
+@pytest.mark.parametrize(
     "line",
     [
+        "y = a * 3 * 8 + b / 2 * 4 + (float)3 * 8;",
+        "y = 3.0f * 8 + 2u * 4u + a - b * 3 + 2 * c;",
+        "y = 65536 * 65536 + 7 % a;",
+        "y = a ^ (int64_t)-1 ^ (int32_t)(x)[2] ^ g(x);",
         "y = x + 0.0f + 1.0f * z * 0.0f;",
         "y = x * 10 + 01 - 0x0 + 0u;",
         "y = a / (1 + b) << 1;",

@@ -30,7 +30,7 @@ FEWEST_IN_LOOP = 8  # neighbouring taps of such a tile for the same points: as m
 class ConvTaps:
     """The sums of one call. `channels` and `inputs` are those of `merged` groups; `one_tile`: the weights are those of
     one tile of channels. `by_point`: a tile has one point, and loops over taps find those inside the image, so that
-    edges are not code of their own."""
+    edges need no code of their own."""
 
     def __init__(self, call: Call, merged: int, one_tile: bool = False, by_point: bool = False) -> None:
         self.kind, self.call = conv_of(call), call

@@ -40,7 +40,7 @@ def _cast(at: NodeSite, to: str) -> Array:
 def _text(x: Array, source: str, to: str) -> Array:
     if to == "str":
         if x.dtype.kind == "f":
-            raise NoWitness("ONNX leaves open how many digits floats have as text")
+            raise NoWitness("ONNX does not say how many digits floats have as text")
         return np.array([str(each) for each in x.reshape(-1)], object).reshape(x.shape)
     if to in _FLOATS:
         return np.array([float(each) for each in x.reshape(-1)], np.float64).reshape(x.shape)

@@ -62,6 +62,6 @@ def dropout(at: NodeSite) -> Any:
     if training and ratio != 0:
         kept = np.asarray(chance(at).random_sample(at[0].shape) >= ratio)
         return np.where(kept, at[0], 0.0) / (1.0 - ratio), kept
-    if at.version < 12:  # what the mask is then is left open
+    if at.version < 12:  # ONNX does not say what the mask is then
         return at[0]
     return at[0], np.ones(at[0].shape, bool)

@@ -111,7 +111,7 @@ def top_k(at: NodeSite) -> tuple[Array, Array]:
     x, axis = at[0], at.attr("axis", -1)
     k = (at.ints(1, "k") or [0])[0]
     if x.dtype.kind == "f" and np.isnan(x).any():
-        raise NoWitness("ONNX leaves open where NaN is sorted")
+        raise NoWitness("ONNX does not say where NaN is sorted")
     # "Given two equivalent values, this operator uses the indices along the axis as a tiebreaker."
     keys = x if not at.attr("largest", 1) else -x if x.dtype.kind == "f" else ~x
     order = np.take(np.argsort(keys, axis, kind="stable"), np.arange(k), axis)

@@ -142,7 +142,7 @@ def tree_classifier(at: NodeSite) -> tuple[Array, Array]:
     nodes, roots = _old_trees(at)
     votes = _votes(at, "class")
     if len(names) < 3 and len({n for each in votes.values() for n, _ in each}) < 2:
-        raise NoWitness("how one score becomes those of two classes is left open")
+        raise NoWitness("ONNX does not say how one score becomes the scores of two classes")
     base = np.array(_numbers(at, "base_values") or [0.0] * len(names))
     scores = np.array([_aggregated(nodes, roots, votes, x, len(names), "SUM") for x in at[0]]).reshape(-1, len(names))
     scores = scores + base
@@ -194,7 +194,7 @@ def linear_classifier(at: NodeSite) -> tuple[Array, Array]:
     x = np.atleast_2d(at[0].astype(np.float64))
     weights = np.array(at.attr("coefficients"), np.float64).reshape(-1, x.shape[1])
     if len(weights) != len(names):
-        raise NoWitness("how one score becomes those of two classes is left open")
+        raise NoWitness("ONNX does not say how one score becomes the scores of two classes")
     scores = x @ weights.T + np.array(at.attr("intercepts") or [0.0])
     return names[np.argmax(scores, 1)], transformed(scores, at.attr("post_transform", "NONE"))
 

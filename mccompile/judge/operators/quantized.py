@@ -32,7 +32,7 @@ def quantized(at: NodeSite, x: Array, scale: Array, zero: Array, to: str) -> Arr
         return rounded_to(x / scale, to)
     low, high = limits(to)
     quotient = np.asarray(x / scale)
-    return within(at, np.clip(np.rint(quotient) + zero, low, high), to, "what NaN is as an integer is left open")
+    return within(at, np.clip(np.rint(quotient) + zero, low, high), to, "ONNX does not say which integer NaN becomes")
 
 
 @judges("QuantizeLinear", "com.microsoft::QuantizeLinear")
@@ -165,7 +165,7 @@ def qlinear_average(at: NodeSite) -> Array:
     x = np.moveaxis(x, -1, 1) if last else x
     windows = Windows(at, x.shape[2:], at.attr("kernel_shape"))
     if windows.ceil and at.attr("count_include_pad", 0):
-        raise NoWitness("ONNX leaves open what counts beyond the padding")
+        raise NoWitness("ONNX does not say what counts beyond the padding")
     found = averaged(x, windows, bool(at.attr("count_include_pad", 0)))
     return stored_as(at, np.moveaxis(found, 1, -1) if last else found, 3)
 

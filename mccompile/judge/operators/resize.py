@@ -104,7 +104,7 @@ def resize(at: NodeSite) -> Array:
     found = np.where(outside, at.attr("extrapolation_value", 0.0), found)
     if x.dtype.kind in "iu":
         size = float(np.max(np.abs(x.astype(np.float64)), initial=0))
-        return next_to(at, found, x.dtype.name, size, "how interpolated integers are rounded is left open")
+        return next_to(at, found, x.dtype.name, size, "ONNX does not say how interpolated integers are rounded")
     return found
 
 
@@ -245,7 +245,7 @@ def roi_align(at: NodeSite) -> Array:
         == "half_pixel"
     )
     if at.attr("mode", "avg") != "avg":
-        raise NoWitness("ONNX leaves open what RoiAlign takes the maximum of")
+        raise NoWitness("ONNX does not say what RoiAlign takes the maximum of")
     found = np.zeros((len(rois), x.shape[1], height, width))
     for n, (roi, batch) in enumerate(zip(rois, batches, strict=True)):
         left, top, right, bottom = roi * at.attr("spatial_scale", 1.0) - (0.5 if half else 0.0)

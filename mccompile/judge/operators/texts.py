@@ -20,7 +20,7 @@ def string_split(at: NodeSite) -> tuple[Array, Array]:
     by, most = at.attr("delimiter") or None, at.attr("maxsplit", -1)
     parts = [each.split(by, most) for each in at[0].reshape(-1)]
     if any(each != each.strip(" ") and most >= 0 and by is None for each in at[0].reshape(-1)):
-        raise NoWitness("ONNX leaves open which white space remains after the last split")
+        raise NoWitness("ONNX does not say which white space remains after the last split")
     longest = max((len(each) for each in parts), default=0)
     rows = [each + [""] * (longest - len(each)) for each in parts]
     counts = np.array([len(each) for each in parts], np.int64)

@@ -19,14 +19,13 @@ enum shown_at {
     SHOWN_AT_RIGHT = 720 /* 288 bytes: right */
 };
 
-#define READY 0x50371331u
+#define READY 0x4194A934u
 
 mcc_status shown_init(shown_model *m, void *arena, size_t arena_bytes, const void *weights, size_t weights_bytes)
 {
     /* Ties this code to its weights: another model's blob is refused, one trained anew is not. */
-    static const uint8_t identity[16] = {
-        0x50, 0x37, 0x13, 0x31, 0xB8, 0x3A, 0x6B, 0x60, 0x46, 0x5E, 0x31, 0xAC, 0x83, 0x91, 0xBC, 0x6D
-    };
+    static const uint8_t identity[16] = {0x41, 0x94, 0xA9, 0x34, 0x1F, 0x37, 0xB9, 0xE6, 0x52, 0xB7, 0x29, 0x57, 0xD2,
+        0xC9, 0xF1, 0x71};
     mcc_status status;
     if (m == NULL) return MCC_ERR_NULL;
     m->ready = 0u;

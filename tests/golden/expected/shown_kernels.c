@@ -138,9 +138,8 @@ void shown_gemm_1x108x3(float *MCC_RESTRICT y, const float *MCC_RESTRICT a, cons
 {
     float acc[3] = {0};
     for (mcc_index k = 0; k < 108; ++k) {
-        const mcc_index a_in = k;
         const mcc_index b_in = k * 3;
-        const float a_0 = a[a_in];
+        const float a_0 = a[k];
         const float b_0 = b[b_in];
         const float b_1 = b[b_in + 1];
         const float b_2 = b[b_in + 2];
