@@ -6,10 +6,11 @@ output is brought there, unless it was written there already: that is where all 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 
 from ...base.errors import Problem, WrongUse, raise_all
-from ...base.near import meant
+from ...base.near import near
 from ...graph.ir import Graph
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
@@ -27,11 +28,7 @@ def declare_states(graph: Graph, states: Mapping[str, str], cache: CacheDtype = 
     problems: list[Problem] = []
     for after, before in states.items():
         where = f"--state {after}={before}"
-        for name, found, what in ((after, outputs, "output"), (before, inputs, "input")):
-            if name not in found:
-                known = f"the {what}s are {', '.join(found) or 'none'}"
-                fix = _cut_elsewhere(states, outputs, inputs) or meant(name, found) or "write --state OUTPUT=INPUT"
-                problems.append(Problem(f"there is no {what} {name!r}", where, known, fix))
+        problems += _strangers(states, (after, before), outputs, inputs)
         if before in graph.states:
             why = f"output {graph.states[before]!r} becomes it already"
             problems.append(Problem(f"input {before!r} is the state of two outputs", where, why, "leave one out"))
@@ -51,6 +48,33 @@ def declare_states(graph: Graph, states: Mapping[str, str], cache: CacheDtype = 
     grow_states(graph)
 
 
+def _strangers(
+    states: Mapping[str, str], pair: tuple[str, str], outputs: Collection[str], inputs: Collection[str]
+) -> list[Problem]:
+    """Names of a pair that are not there; the fix is the whole option, where they resemble names that are."""
+    after, before = pair
+    where = f"--state {after}={before}"
+    if after in inputs and before in outputs and not (after in outputs and before in inputs):
+        what, why = f"{after!r} is an input and {before!r} an output", "the output comes first: OUTPUT=INPUT"
+        return [Problem(what, where, why, f"did you mean {_flag(before, after)}?")]
+    likely = [_likely(after, outputs), _likely(before, inputs)]
+    guess = f"did you mean {_flag(*likely)}?" if all(likely) else "write --state OUTPUT=INPUT"
+    fix = _cut_elsewhere(states, outputs, inputs) or guess
+    return [
+        Problem(f"there is no {what} {name!r}", where, f"the {what}s are {', '.join(found) or 'none'}", fix)
+        for name, found, what in ((after, outputs, "output"), (before, inputs, "input"))
+        if name not in found
+    ]
+
+
+def _likely(name: str, known: Collection[str]) -> str:
+    return name if name in known else near(name, known) or (next(iter(known)) if len(known) == 1 else "")
+
+
+def _flag(after: str, before: str) -> str:
+    return "--state " + shlex.quote(f"{after}={before}")
+
+
 def _cut_elsewhere(states: Mapping[str, str], outputs: Collection[str], inputs: Collection[str]) -> str:
     """The same text cut at other commas, where that gives names which are there: those of inputs may have some."""
     first, *middle, last = ",".join("=".join(pair) for pair in states.items()).split("=")
@@ -60,7 +84,7 @@ def _cut_elsewhere(states: Mapping[str, str], outputs: Collection[str], inputs: 
     if None in known or first not in outputs or last not in inputs:
         return ""
     pairs = zip(names[::2], names[1::2], strict=True)
-    return f"did you mean {' '.join(f'--state {after}={before}' for after, before in pairs)}?"
+    return f"did you mean {' '.join(_flag(*pair) for pair in pairs)}?"
 
 
 def bind_states(program: Program, registry: Registry, target: Target) -> None:

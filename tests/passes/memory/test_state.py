@@ -228,6 +228,8 @@ def test_state_of_a_batch_that_is_not_fixed_is_forgotten_when_the_batch_changes(
         ({"y": "h"}, "output 'y' is f32[1,1,1,6], input 'h' is f32[1,1,6]"),
         ({"z": "h"}, "there is no output 'z'"),
         ({"h_next": "z"}, "there is no input 'z'"),
+        ({"h_nxt": "h"}, "did you mean --state h_next=h?"),
+        ({"h": "h_next"}, "did you mean --state h_next=h?"),
         ({"h_next": "h", "c_next": "h"}, "output 'h_next' becomes it already"),
     ],
 )
