@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccompile.base.dims import static, upper
+from mccompile.base.dims import upper
 from mccompile.base.dtypes import DType, f16, f32, f64, i8
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.grid_places import GridPlaces
+from mccompile.expr.dims_c import size_c
 from mccompile.expr.scalar_c import cast_c, literal_c, load_c, store_c
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, Target, supports_types
 from mccompile.kinds.grid_sample import PADDINGS, TAPS, GridSample
@@ -45,8 +46,7 @@ class GridSampleTaps(Kernel):
         ]
 
     def match(self, call: Call, target: Target) -> No | Needs:
-        open_sizes = [dim for dim in call.ins[0].shape[1:] if not isinstance(dim, int)]
-        reason = f"the size {open_sizes[0]} is known only at run time" if open_sizes else supports_types(call)
+        reason = supports_types(call)
         return No(reason) if reason else Needs()
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -64,7 +64,7 @@ class GridSampleTaps(Kernel):
             **at.context(),
             "loops": at.loops.loops,
             "axes": axes,
-            "channels": static(x.shape[1]),
+            "channels": size_c(x.shape[1]),
             "zero": literal_c(0, at.accumulator),
             "element": cast_c(element, x.buffer.dtype, at.accumulator),
             "store": store_c(y.buffer.dtype, "y", to, "s0"),

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from ..base.dims import Dim, static
+from ..base.dims import Dim, maximum
 from ..base.dtypes import f32, f64
 from ..expr.code import Code
+from ..expr.dims_c import operand_c
 from ..expr.scalar_c import literal_c, load_c
 from ..kinds.grid_sample import TAPS, GridSample
 from ..program.ir import Call, View
@@ -18,7 +19,8 @@ from .loops import Nest, index_c, nest
 
 class AxisPlaces(TypedDict):
     n: int
-    size: int
+    size: Dim
+    period: Dim  # after which reflections repeat, where there are so few elements that one may be reached again
     counts: bool  # does it matter where a place lies along the axis?
     place: str
     step: str
@@ -55,14 +57,15 @@ class GridPlaces:
         x, grid = self.call.ins
         found = list[AxisPlaces]()
         before, rank = self.channel(1, x, channel), len(x.shape) - 2
-        for number in range(rank):
+        for number, size in enumerate(x.shape[2:]):
             last = index_c((*self.loops.strides[2], grid.strides[-1]), [*self.counters, str(rank - 1 - number)])
             tap = f"p{number}[{0 if self.kind.mode == 'nearest' else f't{number}'}]"
             step = index_c((x.strides[2 + number],), (tap,))
             found.append(
                 {
                     "n": number,
-                    "size": static(x.shape[2 + number]),
+                    "size": size,
+                    "period": self.period(size),
                     "counts": self.counts(number),
                     "place": load_c(grid.buffer.dtype, "grid", last),
                     "step": f"{before} + {step}".removeprefix("0 + "),
@@ -70,6 +73,18 @@ class GridPlaces:
             )
             before = f"o{number}"
         return found
+
+    def period(self, size: Dim) -> Dim:
+        if isinstance(size, int) and size > 2:
+            return 0
+        return maximum(2 * size - 2, 1) if self.kind.align_corners else 2 * size
+
+    def number(self, whole: Dim, more: float = 0) -> str:
+        """The sum as C of the type of places."""
+        if isinstance(whole, int | float):
+            return literal_c(whole + more, self.place)
+        text = f"({self.place.compute_c}){operand_c(whole)}"
+        return f"({text} + {literal_c(more, self.place)})" if more else text
 
     def context(self) -> dict[str, Any]:
         """What the macro of the template takes."""
@@ -80,7 +95,7 @@ class GridPlaces:
             "place": place.compute_c,
             "suffix": "f" if place is f32 else "",
             "name": place.name,
-            "number": lambda value: literal_c(value, place),
+            "number": self.number,
             "type": self.accumulator.compute_c,
         }
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 
+from ..base.dims import bounds
 from ..base.dtypes import i64
 from ..base.records import dataclass
 from ..base.tensor import TensorType
@@ -46,6 +47,8 @@ class GridSample(Operator):
             raise Unsupported(f"{self.mode} interpolation of {x.dtype}", "cast x to float before it")
         if 0 in x.shape[2:]:
             raise Invalid(f"x {x} is empty")
+        if empty := [size for size in x.shape[2:] if bounds(size)[0] < 1]:
+            raise Unsupported(f"x {x} has no elements where {empty[0]} is 0", "give a range that begins with 1")
         return [Fact(TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:-1])))]
 
     def lower(self, to: Lowering) -> None:

@@ -39,6 +39,16 @@ CASES = {
         " { y = DeformConv (x, w, moved) }",
         {"x": ("n", 2, 5, 4), "moved": ("n", 8, 4, 3), "w": (3, 2, 2, 2)},
     ),
+    "GridSample": (
+        "(float[n, 2, m, r] x, float[n, m, 3, 2] places) => (float[n, 2, m, 3] y)"
+        ' { y = GridSample <mode = "bicubic", padding_mode = "reflection", align_corners = 1> (x, places) }',
+        {"x": ("n", 2, "m", "r"), "places": ("n", "m", 3, 2)},
+    ),
+    "GridSample of free channels": (
+        "(float[2, n, m, r] x, float[2, 3, 3, 2] places) => (float[2, n, 3, 3] y)"
+        ' { y = GridSample <padding_mode = "reflection"> (x, places) }',
+        {"x": (2, "n", "m", "r"), "places": (2, 3, 3, 2)},
+    ),
     "MaxUnpool": (
         "(float[n, m, 4, r] x) => (float[n, m, 8, p] y)"
         " { large, i = MaxPool <kernel_shape = [3, 1], pads = [1, 0, 1, 0]> (x)"

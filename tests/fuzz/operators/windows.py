@@ -165,7 +165,7 @@ def affine(g: Builder, op: str) -> Value | None:
 @makes("GridSample", opset=20)
 def grid(g: Builder, op: str) -> Value | None:
     batch = g.integer(1, 2)
-    x = g.leaf("float32", (batch, g.integer(1, 4), g.integer(1, 6), g.integer(1, 6)))
+    x = g.leaf("float32", (batch, *(g.pick([g.integer(1, 6), *g.from_one]) for _ in range(3))))
     places = g.leaf("float32", (batch, g.integer(1, 5), g.integer(1, 5), 2), "unit")
     form = {"mode": g.pick(["linear", "cubic"]), "padding_mode": g.pick(["zeros", "border", "reflection"])}
     return g.node(op, [x, places], align_corners=g.integer(0, 1), **form)
