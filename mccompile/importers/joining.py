@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 
 import numpy as np
-from onnx import ModelProto, TensorProto, ValueInfoProto, compose, helper, numpy_helper, version_converter
+from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, compose, helper, numpy_helper, version_converter
 
 from ..base.errors import Problem, UnsupportedModel, WrongUse
 from ..base.near import meant
@@ -36,27 +36,20 @@ def joined(front: ModelProto, network: ModelProto, asked: Prepended) -> ModelPro
     """The model of both; `front` is that of the file that is asked for."""
     front, network = _of_one_opset(front, network, asked)
     given = list(front.graph.output)
-    taken = {entry.name: entry for entry in _inputs(network)}
-    pairs = _pairs(given, taken, asked)
+    pairs = _pairs(given, {entry.name: entry for entry in _inputs(network)}, asked)
     prefix = _prefix(network)
-    ends = {*(entry.name for entry in _inputs(front)), *(entry.name for entry in given)}
-    _refuse_same(ends - set(pairs), network, asked)
+    first = {entry.name for entry in _inputs(front)}
+    ends = first | {entry.name for entry in given if entry.name not in pairs}
+    network, pairs = _inputs_apart(network, pairs, ends, prefix)
+    _refuse_same(ends, network, asked)
     front = _functions_apart(front, prefix)
-    handed = {output: f"{prefix}given_{place}" for place, output in enumerate(pairs)}
+    handed = {name: name if name in first else f"{prefix}given_{place}" for place, name in enumerate(pairs)}
     name_apart(front.graph, prefix, {**{name: name for name in ends}, **handed})
     made = ModelProto()
     made.CopyFrom(network)
     del made.graph.node[:], made.graph.input[:], made.graph.output[:]
     made.graph.node.extend(front.graph.node)
-    for output, into in pairs.items():
-        name = handed[output]
-        wanted = _shape(taken[into])
-        if 0 in wanted:  # it is as it comes
-            made.graph.node.append(helper.make_node("Identity", [name], [into], name=f"{name}/same"))
-            continue
-        shape = numpy_helper.from_array(np.array(wanted, np.int64), f"{name}/shape")
-        made.graph.initializer.append(shape)
-        made.graph.node.append(helper.make_node("Reshape", [name, shape.name], [into], name=f"{name}/reshape"))
+    _hand_over(made.graph, {handed[output]: into for output, into in pairs.items()}, network)
     made.graph.node.extend(network.graph.node)
     made.graph.input.extend([*front.graph.input, *(e for e in network.graph.input if e.name not in pairs.values())])
     made.graph.output.extend([*network.graph.output, *(entry for entry in given if entry.name not in pairs)])
@@ -71,10 +64,37 @@ def joined(front: ModelProto, network: ModelProto, asked: Prepended) -> ModelPro
     return made
 
 
+def _hand_over(graph: GraphProto, pairs: Mapping[str, str], network: ModelProto) -> None:
+    """Inputs of the network, in its shapes, from what is made in front."""
+    taken = {entry.name: entry for entry in _inputs(network)}
+    for name, into in pairs.items():
+        wanted = _shape(taken[into])
+        if 0 in wanted:  # it is as it comes
+            graph.node.append(helper.make_node("Identity", [name], [into], name=f"{name}/same"))
+            continue
+        shape = numpy_helper.from_array(np.array(wanted, np.int64), f"{name}/shape")
+        graph.initializer.append(shape)
+        graph.node.append(helper.make_node("Reshape", [name, shape.name], [into], name=f"{name}/reshape"))
+
+
 def _prefix(network: ModelProto) -> str:
     """Of names that the network has not: it may be joined already."""
     taken = {name.partition("/")[0] for node in network.graph.node for name in (*node.input, *node.output)}
     return next(f"frontend{n or ''}/" for n in count() if f"frontend{n or ''}" not in taken)
+
+
+def _inputs_apart(
+    network: ModelProto, pairs: Mapping[str, str], names: set[str], prefix: str
+) -> tuple[ModelProto, Mapping[str, str]]:
+    """The network, where what it is handed is called otherwise than inputs and outputs of the model in front."""
+    outputs = {entry.name for entry in network.graph.output}
+    apart = {name: f"{prefix}into/{name}" for name in pairs.values() if name in names - outputs}
+    if not apart:
+        return network, pairs
+    made = ModelProto()
+    made.CopyFrom(network)
+    name_apart(made.graph, "", apart)
+    return made, {output: apart.get(name, name) for output, name in pairs.items()}
 
 
 def _functions_apart(model: ModelProto, prefix: str) -> ModelProto:

@@ -71,6 +71,28 @@ def test_bodies_read_what_is_around_them() -> None:
     np.testing.assert_array_equal(got[0], -(s + 1 + 4))
 
 
+@pytest.mark.parametrize(
+    ("front", "asked", "given"),
+    [
+        ("(float[1,6] x) => (float[1,6] f) { f = Abs(x) }", {"f": "x"}, "x"),
+        ("(float[1,6] x) => (float[1,6] y) { y = Abs(x) }", {}, "x"),
+        ("(float[1,6] s, float[1] b) => (float[1,6] f, float[1] b) { f = Abs(s) }", {"f": "x", "b": "bias"}, "s"),
+        ("(float[6] s, float[1] bias) => (float[6] f, float[1] bias) { f = Abs(s) }", {"f": "x", "bias": "bias"}, "s"),
+    ],
+    ids=["its input", "both ends", "passed on", "passed on under its name"],
+)  # fmt: skip
+def test_inputs_that_both_name_alike(front: str, asked: dict[str, str], given: str) -> None:
+    """What the network is handed over is no input any more, so its name is free."""
+    made = pairs(front, **asked)
+    onnx.checker.check_model(made, full_check=True)
+    other = next(name for name in inputs(made) if name != given)
+    shape = [dim.dim_value for dim in next(e for e in made.graph.input if e.name == given).type.tensor_type.shape.dim]
+    fed = {given: -np.ones(shape, np.float32), other: np.full(1, 2, np.float32)}
+    (got,) = ReferenceEvaluator(made).run(["y"], fed)
+    np.testing.assert_array_equal(got, np.full((1, 6, 1), -3))
+    assert not any("/" in name for name in inputs(made))
+
+
 def test_sizes_that_the_network_leaves_open_are_those_in_front() -> None:
     network = "(float[n,6] x) => (float[n,6] y) { y = Neg(x) }"
     made = pairs("(float[1,6] s) => (float[1,6] f) { f = Abs(s) }", network)

@@ -229,11 +229,16 @@ def give_forms(graph: Graph, inputs: Mapping[str, InputForm], outputs: Mapping[s
         ("input", [value.name for value in graph.inputs], inputs),
         ("output", [value.name for value in graph.outputs], outputs),
     ):
+        kept = {*graph.states, *graph.states.values(), *graph.initial}
         for name in asked:
-            if name not in known or name in {*graph.states, *graph.states.values(), *graph.initial}:
+            where = f"--{what} {name}=..."
+            if name in known and name in kept:
+                why = "programs do not pass it: what a run leaves in it is there in the next one"
+                raise WrongUse(Problem(f"{name!r} is a state", where, why, f"leave out {where}"))
+            if name not in known:
                 why = f"the model has {', '.join(map(repr, known))}"
                 fix = meant(name, known) or f"did you mean {known[0]}?"
-                raise WrongUse(Problem(f"no {what} named {name!r}", f"--{what} {name}=...", why, fix))
+                raise WrongUse(Problem(f"no {what} named {name!r}", where, why, fix))
     ins = [(value, inputs[value.name]) for value in graph.inputs if value.name in inputs]
     outs = [(value, outputs[value.name]) for value in graph.outputs if value.name in outputs]
     handed_in = {value.name: edge.input(value, form) for value, form in ins}

@@ -8,6 +8,8 @@ outside is copied likewise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...base.errors import Problem, WrongUse, raise_all
 from ...base.names import Names
 from ...base.near import meant
@@ -23,10 +25,7 @@ def place_outside(program: Program, context: Context) -> None:
     outputs = [name for name, _ in program.outputs if name not in program.states.values()]
     known = [*inputs, *outputs]
     wanted = known if ALL in context.memory.external else context.memory.external
-    why = f"the inputs and outputs are {', '.join(known) or 'none'}"
-    unknown = (name for name in wanted if name not in known)
-    what = "is not an input or output to be told by pointer"
-    raise_all(WrongUse, (Problem(f"{name!r} {what}", "--io", why, meant(name, known)) for name in unknown))
+    raise_all(WrongUse, (_refused(name, known, program) for name in wanted if name not in known))
     for name in wanted:
         if name in inputs:
             inputs[name].role = EXTERNAL
@@ -39,6 +38,14 @@ def place_outside(program: Program, context: Context) -> None:
             view.buffer.role = EXTERNAL
         elif view.buffer.role == EXTERNAL:  # an input, or a part of one
             program.outputs[position] = (name, _copied(program, name, view, names))
+
+
+def _refused(name: str, known: Sequence[str], program: Program) -> Problem:
+    where, fix = f"--io {name}=external", f"leave out --io {name}=external"
+    if name in program.kept or name in program.states.values():
+        return Problem(f"{name!r} is a state", where, "it stays in the arena from run to run", fix)
+    why = f"the inputs and outputs are {', '.join(known) or 'none'}"
+    return Problem(f"there is no input or output {name!r}", where, why, meant(name, known) or fix)
 
 
 def _stands_alone(program: Program, view: View) -> bool:

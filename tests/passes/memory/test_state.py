@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -10,10 +11,12 @@ import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 from mccompile import option_texts
+from mccompile.base.dtypes import u8
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
 from mccompile.frontend.load import load_proto
+from mccompile.passes.io.io_forms import InputForm, OutputForm
 from mccompile.toolchain.run import Model
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> '
@@ -237,6 +240,22 @@ def test_what_cannot_be_a_state_is_refused(states: dict[str, str], told: str) ->
     with pytest.raises(WrongUse) as error:
         compiled(LSTM, states)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"inputs": {"h": InputForm(dtype=u8)}},
+        {"outputs": {"h_next": OutputForm(argmax=True)}},
+        {"external": ("h",)},
+        {"external": ("h_next",)},
+    ],
+    ids=["input", "output", "an input outside", "an output outside"],
+)
+def test_programs_do_not_pass_states(asked: dict[str, Any]) -> None:
+    with pytest.raises(WrongUse, match=r"'h(_next)?' is a state") as error:
+        compiled(LSTM, {"h_next": "h", "c_next": "c"}, **asked)
+    assert "fix    leave out --" in str(error.value)
 
 
 def test_states_whose_text_was_cut_at_another_comma() -> None:
