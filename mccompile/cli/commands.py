@@ -95,17 +95,22 @@ def compile(  # noqa: A001 - what users type
     share the runtime and equal kernels; --name then names what they share. A project file (TOML or
     JSON) in place of models lists them with their options.
     """
-    from ..driver import arrange, compile_jobs, neighbours, pass_manager
+    from ..driver import apportion, arrange, compile_jobs, neighbours, pass_manager
     from ..emit.folder import write_folder
     from ..emit.summary import explanation, summary, tuned_line
     from ..frontend.load import name_of
 
     refuse_names_of_files(output)
-    jobs = [(model, options if len(models) == 1 else replace(options, name="")) for model in models]
     name = options.name or "models"
     if any(is_project(model) for model in models):
         jobs, name, arranged_for = project_jobs(models, options)
         layout, options = layout or arranged_for, jobs[0][1]
+    else:
+        own = apportion(models, options)
+        jobs = [
+            (model, each if len(models) == 1 else replace(each, name=""))
+            for model, each in zip(models, own, strict=True)
+        ]
     jobs = [(model, _wrapped(own, layout)) for model, own in jobs]
     packages, files = compile_jobs(jobs, name)
     name = (jobs[0][1].name or name_of(jobs[0][0])) if len(jobs) == 1 else name

@@ -20,13 +20,15 @@ from ..emit.several import several
 from ..frontend.load import name_of, read_proto
 from ..targets import api as target_api
 from ..targets.api import Target
+from .apportion import apportion
 from .compiling import compile
 from .options import Options
 
 
 def compile_several(models: Sequence[Path], options: Options) -> tuple[list[Package], Mapping[str, bytes]]:
     """Compiles ONNX files into one folder; the name in `options` is that of what they share."""
-    return compile_all([(model, replace(options, name="")) for model in models], options.name or "models")
+    own = [replace(each, name="") for each in apportion(models, options)]
+    return compile_all(list(zip(models, own, strict=True)), options.name or "models")
 
 
 def compile_all(jobs: Sequence[tuple[Path, Options]], name: str) -> tuple[list[Package], Mapping[str, bytes]]:

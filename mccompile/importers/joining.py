@@ -36,7 +36,7 @@ def joined(front: ModelProto, network: ModelProto, asked: Prepended) -> ModelPro
     """The model of both; `front` is that of the file that is asked for."""
     front, network = _of_one_opset(front, network, asked)
     given = list(front.graph.output)
-    pairs = _pairs(given, {entry.name: entry for entry in _inputs(network)}, asked)
+    pairs: Mapping[str, str] = _pairs(given, {entry.name: entry for entry in _inputs(network)}, asked)
     prefix = _prefix(network)
     first = {entry.name for entry in _inputs(front)}
     ends = first | {entry.name for entry in given if entry.name not in pairs}

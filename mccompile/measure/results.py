@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base import dims
+from ..base.dims import Dim
 from ..base.records import dataclass
 from ..base.tensor import TensorType
 from ..check.inputs import random_sets
@@ -21,7 +23,7 @@ from ..graph.ir import Fact, Graph, Value
 from ..quantize.guards import likely_accuracy
 from ..quantize.samples import Samples, decibels, read_samples, right_answers
 from ..toolchain.emulate import Emulated
-from ..toolchain.model_report import Report
+from ..toolchain.model_report import Report, Tensor
 from ..toolchain.run import Model
 from .board import runnable
 
@@ -76,7 +78,7 @@ def results(before: Path, after: Path, data: Path | None, runs: int) -> Results 
     why = _unlike(one.report, other.report)
     if why:
         return why
-    values = [Value(t.name, Fact(TensorType(t.dtype, t.static_shape))) for t in one.report.inputs]
+    values = [Value(t.name, Fact(TensorType(t.dtype, _shape(one.report, t)))) for t in one.report.inputs]
     graph = Graph(one.report.prefix, values, values)
     samples = read_samples(data, graph) if data else Samples([each.inputs for each in random_sets(graph, 0, runs)])
     made = [(one.run(feed), other.run(feed)) for feed in samples.feeds]
@@ -104,11 +106,24 @@ def _unlike(one: Report, other: Report) -> str:
         theirs = [f"{t.name} {t}" for t in after]
         if mine != theirs:
             return f"{what} are {', '.join(mine)} before, {', '.join(theirs)} after"
-    if not all(tensor.is_static for tensor in (*one.inputs, *one.outputs)):
-        return "sizes are free: --dim or --shape gives them"
+    ranges = [dict(report.given) for report in (one, other)]
+    if ranges[0] != ranges[1]:
+        sizes = [", ".join(f"{n.removeprefix('n_')}={a}..{b}" for n, (a, b) in known.items()) for known in ranges]
+        return f"sizes are {sizes[0] or 'fixed'} before, {sizes[1] or 'fixed'} after"
+    for tensor in (*one.inputs, *one.outputs):
+        try:
+            _shape(one, tensor)
+        except ValueError:
+            return f"how many elements {tensor.name} has follows from data"
     if any(tensor.dtype.numpy.kind not in "biuf" for tensor in (*one.inputs, *one.outputs)):
         return "its tensors are not all numbers"
     return ""
+
+
+def _shape(report: Report, tensor: Tensor) -> tuple[Dim, ...]:
+    """With the sizes that a run is told."""
+    known = {name: dims.symbol(name, low, high) for name, (low, high) in report.given.items()}
+    return tuple(dims.parse(size, known) if isinstance(size, str) else size for size in tensor.shape)
 
 
 def _moved(name: str, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Moved:

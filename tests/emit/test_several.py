@@ -13,6 +13,7 @@ import pytest
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile, compile_several
 from mccompile.emit.package import write_folder
+from mccompile.passes.io.io_forms import InputForm
 from tests import small_models
 from tests.emit.test_generated_c import STRICT
 from tests.small_models import random_inputs, reference, save
@@ -78,3 +79,23 @@ def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
     path = save(small_models.conv(), tmp_path)
     with pytest.raises(WrongUse, match="two things would be called 'conv'"):
         compile_several([path, path], Options())
+
+
+def test_names_are_for_the_models_that_have_them(tmp_path: Path) -> None:
+    """Sizes, states and forms of one model stand beside another that has no such names."""
+    mlp, step = small_models.mlp(), small_models.model(
+        "step", [small_models.node("Add", "x h", "g"), small_models.node("Relu", "g", "y")],
+        [("x", ("n", 4)), ("h", ("n", 4))], [("y", ("n", 4)), ("g", ("n", 4))],
+    )  # fmt: skip
+    paths = [save(made, tmp_path) for made in (mlp, step)]
+    forms = {"in/put:0": InputForm(scale=(2.0,))}
+    packages, _ = compile_several(
+        paths, Options(dims={"n": (1, 3)}, state={"g": "h"}, inputs=forms, external=("x",), observe=("a1",))
+    )
+    one, other = (json.loads(package.files["report.json"]) for package in packages)
+    assert [each["name"] for each in one["outputs"]] == ["out.put", "a1"] and not one.get("states")
+    assert [each["name"] for each in other["states"]] == ["h"] and "external" in other["inputs"][0]
+    with pytest.raises(WrongUse, match="there is no free dimension 'm'"):
+        compile_several(paths, Options(dims={"n": (1, 3), "m": (1, 2)}))
+    with pytest.raises(WrongUse, match="there is no output 'f'"):
+        compile_several(paths, Options(dims={"n": (1, 3)}, state={"f": "h"}))

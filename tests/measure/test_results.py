@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mccompile.base.errors import WrongUse
-from mccompile.driver import Options
+from mccompile.driver import Options, compile
 from mccompile.measure.difference import Difference, difference
 from mccompile.measure.results import Moved, Results
 from tests import small_models
@@ -36,6 +36,21 @@ def test_the_same_code_makes_equal_bits(tmp_path: Path) -> None:
     assert made.outputs[0].show() == "equal bits" and made.outputs[0].of > 0 and made.runs == 3
     assert not found.has_changes and not found.weights and not found.worst
     assert "Nothing got worse." in found.markdown()
+
+
+def test_free_sizes_are_compared_at_both_ends(tmp_path: Path) -> None:
+    nodes = [small_models.node("MatMul", "x w", "h"), small_models.node("Relu", "h", "y")]
+    made = small_models.model("free", nodes, [("x", ("n", 8))], [("y", ("n", 3))], {"w": WEIGHTS})
+    (tmp_path / "free.onnx").write_bytes(made.SerializeToString())
+
+    def side(name: str, most: int, **more: Any) -> Path:
+        compile(tmp_path / "free.onnx", Options(dims={"n": (1, most)}, **more)).write(tmp_path / name)
+        return tmp_path / name
+
+    sides = [side(prefer, 5, prefer=prefer) for prefer in ("ram", "time")]
+    assert compared(*sides)[1].outputs[0].show() == "equal bits"
+    shorter = difference(sides[0], side("less", 4))
+    assert shorter.results == "sizes are n=1..5 before, n=1..4 after"
 
 
 def test_weights_that_are_packed_otherwise_have_not_moved(tmp_path: Path) -> None:
