@@ -6,14 +6,12 @@ Invariant: what no model has goes to all of them, which refuse it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from onnx import GraphProto
-
+from ..frontend.known_names import known_names
 from ..frontend.load import read_proto
 from ..passes.api import ALL
 from .options import Options
@@ -26,7 +24,7 @@ def apportion(models: Sequence[Path], options: Options) -> list[Options]:
     if len(models) == 1 or not any(getattr(options, field) for field in _NAMED):
         return [options] * len(models)
     reading = replace(options.reading, dims={}, shapes={})
-    known = [_names(read_proto(model, reading).graph) for model in models]
+    known = [known_names(read_proto(model, reading)) for model in models]
     every = [{*names, *_of_shapes(options, names)} for names in known]
 
     def own(names: set[str]) -> Options:
@@ -50,16 +48,6 @@ def apportion(models: Sequence[Path], options: Options) -> list[Options]:
         )
 
     return [own(names) for names in every]
-
-
-def _names(graph: GraphProto) -> set[str]:
-    """Those of tensors and of free dimensions, in arithmetic too."""
-    found = {name for node in graph.node for name in (*node.input, *node.output)}
-    for entry in (*graph.input, *graph.output):
-        found.add(entry.name)
-        sizes = [dim.dim_param for dim in entry.type.tensor_type.shape.dim if dim.dim_param]
-        found.update(sizes, *(re.findall(r"[A-Za-z_]\w*", size) for size in sizes))
-    return found
 
 
 def _of_shapes(options: Options, names: set[str]) -> set[str]:

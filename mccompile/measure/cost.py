@@ -25,8 +25,8 @@ from ..toolchain.stack import Bound, CallGraph
 from ..toolchain.ticks import count_steps
 from .building import flags_of, own_functions
 from .correctness import build, input_sets
+from .handing import as_handed_over
 from .ticks import named_step
-from .windows import newest
 
 _CODE = ("kernels", "model", "libraries")
 _OWN = ("kernels", "model")
@@ -139,8 +139,7 @@ def cost(path: Path, options: Options, cc: str | None = None, seed: int = 0, by_
     package = compile_graph(graph, apart, options.name or path.stem)
     model = build(package, target, cc)
     assert isinstance(model, Emulated)  # as the target names an emulator
-    chosen = newest(package.plan.streamed, chosen)
-    inputs = {t.name: chosen[t.name].reshape(t.static_shape) for t in model.report.inputs}  # whatever their layout is
+    inputs = as_handed_over(chosen, path, options, package.plan.streamed, model.report)
     count = model.count(inputs)
     sections = {source: sizes for source, sizes in model.sections.items() if source != "program"}
     if count.run_stack is None:  # the libraries are an operating system's, whole

@@ -6,14 +6,19 @@ Invariant: names stay; only element types, numbers and the order of axes change.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
+from ..base.streaming import Streamed
 from ..check.inputs import DataSet
-from ..driver import Options, channels_last
+from ..driver import Options, channels_last, read
 from ..graph.ir import Graph
 from ..passes.io.io_forms import Handover, give_forms
 from ..passes.io.observe import observe
+from ..passes.io.turn_io import IoLayout
+from ..toolchain.model_report import Report
+from .windows import newest
 
 Orders = Mapping[str, tuple[int, ...]]
 
@@ -33,6 +38,19 @@ def handed_over(data_set: DataSet, forms: Handover) -> tuple[DataSet, Mapping[st
         return data_set, data_set.inputs
     seen = {name: forms.seen(name, array) for name, array in given.items()}
     return DataSet(data_set.name, data_set.inputs | seen), data_set.inputs | given
+
+
+def as_handed_over(
+    inputs: Mapping[str, np.ndarray], path: Path, options: Options, streamed: Streamed | None, report: Report
+) -> dict[str, np.ndarray]:
+    """Inputs of a model, or of one push of its stream, as its program takes them; it takes no states."""
+    given, orders = dict(inputs), dict[str, tuple[int, ...]]()
+    if options.inputs or options.io_layout != IoLayout.ONNX:
+        forms, found = handing_over(read(path, options), options)
+        given |= {name: forms.given(name, inputs[name]) for name in forms.inputs}
+        orders |= found
+    handed = turned(newest(streamed, given), orders)
+    return {tensor.name: handed[tensor.name] for tensor in report.inputs}
 
 
 def turned(arrays: Mapping[str, np.ndarray], orders: Orders, back: bool = False) -> dict[str, np.ndarray]:

@@ -30,7 +30,7 @@ from ..targets.api import Target
 from ..toolchain.build import Compiler, compile_program, find_compiler, run_program
 from ..toolchain.run import Model
 from .building import own_functions, refuse_undefined
-from .windows import newest
+from .handing import as_handed_over
 
 SECONDS = 1.0  # of each of the two builds, roughly
 FEWEST = 5  # runs
@@ -129,9 +129,7 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
         whole = Model.build(out, cc or target.compiler, target.cflags)
         package.write_ticking(out)
         timed = Model.build(out, cc or target.compiler, target.cflags, len(steps))
-    inputs = newest(package.plan.streamed, inputs)
-    shapes = {t.name: t.static_shape for t in whole.report.inputs if t.is_static}  # whatever their layout is
-    inputs = {name: value.reshape(shapes.get(name, value.shape)) for name, value in inputs.items()}
+    inputs = as_handed_over(inputs, path, options, package.plan.streamed, whole.report)
     runs = sorted(_runs(whole, inputs))
     spent, end = [timed.spent(len(steps))], time.perf_counter() + SECONDS
     while len(spent) <= FEWEST or (len(spent) <= len(runs) and time.perf_counter() < end):

@@ -24,7 +24,7 @@ from ..plan.ir import Step
 from ..toolchain.serial_line import Port
 from ..toolchain.served import RunCost
 from .building import on_board, refuse_undefined
-from .windows import newest
+from .handing import as_handed_over
 
 RUNS = 5
 
@@ -127,11 +127,9 @@ def ticks(path: Path, options: Options, port: Port, seed: int = 0) -> Ticks:
     inputs = dict(next(random_sets(graph, seed, 1)).inputs)
     package = compile_graph(graph, settled(path, options), options.name or path.stem)
     refuse_undefined(package)
-    inputs = newest(package.plan.streamed, inputs)
     board = on_board(package, port)
     try:
-        shapes = {t.name: t.static_shape for t in board.report.inputs if t.is_static}  # whatever their layout is
-        board.time({name: value.reshape(shapes.get(name, value.shape)) for name, value in inputs.items()}, RUNS)
+        board.time(as_handed_over(inputs, path, options, package.plan.streamed, board.report), RUNS)
         return Ticks(package, board.init, tuple(board.runs), tuple(board.step_ticks()), board.hz)
     finally:
         board.close()

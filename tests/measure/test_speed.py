@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mccompile.base.dtypes import u8
 from mccompile.driver import Options
 from mccompile.measure import speed as measured
 from mccompile.measure.speed import speed
+from mccompile.passes.io.io_forms import InputForm
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import save
@@ -21,6 +23,24 @@ def test_every_step_has_a_time(options: Options, tmp_path: Path) -> None:
     assert len(found.steps) == len(list(found.package.plan.steps())) > 0
     assert all(seconds > 0 for _, seconds in found.steps)
     assert found.runs[0] <= found.median and found.macs > 0 and found.peak > 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(inputs={"x": InputForm(dtype=u8, scale=(1 / 255,))}),
+        Options(inputs={"x": InputForm(camera="rgb", frame=(8, 6), resize="bilinear")}),
+        Options(io_layout="nhwc", dims={"n": (1, 2)}),
+        Options(state={"y": "x"}, dims={"n": (1, 1)}),
+    ],
+    ids=["bytes", "frames", "free sizes, channels last", "a state"],
+)
+def test_a_run_takes_what_its_program_takes(options: Options, tmp_path: Path) -> None:
+    size = "n" if options.dims else 1
+    node = small_models.node("Conv", "x w", "y", pads=[1, 1, 1, 1])
+    weights = {"w": small_models.floats(0, 3, 3, 3, 3)}
+    made = small_models.model("picture", [node], [("x", (size, 3, 4, 4))], [("y", (size, 3, 4, 4))], weights)
+    assert speed(save(made, tmp_path), options).median > 0
 
 
 def test_the_table_and_the_dictionary_say_the_same(tmp_path: Path) -> None:
