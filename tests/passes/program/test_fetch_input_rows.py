@@ -128,7 +128,7 @@ def test_the_arena_holds_the_rows_that_are_in_use() -> None:
 def test_rows_that_nobody_reads_are_fetched_behind_the_others() -> None:
     read, unread = (compiled(picture(24, 2, pad), BY_ROWS).files["picture.c"].decode() for pad in (1, 0))
     assert read.count("picture_fetch(") == 1 and unread.count("picture_fetch(") == 2
-    assert "while (made_x < 24)" in unread
+    assert "while (made_x_rows < 24)" in unread
 
 
 @pytest.mark.parametrize(
