@@ -64,6 +64,9 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
     context = replace(context, registry=remembered(context.registry, context.target))
     touched = [{view.buffer.name for view in (*call.ins, *call.outs)} for call in candidates(program)]
     best = Choice((PIECES,) * len(touched))
+    places = () if touched else _places_of_holes(program)
+    if not touched and not places:
+        return best  # there is nothing to choose
     trials = EFFORT // max(1, sum(1 for _ in walk(program.body)))
     outcomes: dict[Any, _Peak] = {}  # most choices lead to a program that another one has led to
     now = _peak(program, context, best, outcomes)
@@ -102,15 +105,21 @@ def best_choice(program: Program, context: Context, thorough: bool = True) -> Ch
         sweep(((PIECES, 1), (STRIDED, 1), (PLANES, 1), (COPY, 1)))
     if best.modes:
         attempt(replace(best, reorder=True), 1)
-    trial = clone(program)
-    _join(trial, context, best)
-    found = tuple(position for position, _, _ in islice(holes(trial), MAX_HOLES))
-    if found:
-        attempt(replace(best, holes=found), 1)  # layers of a network are alike: one alone often changes nothing
+    if touched:
+        trial = clone(program)
+        _join(trial, context, best)
+        places = _places_of_holes(trial)
+    if places:
+        attempt(replace(best, holes=places), 1)  # layers of a network are alike: one alone often changes nothing
     if not best.holes:
-        for position in found:
+        for position in places:
             attempt(replace(best, holes=(*best.holes, position)), 1)
     return best
+
+
+def _places_of_holes(program: Program) -> tuple[int, ...]:
+    """Positions of calls whose results may lie in dead parts of operands."""
+    return tuple(position for position, _, _ in islice(holes(program), MAX_HOLES))
 
 
 @dataclass(frozen=True)

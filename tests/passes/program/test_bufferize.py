@@ -16,7 +16,7 @@ from mccompile.passes.program import bufferize
 from mccompile.program.ir import Program
 from mccompile.program.text import show
 from tests.passes.program.before_after import after, calls
-from tests.small_models import branches, compiled
+from tests.small_models import branches, compiled, conv
 
 MAP, CONCAT = 'kernel "map/any_strided_loops__c"', 'kernel "concat/any_strided__c"'
 
@@ -348,6 +348,13 @@ def test_what_cannot_lower_the_peak_is_not_tried(monkeypatch: pytest.MonkeyPatch
     assert len(tried) < 2 * 13  # one for each, to have fewer copies, and those at the peak
     monkeypatch.setattr(bufferize, "_peak", wherever)
     assert after("bufferize", joined(12)) == few
+
+
+def test_without_a_choice_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = list[int]()
+    monkeypatch.setattr(bufferize, "_peak_of", lambda *arguments: measured.append(1))
+    compiled(conv())
+    assert not measured
 
 
 def test_choices_that_lead_to_the_same_program_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
