@@ -44,7 +44,7 @@ NAMED = (
         "[target.prefer]",
         '["time"]',
     ),
-    _named("equal kernels in any order", _REGISTRY, "dict(sorted(files.items()))", "dict(files.items())"),
+    _named("equal kernels in any order", _REGISTRY, "dict(sorted(paths.items()))", "dict(paths.items())"),
     _named("bytes of the blob cost nothing", _REGISTRY, "(cost.code + cost.blob)", "cost.code"),
     _named(
         "an identity without facts",
