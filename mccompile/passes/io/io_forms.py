@@ -79,6 +79,10 @@ class OutputForm:
         return bool(self.dtype or self.raw or self.argmax or self.zero or self.scale)
 
 
+_FORM_WORDS = {*FORMATS, *DTYPES, "nhwc", "bgr", "raw", "rows", "mean", "scale", "std", "argmax", "zero"}
+_FORM_WORDS |= {"resize", "crop", "letterbox"}
+
+
 def parse_input(text: str) -> tuple[str, InputForm]:
     """`NAME=u8,nhwc,mean=123.7:116.3:103.5,scale=1/58`; `std` divides."""
     name, words = _split(text, "input")
@@ -124,7 +128,11 @@ def parse_output(text: str) -> tuple[str, OutputForm]:
 
 
 def _split(text: str, option: str) -> tuple[str, list[str]]:
-    name, equals, words = text.partition("=")
+    """A name may have = of its own: it ends where a form begins."""
+    parts = text.split("=")
+    ends = (at for at in range(1, len(parts)) if parts[at].partition(",")[0] in _FORM_WORDS)
+    end = next(ends, 1)
+    name, equals, words = "=".join(parts[:end]), "=" * (len(parts) > 1), "=".join(parts[end:])
     if re.fullmatch(r"\d+([x,]\d+)+", words):
         raise ValueError(f"{words!r} is a shape; did you mean --shape {name}={words.replace('x', ',')}?")
     if not equals and ":" in text:

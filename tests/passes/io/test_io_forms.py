@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto, parser
 
 from embedded.models import quantized
+from mccompile import option_texts
 from mccompile.base.dtypes import i8, i32, u8, u64
 from mccompile.base.errors import WrongUse
 from mccompile.driver import Options, compile_graph
@@ -174,3 +175,10 @@ def test_numbers_that_f32_does_not_hold_are_refused(form: str, complaint: str) -
 
 def test_numbers_of_forms_may_be_quotients() -> None:
     assert parse_input("x=mean=123.7:-1,scale=1/255")[1] == InputForm(mean=(123.7, -1.0), scale=(1 / 255,))
+
+
+@pytest.mark.parametrize("name", ["x", "y=z", "a,b", "x=u8x"])
+def test_names_may_have_signs_of_their_own(name: str) -> None:
+    forms = option_texts.input_forms((f"{name}=u8,scale=1/4",))
+    assert forms == {name: InputForm(dtype=u8, scale=(0.25,))}
+    assert option_texts.output_forms((f"{name}=argmax",)) == {name: OutputForm(argmax=True)}
