@@ -106,11 +106,8 @@ def compile(  # noqa: A001 - what users type
         jobs, name, arranged_for = project_jobs(models, options)
         layout, options = layout or arranged_for, jobs[0][1]
     else:
-        own = apportion(models, options)
-        jobs = [
-            (model, each if len(models) == 1 else replace(each, name=""))
-            for model, each in zip(models, own, strict=True)
-        ]
+        each = zip(models, apportion(models, options), strict=True)
+        jobs = [(model, own if len(models) == 1 else replace(own, name="")) for model, own in each]
     jobs = [(model, _wrapped(own, layout)) for model, own in jobs]
     packages, files = compile_jobs(jobs, name)
     name = (jobs[0][1].name or name_of(jobs[0][0])) if len(jobs) == 1 else name
@@ -123,15 +120,16 @@ def compile(  # noqa: A001 - what users type
             "compile", {"folder": str(output), "models": [_as_dict(each) for each in packages], "files": sorted(files)}
         )
         return
-    for package in packages:
-        plan = package.plan
+    targets = options.target.split(",")
+    for number, package in enumerate(packages):  # of all models for the first target, then for the next one
+        plan, own = package.plan, replace(jobs[number % len(jobs)][1], target=targets[number // len(jobs)])
         click.echo(f"{output}: {plan.name} for {plan.target}")
         click.echo(summary(plan, package.weights_bytes))
         if len(jobs) == len(packages) == 1:
             for line in neighbours(*jobs[0], package):
                 click.echo(line)
-        if options.tuned is not None:
-            click.echo(tuned_line(package.explanations, pass_manager(options).context.registry.stale()))
+        if own.tuned is not None:
+            click.echo(tuned_line(package.explanations, pass_manager(own).context.registry.stale()))
         if options.name and len(packages) == 1 and plan.prefix != options.name:
             click.echo(f"name     {plan.prefix}: C has no names such as {options.name!r}")
         for line in package.quality.lines() if package.quality else ():

@@ -48,6 +48,12 @@ def test_a_project_means_the_same_file(tmp_path: Path) -> None:
     assert [job.arguments[-1] for job in jobs] == ["default", str(tmp_path / "mine")]
 
 
+def test_each_of_several_targets_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    targets = "cortex-m4,generic"
+    assert cli.run([str(KWS), "-o", str(tmp_path / "out"), "--target", targets, "--tuned", "default"]) == 0
+    assert capsys.readouterr().out.count("\ntuned") == 2
+
+
 def test_stale_rows_are_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As after a release, which changes the versions of all kernels."""
     command = [str(KWS), "-o", str(tmp_path / "out"), "--target", "cortex-m4", "--tuned", "default"]

@@ -54,9 +54,15 @@ def _strangers(
     """Names of a pair that are not there; the fix is the whole option, where they resemble names that are."""
     after, before = pair
     where = f"--state {after}={before}"
-    if after in inputs and before in outputs and not (after in outputs and before in inputs):
+    if after in outputs and before in inputs:
+        return []
+    if after in inputs and before in outputs:
         what, why = f"{after!r} is an input and {before!r} an output", "the output comes first: OUTPUT=INPUT"
         return [Problem(what, where, why, f"did you mean {_flag(before, after)}?")]
+    cut = where.removeprefix("--state ").split("=")
+    if any("=".join(cut[:at]) in outputs and "=".join(cut[at:]) in inputs for at in range(1, len(cut))):
+        why = "the name of an output ends at the first ="
+        return [Problem("a name of a state has =", where, why, "rename it in the model, or give the state from Python")]
     likely = [_likely(after, outputs), _likely(before, inputs)]
     guess = f"did you mean {_flag(*likely)}?" if all(likely) else "write --state OUTPUT=INPUT"
     fix = _cut_elsewhere(states, outputs, inputs) or guess

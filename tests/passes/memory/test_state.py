@@ -258,6 +258,14 @@ def test_programs_do_not_pass_states(asked: dict[str, Any]) -> None:
     assert "fix    leave out --" in str(error.value)
 
 
+def test_an_output_with_an_equals_sign_is_told() -> None:
+    made = model("(float[1] x, float[1] h) => (float[1] y, float[1] g) { y = Neg(x) g = Add(x, h) }")
+    made.graph.node[1].output[0] = made.graph.output[1].name = "y=z"
+    with pytest.raises(WrongUse, match="a name of a state has ="):
+        compiled(made, option_texts.states(("y=z=h",)))
+    compiled(made, {"y=z": "h"})
+
+
 def test_states_whose_text_was_cut_at_another_comma() -> None:
     """Of `h_next=h,1,c_next=c,1` option_texts reads that `1,c_next` is an output."""
     made = ModelProto()
