@@ -100,10 +100,11 @@ TABLE = """
 2 | conv.onnx -o out --shape X=1,2,6,6 | no input 'X' | did you mean x?
 2 | conv.onnx -o out --bound y=3 | nothing is bounded | leave out --bound
 2 | conv.onnx -o out --observe rr1 | no tensor 'rr1' | did you mean --observe r1?
-2 | conv.onnx -o out --io xx=external | not an input or output | did you mean x?
+2 | conv.onnx -o out --io xx=external | no input or output 'xx' | did you mean x?
 2 | conv.onnx -o out --input x=u8,nwhc | 'nwhc' is neither an element type | did you mean nhwc?
 2 | conv.onnx -o out --output y=argmx | 'argmx' is neither an element type | did you mean argmax?
-2 | state.onnx -o out --state h_ou=h_in | no output 'h_ou' | did you mean h_out?
+2 | state.onnx -o out --state h_ou=h_in | no output 'h_ou' | --state h_out=h_in
+2 | state.onnx -o out --state h_in=h_out | an input and 'h_out' an output | --state h_out=h_in
 2 | odd.onnx -o out --input x=nv21 | no frames of 13x9 | did you mean nv21,resize=bilinear:14x10?
 2 | odd.onnx -o out --input x=yuyv,resize=nearest:15x9 | no frames of 15x9 | did you mean nearest:16x9?
 2 | picture.onnx -o out --dim n=1 --dim h=2..9 --dim w=8 --input x=rgb | one picture | one value
