@@ -28,7 +28,8 @@ _NAMES = re.compile(  # and whatever else a name might be found in
     | \ue000\w+\ue001[^\ue002]*\ue002""",
     re.VERBOSE,
 )
-_TYPES = frozenset(("const", "unsigned", "float", "double", "int", "long", "char", "mcc_index", "_Float16"))
+_TYPES = frozenset(("const", "volatile", "void", "_Bool", "bool", "signed", "unsigned", "char", "short", "int", "long"))
+_TYPES |= {"float", "double", "mcc_index", "_Float16"}
 _KEYWORDS = {"return", "case", "else", "do"}  # what a unary operator may follow
 ASSIGNS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=", "++", "--"))
 
