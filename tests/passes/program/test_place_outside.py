@@ -85,7 +85,7 @@ def test_one_alone_may_be_outside(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(WrongUse, match="'z' is not an input or output"):
+    with pytest.raises(WrongUse, match="there is no input or output 'z'"):
         compiled(small_models.conv(), Options(external=("z",)))
 
 
