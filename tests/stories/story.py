@@ -96,6 +96,16 @@ class Story(RuleBasedStateMachine):
             assert not self.edited or kept, "an edited file was replaced"
             self.code, self.form, self.arranged = self.now, form, bool(layout)
 
+    @rule(network=NETWORKS)
+    def joins_another(self, network: Network) -> None:
+        """Two models in one call, each with the states that it has."""
+        assert self.now is not None
+        other, both = self.folder / "h.onnx", self.folder / "both"
+        other.write_bytes(network.made().SerializeToString())
+        states = self.state_of(self.now) or self.state_of(network)
+        assert self.command(self.model, other, "-o", both, *states) == 0
+        shutil.rmtree(both)
+
     @precondition(lambda self: self.code is not None)
     @rule()
     def brings_weights(self) -> None:
