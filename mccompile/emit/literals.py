@@ -16,6 +16,7 @@ LARGEST = (1 << 31) - 1
 _NAME = "(?:\ue000name\ue001)?\\w+\ue002?"
 _CANDIDATE = re.compile(rf"\d\W*[-+*/%]\W*\d|\(\W*-\W*\d|(?<![\w\ue002])\({_NAME}\)")
 _PRODUCTS = ("*", "/", "%")
+FOLDED_AT = frozenset(("(", "+", "-", *_PRODUCTS))
 _BINDS = frozenset((*_PRODUCTS, "~", "!", ")"))  # the last is that of a cast
 
 
@@ -29,7 +30,7 @@ def fold_literals(line: list[Token], at: int) -> bool:
     text = line[at].text
     if text == "(":
         return _without_brackets(line, at) or _alone(line, at)
-    if text not in ("+", "-", *_PRODUCTS) or not 0 < at < len(line) - 1:
+    if text not in FOLDED_AT or not 0 < at < len(line) - 1:
         return False
     if not line[at - 1].text.isdecimal() or not line[at + 1].text.isdecimal():
         return False

@@ -13,7 +13,7 @@ from collections.abc import Sequence, Set
 from functools import lru_cache
 
 from .layout import Block
-from .literals import fold_literals, may_fold
+from .literals import FOLDED_AT, fold_literals, may_fold
 from .tokens import (
     Token,
     closing,
@@ -131,7 +131,7 @@ def _propagated(line: str, zeros: Set[str]) -> str:
     while place < len(found):
         text = found[place].text
         changed = (text == "0" and _fold_zero(found, place)) or (text == "1" and _fold_one(found, place))
-        changed = changed or fold_literals(found, place)
+        changed = changed or (text in FOLDED_AT and fold_literals(found, place))
         place = 0 if changed else place + 1
     return printed(found)
 
