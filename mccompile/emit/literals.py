@@ -35,10 +35,15 @@ def fold_literals(line: list[Token], at: int) -> bool:
     if not line[at - 1].text.isdecimal() or not line[at + 1].text.isdecimal():
         return False
     front = line[at - 2].text if at > 1 else ""
-    if front in _BINDS:
+    if front in _BINDS or (front in ("+", "-") and not is_binary(line, at - 2) and _is_bound(line, at - 2)):
         return False
     left, right = int(line[at - 1].text), int(line[at + 1].text)
     return _product(line, at, left, right) if text in _PRODUCTS else _sum(line, at, left, right, front)
+
+
+def _is_bound(line: list[Token], sign: int) -> bool:
+    """Does what stands in front of a sign belong to the literal behind it: `x * -3 + 2`, `y - -3 + 2`?"""
+    return sign > 0 and line[sign - 1].text in (*_BINDS, "+", "-")
 
 
 def _product(line: list[Token], at: int, left: int, right: int) -> bool:

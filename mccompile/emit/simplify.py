@@ -141,7 +141,7 @@ def _fold_zero(line: list[Token], at: int) -> bool:
     left, right = _around(line, at)
     if left == "*" and is_binary(line, at - 1):
         return _replace(line, _product_start(line, at - 1), at + 1)
-    if right in ("*", "/", "%"):
+    if right in ("*", "/", "%") and left not in ("~", "!"):
         return _replace(line, at, operand_end(line, at + 2))
     if left in ("", "/", "%", "~", "!") or is_cast(line, at - 1):
         return False
@@ -166,7 +166,7 @@ def _fold_one(line: list[Token], at: int) -> bool:
         return _replace(line, _product_start(line, at - 1), at + 1)
     if left in ("*", "/") and right and is_binary(line, at - 1):
         return _cut(line, at - 1, at + 1)
-    if right == "*" and left not in ("", "/", "%") and not is_cast(line, at - 1):
+    if right == "*" and left not in ("", "/", "%", "~", "!") and not is_cast(line, at - 1):
         return _cut(line, at, at + 2, line[at].before)
     return False
 

@@ -68,7 +68,14 @@ def _tokens(line: str) -> tuple[Token, ...]:
 
 
 def printed(line: Sequence[Token]) -> str:
-    return "".join([f"{token.before}{token.text}" for token in line])
+    """As a line of C: signs that were left beside each other stay two."""
+    text = "".join([f"{token.before}{token.text}" for token in line])
+    if "--" not in text and "++" not in text:
+        return text
+    pairs = zip([Token("", ""), *line], line, strict=False)
+    return "".join([
+        f"{now.before or ' ' * (now.text in ('-', '+') and before.text == now.text)}{now.text}" for before, now in pairs
+    ])
 
 
 @lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
@@ -176,9 +183,10 @@ def operand_start(line: Sequence[Token], at: int) -> int:
 
 
 def groups(line: list[Token], at: int) -> bool:
-    """Is the bracket at a place neither that of a call or statement nor of a cast?"""
-    end = closing(line, at)
-    cast = end + 1 < len(line) and line[end + 1].starts_operand
+    """Is the bracket at a place neither that of a call or statement nor of a cast? A sign without a space in front of it
+    belongs to what is cast: `(my_type)-3`."""
+    behind = line[closing(line, at) + 1 :][:1]
+    cast = any(token.starts_operand or (token.text in ("-", "+", "*", "&") and not token.before) for token in behind)
     return not (at > 0 and line[at - 1].ends_operand) and not cast
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from mccompile.base.marked import named, plain, summed
@@ -64,6 +66,31 @@ def test_arithmetic_of_literals_is_done(line: str, expected: str) -> None:
     assert simplified(line) == f"{expected}\n"
 
 
+def drawn(chance: random.Random, depth: int) -> str:
+    """An expression of names and literals, which Python computes as C does."""
+    terms = []
+    for _ in range(chance.randrange(1, 5)):
+        literal = str(chance.randrange(10))
+        forms = ["a", "b", "(c)", literal, f"-{literal}", f"(-{literal})", f"-({literal})", "-a", f"~{literal}"]
+        inner = [f"({drawn(chance, depth - 1)})"] * 3 if depth else []
+        terms += [chance.choice(("+", "-", "*", "+", "-", "*", "<<", "&")), chance.choice(forms + inner)]
+    return " ".join(terms[1:])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_expressions_keep_their_values(seed: int) -> None:
+    chance, names = random.Random(seed), {"a": 5, "b": -7, "c": 3}
+    for _ in range(300):
+        line = f"y = {drawn(chance, 2)};"
+        became = simplified(line).strip()
+        try:
+            value = eval(line[4:-1], names)
+        except (ValueError, OverflowError, MemoryError):  # shifted by less than nothing, or too far
+            continue
+        assert eval(became[4:-1], names) == value, (line, became)
+        assert "--" not in became
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -74,6 +101,9 @@ def test_arithmetic_of_literals_is_done(line: str, expected: str) -> None:
         "y = x + 0.0f + 1.0f * z * 0.0f;",
         "y = x * 10 + 01 - 0x0 + 0u;",
         "y = a / (1 + b) << 1;",
+        "y = x * -3 + 2 - x / -4 * 6;",
+        "y = (my_type)-3;",
+        "y = ~0 * x + ~1 * x;",
         "y = b > 0 ? -1 : 1;",
         "static const int8_t t[3] = {0, -1, 1};",
         '#define F(x) ((x) + 0 * "1 * 0")',
