@@ -78,7 +78,7 @@
     MCC_FLOAT_CHOICE(mcc_max_##T, type, >, <=)
 
 /* Below `whole` (2^23, 2^52) a number may have a fraction, and fits `integer`, so that its whole part is an exact cast
- * and the fraction an exact difference. `f` is libm's suffix. Compilers have one instruction for rint here and there. */
+ * and the fraction an exact difference. `f` is libm's suffix. Some targets have one instruction for rint. */
 #if defined(__SSE4_1__) || defined(__aarch64__)
 #define MCC_FLOAT_ROUNDED(T, type, f, integer, whole)                                                                  \
     MCC_INLINE type mcc_round_even_##T(type x) { return rint##f(x); }
