@@ -73,9 +73,12 @@ def printed(line: Sequence[Token]) -> str:
     if "--" not in text and "++" not in text:
         return text
     pairs = zip([Token("", ""), *line], line, strict=False)
-    return "".join([
-        f"{now.before or ' ' * (now.text in ('-', '+') and before.text == now.text)}{now.text}" for before, now in pairs
-    ])
+    return "".join(
+        [
+            f"{now.before or ' ' * (now.text in ('-', '+') and before.text == now.text)}{now.text}"
+            for before, now in pairs
+        ]
+    )
 
 
 @lru_cache(maxsize=1 << 14)  # most lines of a template are the same in all functions that it prints
@@ -183,7 +186,7 @@ def operand_start(line: Sequence[Token], at: int) -> int:
 
 
 def groups(line: list[Token], at: int) -> bool:
-    """Is the bracket at a place neither that of a call or statement nor of a cast? A sign without a space in front of it
+    """Is the bracket at a place neither that of a call or statement nor of a cast? A sign without a space in front
     belongs to what is cast: `(my_type)-3`."""
     behind = line[closing(line, at) + 1 :][:1]
     cast = any(token.starts_operand or (token.text in ("-", "+", "*", "&") and not token.before) for token in behind)
