@@ -102,8 +102,8 @@ def _tidied(
     top = blocks(names_alone(text))
     simplify(top)
     without_known_conditions(top, called_for(pieces))
-    simplify(top)
     without_copies(top, dict(declared))
+    simplify(top)
     names = without_dead_constants(top)
     # Parameters that the function does not read, or may not: operands without elements or of which what is read turned
     # out not to matter, and sizes.

@@ -142,7 +142,9 @@ def opening(line: Sequence[Token], at: int) -> int:
 
 
 def is_cast(line: Sequence[Token], at: int) -> bool:
-    """Does the bracket that closes at a place hold a type?"""
+    """Does the bracket that closes at a place hold a type? One that a later line closes does not."""
+    if at >= len(line):
+        return False
     inside = line[opening(line, at) + 1 : at]
     return line[at].text == ")" and bool(inside) and all(token.text == "*" or is_type(token.text) for token in inside)
 

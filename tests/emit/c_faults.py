@@ -25,7 +25,7 @@ FAULTS = {
     "an index that is 0": re.compile(r"\bconst mcc_index \w+ = 0;"),
     "a term of 0": re.compile(r"[-+] 0(?![\w.])"),
     "a product with 0": re.compile(r"(?<![\w.])0 \*|\* 0(?![\w.])"),
-    "a factor of 1": re.compile(r"(?<![\w.])1 \*|[*/%] 1(?![\w.])"),
+    "a factor of 1": re.compile(r"(?<![\w.)])1 \*|[*/%] 1(?![\w.])"),
     ONCE: re.compile(r"\bfor \(mcc_index (\w+) = 0; \1 < 1;"),
     "an empty block": re.compile(r"\{\s*\}"),
     "a factor of 1.0": re.compile(r"(?<![\w.])1\.0f? \*|\* 1\.0f?(?![\w.])|mcc_mul_\w+\(mcc_set_\w+\(1\.0f?\),"),

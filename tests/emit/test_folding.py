@@ -39,6 +39,13 @@ def test_calls_in_calls_are_folded_behind_a_bracket() -> None:
     assert lines[1].endswith("a_function(") and lines[-1].endswith("a_function(x" + ")" * 12 + ";")
 
 
+def test_a_bracket_may_be_closed_on_a_later_line() -> None:
+    first = f"    f({', '.join(f'argument_{n}' for n in range(12))},"
+    lines = folded(f"{first}\n      last);").splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert " ".join(line.strip() for line in lines) == f"{first.strip()} last);"
+
+
 def test_what_a_condition_guards_has_its_own_line() -> None:
     condition = " || ".join(["a_condition(x)"] * 6)
     assert folded(f"    if ({condition}) return 1;") == f"    if ({condition})\n        return 1;"

@@ -21,7 +21,7 @@ def test_a_block_of_fewer_keys_has_fewer_pairs() -> None:
     text = text_of("attention/f32_rows_blocks__vec", "values_across")
     sums = re.findall(r"MCC_VEC_SUMS_[^;]*;", text)
     assert sums
-    assert all("((width)) / 2" in each for each in sums)
+    assert all("width / 2" in each for each in sums)
 
 
 def test_the_second_number_of_a_point_lies_beside_its_first() -> None:
