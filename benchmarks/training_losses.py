@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 import mccompile
 from benchmarks.training_networks import NETWORKS
@@ -205,15 +206,25 @@ def ours(module: Any, batches: Batches, way: Way) -> Step:
     asked: dict[str, Any] = {"optimizer": way.optimizer, "clip": way.clip, "accumulate": way.accumulate}
     asked |= {"loss": f"{way.loss}:y", "target": "native", "batch_norm": statistics}
     with tempfile.TemporaryDirectory(prefix="mccompile-") as folder, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         path = Path(folder, "net.onnx")
         module = module.eval() if way.dynamo else _learning(module, way)
         torch.onnx.export(module, (batches[0][0],), path, input_names=["x"], output_names=["y"], **mode)
         net = mccompile.train(path, learn="all", **asked)
         named = [found for each in told if (found := re.search(r"as in --learn (\S+)", str(each.message)))]
-        if named and way.dynamo:  # folded weights; the other exporter leaves states that begin with zeros
-            net = mccompile.train(path, learn=named[-1][1], **asked)
+        if (
+            named
+        ):  # what no layer has, such as factors of residuals; of folded weights, and states that begin with zeros
+            more = _outside_layers(module, net, path)
+            net = mccompile.train(path, learn=",".join(("all", *more)) if more else named[-1][1], **asked)
     given = itertools.cycle([(x.numpy(), target.numpy()) for x, target in batches])
     return lambda: net.step(*next(given))
+
+
+def _outside_layers(module: Any, net: Any, path: Path) -> list[str]:
+    """The module's own weights that are in the file, and do not learn with all layers."""
+    stored = {tensor.name for tensor in onnx.load(path).graph.initializer} - net.weights().keys()
+    return [name for name, weight in module.named_parameters() if weight.requires_grad and name in stored]
 
 
 def _learning(module: Any, way: Way) -> Any:

@@ -221,7 +221,7 @@ VARIETY: Mapping[str, Callable[[], Made]] = {
         lambda nn: nn.LocalResponseNorm(3),
         lambda nn: nn.Hardswish(),
         lambda nn: nn.PixelShuffle(2),
-        lambda nn: nn.AdaptiveAvgPool2d((5, 3)),
+        lambda nn: nn.AvgPool2d((5, 3)),
     ),
     "squeezenet": vision("squeezenet1_1", CLASSES, 2, 3, 64, 64),
     "shufflenet": vision("shufflenet_v2_x0_5", CLASSES, 4, 3, 64, 64),
