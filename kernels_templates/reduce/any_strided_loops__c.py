@@ -1,4 +1,5 @@
-"""reduce in portable C: a loop nest over the result, inside it one over the axes that are reduced."""
+"""reduce in portable C: a loop nest over the result, inside it one over the axes that are reduced. Cores that have
+vectors also overlap additions: there the innermost loop adds up floats in chains, whose ends meet."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccompile.base.dims import product, upper
-from mccompile.base.dtypes import bool_, f16, f32, f64, i32, u8
+from mccompile.base.dtypes import bool_, f16, f32, f64, i32, u8, u64
 from mccompile.base.tensor import TensorType
 from mccompile.codegen.lanes import lanes_refusal
 from mccompile.codegen.loops import index_c, magnitude, nest, size_name
@@ -28,6 +29,8 @@ from mccompile.kernels.api import (
     supports_types,
 )
 from mccompile.kinds.reduce import Reduce
+
+CHAINS = 4
 
 
 def _has_index(expr: Expr | None) -> bool:
@@ -51,6 +54,9 @@ class StridedLoops(Kernel):
         channels, rows = TensorType(f32, (2, 3, 1, 1)), TensorType(f32, (2, 3, 5, 1))
         ints, bits, half = TensorType(i32, (4, 6)), TensorType(bool_, (4, 6)), TensorType(f16, (3, 300))
         weighted = apply("mul", x, cast(index(3), f32))
+        whole = TensorType(i32, (3, 21))
+        below = apply("exp_whole", apply("sub", cast(operand(1, i32), u64), cast(operand(0, i32), u64)))
+        squares = apply("mul", *[cast(operand(0, i32), f64)] * 2)
         return [
             Case("mean_of_pictures", Reduce((2, 3), "add", f32, x, mean), (t,), (channels,)),
             Case("channels_last", Reduce((2, 3), "add", f32, x, mean), (t,), (channels,), permute={0: (0, 2, 3, 1)}),
@@ -68,6 +74,10 @@ class StridedLoops(Kernel):
                  ranges={0: (-90000, 90000)}),
             Case("any", Reduce((0,), "or", bool_, operand(0, bool_)), (bits,), (TensorType(bool_, (1, 6)),)),
             Case("every", Reduce((0,), "and", bool_, operand(0, bool_)), (bits,), (TensorType(bool_, (1, 6)),)),
+            Case("exponentials", Reduce((1,), "add", f64, below, None, 2), (whole,) * 2, (TensorType(f64, (3, 1)),),
+                 repeated={1: (1,)}, ranges={0: (-90, 90), 1: (90, 91)}),
+            Case("squares_of_whole", Reduce((0,), "add", f64, squares, cast(operand(0, f64), i32)),
+                 (TensorType(i32, (300, 3)),), (TensorType(i32, (1, 3)),), ranges={0: (-90, 90)}),
             Case("bytes", Reduce((0,), "max", u8, operand(0, u8)), (TensorType(u8, (5, 3)),), (TensorType(u8, (1, 3)),),
                  ranges={0: (0, 255)}),
         ]  # fmt: skip
@@ -81,6 +91,7 @@ class StridedLoops(Kernel):
         return Needs(
             alias={(0, i): 0 for i in extras if elementwise_alias(call, i)},
             symbols=True,
+            blocks=(CHAINS,) if call.of(Reduce).accumulator.is_float and "vec" in target.isas else (),
             rows=frozenset() if _is_indexed(call) else rows,
         )
 
@@ -120,7 +131,9 @@ class StridedLoops(Kernel):
         sums = levels(inner.loops, blocked=kind.combine == "add" and kind.accumulator.is_float)
         deepest = f"a{sums[-1].depth}" if sums else "a0"
         total = apply(kind.combine, operand(kind.operands, kind.accumulator), kind.element)
-        lines, value = to_statements(total, [*loads[: kind.operands], deepest], positions)
+        chained = bool(call.blocks and inner.loops) and inner.loops[-1].extent >= 2 * CHAINS
+        totals = [deepest, *(f"c{number}" for number in range(1, CHAINS) if chained)]
+        stated = [to_statements(total, [*loads[: kind.operands], name], positions) for name in totals]
         joined = apply(kind.combine, operand(0, kind.accumulator), operand(1, kind.accumulator))
         epilogue = kind.epilogue or operand(0, kind.accumulator)
         after, result = to_statements(epilogue, ["a0", *loads[kind.operands :]], positions, "u")
@@ -131,11 +144,16 @@ class StridedLoops(Kernel):
             "levels": sums,
             "type": kind.accumulator.compute_c,
             "identity": literal_c(kind.identity(), kind.accumulator),
-            "lines": lines,
-            "deepest": deepest,
-            "value": value,
+            "lines": stated[0][0],
+            "chains": [(name, value) for name, (_, value) in zip(totals, stated, strict=True)],
+            "counter": inner.loops[-1].counter if chained else "",
+            "is_whole": chained and inner.loops[-1].count % CHAINS == 0,
             "joined": {
-                level.depth: to_statements(joined, [f"a{level.depth - 1}", f"a{level.depth}"])[1] for level in sums
+                name: to_statements(joined, [into, name])[1]
+                for into, name in (
+                    *((f"a{level.depth - 1}", f"a{level.depth}") for level in sums),
+                    *((deepest, name) for name in totals[1:]),
+                )
             },
             "after": after,
             "store": store_c(out.buffer.dtype, outs[0], outer.index(0), result),

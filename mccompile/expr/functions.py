@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import DType, bool_, i32, i64, u8
+from ..base.dtypes import DType, bool_, f64, i32, i64, u8, u64
 from ..base.records import dataclass
 
 _FIXED_POINT = {
@@ -21,6 +21,7 @@ _FIXED_POINT = {
     "round": ((i64, u8), i32),
     "even": ((i32, i32), i32),
     "bytes": ((i32,), i32),
+    "whole": ((u64,), f64),
 }
 
 
@@ -123,6 +124,10 @@ def _fixed_round(total: Any, shift: Any) -> Any:
 def _shift_even(total: Any, bits: Any) -> Any:
     total = np.asarray(total, np.int32)
     return total + (total >> bits - 2 & 4) >> bits
+
+
+def _exp_whole(n: Any) -> Any:
+    return np.where(np.asarray(n) < 64, np.exp(-np.asarray(n, np.float64)), 0.0)
 
 
 _Row = tuple[str, int, str, Spelling | None, Spelling | None, Callable[..., Any]]
@@ -240,6 +245,7 @@ def _table() -> dict[str, Function]:
         ("shift_even", 2, "even", None, Called("mcc_shift_even"), _shift_even),
         ("saturate_i8", 1, "bytes", None, Called("mcc_saturate_i8"), lambda a: np.clip(a, -128, 127)),
         ("saturate_u8", 1, "bytes", None, Called("mcc_saturate_u8"), lambda a: np.clip(a, 0, 255)),
+        ("exp_whole", 1, "whole", None, Called("mcc_exp_whole", "mcc_exp_whole.h"), _exp_whole),
         *_of_lanes(),
         ("select", 3, "select", _CHOICE, _CHOICE, np.where),
     ]

@@ -313,6 +313,13 @@ class ReduceLogSumExp(Reduction):
         dtype = x.buffer.dtype
         accumulator = self.accumulator(dtype)
         element, total = cast(operand(0, dtype), accumulator), operand(0, accumulator)
+        if dtype.is_integer:
+            top = reduce_call(to, axes, "max", operand(0, dtype), [x], operand(0, dtype))
+            share = apply("exp_whole", apply("sub", cast(operand(1, dtype), u64), cast(operand(0, dtype), u64)))
+            result = apply("add", apply("log", total), cast(operand(1, dtype), accumulator))
+            return reduce_call(
+                to, axes, "add", share, [x, top.broadcast_to(x.shape), top], cast(result, dtype), extras=1
+            )
         infinite = apply("or", apply("is_positive_inf", total), apply("is_negative_inf", total))
         finite = apply("select", infinite, literal(0, accumulator), total)
         top = reduce_call(to, axes, "max", element, [x], finite)

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from mccompile.base.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64, u8
+from mccompile.base.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64, u8, u64
 from mccompile.expr.functions import FUNCTIONS, Function
 
 STRING = DTYPES["string"]
@@ -112,6 +112,7 @@ def test_saturation_ends_at_the_ends_of_bytes() -> None:
         ("fixed_round", (i64, u8), i32),
         ("shift_even", (i32, i32), i32),
         ("saturate_i8", (i32,), i32),
+        ("exp_whole", (u64,), f64),
     ],
 )
 def test_the_type_of_a_result(name: str, types: tuple[DType, ...], result: DType) -> None:

@@ -22,12 +22,14 @@ EMPTY = np.zeros((2, 0, 3), np.float32)
 BITS = np.array([[True, False, True], [False, False, False]])
 MIXED = np.array([[-np.inf, -np.inf], [np.inf, 0], [1e4, 1e4], [-np.inf, 3], [np.nan, 0]], np.float32)
 LARGE = np.array([[2**31 - 1, 2**31 - 1, 2**31 - 4], [7, -(2**31) + 1, -(2**31) + 3]], np.int64)
+NEAR = np.array([[20] * 9, [*range(9)], [0, 64, 2**31 - 4, *[2**31 - 5] * 6], [100, *[36] * 8]], np.int64)
 
 NODES = [
     *(One(f"empty_{op}", f"Reduce{op}", [EMPTY, AXIS_1], {}, LAST) for op in ("Sum", "Prod", "L1", "L2", "SumSquare")),
     *(One(f"empty_{op}", f"Reduce{op}", [EMPTY, AXIS_1], {}, LAST) for op in ("LogSum", "LogSumExp", "Max", "Min")),
     *(One(f"mean_of_no_{dtype}", "ReduceMean", [EMPTY.astype(dtype), AXIS_1], {}, LAST) for dtype in ("f4", "i4")),
     One("log_sum_exp", "ReduceLogSumExp", [MIXED, AXIS_1], {}, LAST),
+    *(One(f"log_sum_exp_{d}", "ReduceLogSumExp", [NEAR.astype(d), AXIS_1], {}, LAST) for d in ("i4", "i8")),
     One("max_nan", "ReduceMax", [MIXED[-1:]]),
     One("any", "ReduceMax", [BITS, AXIS_1], {}, LAST),
     One("every", "ReduceMin", [BITS, AXIS_1], {}, LAST),
@@ -44,7 +46,9 @@ def results() -> dict[str, list[Outcome]]:
     return outcomes(20, NODES)
 
 
-@pytest.mark.parametrize("label", [one.label for one in NODES if not one.label.startswith(("empty_M", "mean_of"))])
+@pytest.mark.parametrize(
+    "label", [one.label for one in NODES if not one.label.startswith(("empty_M", "mean_of", "log_sum_exp_"))]
+)
 def test_hard_values(label: str) -> None:
     (outcome,) = results()[label]
     assert outcome.got.dtype == outcome.want.dtype
@@ -71,6 +75,13 @@ def test_the_mean_of_nothing(dtype: str) -> None:
     """The standard leaves it open, and onnxruntime gives 0: PyTorch's EmbeddingBag has such means for bags of none."""
     (outcome,) = results()[f"mean_of_no_{dtype}"]
     np.testing.assert_array_equal(outcome.got, np.zeros((2, 1, 3), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_the_exponentials_of_integers_are_those_of_the_differences(dtype: str) -> None:
+    (outcome,) = results()[f"log_sum_exp_{dtype}"]
+    exact = NEAR.max(1) + np.log(np.exp((NEAR - NEAR.max(1, keepdims=True)).astype(np.float64)).sum(1))
+    assert outcome.got.ravel().tolist() == exact.astype(dtype).tolist()
 
 
 def test_a_long_sum_keeps_its_digits() -> None:
