@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .base.option_entries import ENTRY, NO_FLAG, Entry
+from .base.option_entries import ENTRY, NO_FLAG, Entry, of_keys, of_names, of_pairs
 from .base.quantizing import METHODS, Recipe
 from .base.records import dataclass
 from .base.streaming import Stream
@@ -37,6 +37,11 @@ def _option(text: str, group: str, default: Any = None, make: Callable[[], Any] 
     if make is not None:
         return dataclasses.field(default_factory=make, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def _by_name(text: str, group: str, **more: Any) -> Any:
+    """The field of an option that says something of each tensor or dimension that it names."""
+    return _option(text, group, make=dict, part=of_keys, **more)
 
 
 def _internal(default: Any, **more: Any) -> Any:
@@ -74,11 +79,7 @@ class OptionTable:
         False,
         undrawn="a way in which programs are built (ways.py)",
     )
-    advance: bool = _option(
-        "Add <model>_advance, which updates states without computing outputs.",
-        FILES,
-        False,
-    )
+    advance: bool = _option("Add <model>_advance, which updates states without computing outputs.", FILES, False)
     slices: bool = _option("Add <model>_run_steps, which runs a few steps at a time.", FILES, False)
     max_slice: int = _option(
         "Split a run into slices of at most this many estimated cycles: 50K.",
@@ -163,29 +164,26 @@ class OptionTable:
         metavar="NAME|DIR",
     )
 
-    dims: Mapping[str, tuple[int, int]] = _option(  # lowest and highest
+    dims: Mapping[str, tuple[int, int]] = _by_name(  # lowest and highest
         "Sizes of free dimensions, or their ranges: batch=1..8,time=1..64.",
         SIZES,
-        make=dict,
         common=True,
         flag="--dim",
         metavar="NAME=SIZE,...",
         reads="dims",
     )
-    shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = _option(
+    shapes: Mapping[str, tuple[int | str | tuple[int, ...], ...]] = _by_name(
         "Shape of an input. For a sequence: one shape for all elements, or [4],[3] for each.",
         SIZES,
-        make=dict,
         common=True,
         flag="--shape",
         metavar="INPUT=1,3,32,32",
         reads="shapes",
         undrawn="graphs come with their shapes; tests/ops/test_free_sizes.py gives others",
     )
-    bounds: Mapping[str, tuple[int, ...]] = _option(
+    bounds: Mapping[str, tuple[int, ...]] = _by_name(
         "Upper bounds of sizes that depend on data, by the name of a tensor or a dimension: selected=100.",
         SIZES,
-        make=dict,
         flag="--bound",
         metavar="NAME=COUNT,...",
         reads="bounds",
@@ -313,21 +311,19 @@ class OptionTable:
         share=0.15,
     )
 
-    inputs: Mapping[str, InputForm] = _option(
+    inputs: Mapping[str, InputForm] = _by_name(
         "Element type and layout that the program passes; the model gets (input - mean) * scale. With `rows` a "
         "callback passes the input row by row, so that it never lies in memory whole. Camera frames: "
         "NAME=nv21,resize=bilinear:640x480,crop=X:Y:WxH,letterbox; also nv12, yuyv, rgb565, gray, rgb.",
         ENDS,
-        make=dict,
         common=True,
         flag="--input",
         metavar="NAME=u8,nhwc,bgr,rows,mean=..,scale=..",
         reads="input_forms",
     )
-    outputs: Mapping[str, OutputForm] = _option(
+    outputs: Mapping[str, OutputForm] = _by_name(
         "Form in which the program gets an output.",
         ENDS,
-        make=dict,
         common=True,
         flag="--output",
         metavar="NAME=argmax|raw|nhwc|scale=..,zero=..",
@@ -341,6 +337,7 @@ class OptionTable:
         common=True,
         metavar="INPUT=AXIS[,hop=FRAMES][,edge=warm]",
         reads="stream",
+        part=Stream.within,
     )
     prepend: tuple[Prepended, ...] = _option(
         "Put a model in front, such as one of `mccompile frontend`: its outputs become inputs of the network, by "
@@ -358,6 +355,7 @@ class OptionTable:
         make=dict,
         metavar="OUTPUT=INPUT,...",
         reads="states",
+        part=of_pairs,
     )
     external: tuple[str, ...] = _option(
         "Place inputs and outputs outside the arena, behind pointers that the program sets before a run.",
@@ -366,11 +364,12 @@ class OptionTable:
         flag="--io",
         metavar="external|NAME=external,...",
         reads="external",
+        part=of_names,
     )
     io_layout: IoLayout = _option(
         "Axis order of image inputs and outputs.", ENDS, "onnx", metavar="onnx|nhwc", draws=("nhwc",), share=0.06
     )
-    observe: tuple[str, ...] = _option("Make an inner tensor an output.", ENDS, (), metavar="TENSOR")
+    observe: tuple[str, ...] = _option("Make an inner tensor an output.", ENDS, (), metavar="TENSOR", part=of_names)
     signature: str = _option(
         "The signature to compile, if a TFLite file has several.",
         ENDS,

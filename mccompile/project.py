@@ -2,6 +2,7 @@
 
     name = "assistant"              # of what the models share
     target = "cortex-m4"            # options at the top are those of every model that has not its own
+    state = {h = "h_in"}            # of those that have such tensors, as where a command line names several models
     [[model]]
     file = "kws.onnx"               # relative to this file
     input = "x=u8,scale=1/255"      # options are called as on the command line, without dashes
@@ -34,6 +35,7 @@ class Job:
     file: Path
     arguments: tuple[str, ...]
     where: str  # in the project file
+    shared: tuple[str, ...] = ()  # keys at the top that it has not itself
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def read(path: Path, options: Mapping[str, tuple[str, bool]]) -> Project:
             if key in options
             for argument in _arguments(*options[key], key, value, path.parent, where)
         ]
-        jobs.append(Job(path.parent / file, tuple(arguments), where))
+        inherited = tuple(key for key in shared if key not in own)
+        jobs.append(Job(path.parent / file, tuple(arguments), where, inherited))
     raise_all(WrongUse, problems)
     return Project(table.get("name", path.stem), table.get("package", ""), tuple(jobs))
 

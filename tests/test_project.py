@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from onnx import parser
 
 from mccompile import cli
 from tests import small_models
@@ -67,6 +68,36 @@ def test_two_shapes_of_one_model_share_the_weights(tmp_path: Path) -> None:
         done = subprocess.run([f"{out}/{program}", str(zeros)], capture_output=True, text=True, check=True)
         shown = [float(word) for word in done.stdout.split(":")[1].split()]
         assert shown == pytest.approx(list(weights["b"]) * rows, abs=1e-5)
+
+
+STEP = "g (float[batch,4] x, float[1,4] h_in) => (float[batch,4] y, float[1,4] h) { y = Add(x, h_in) h = Relu(h_in) }"
+PLAIN = "g (float[1,4] x) => (float[1,4] y) { y = Relu(x) }"
+
+
+def steps(folder: Path) -> None:
+    for name, text in (("step", STEP), ("plain", PLAIN)):
+        made = parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+        (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
+
+
+def test_what_the_top_says_of_tensors_is_for_the_models_that_have_them(tmp_path: Path) -> None:
+    steps(tmp_path)
+    text = 'name = "both"\ndim = {batch = 2}\nstate = {h = "h_in"}\nobserve = "y"\n'
+    text += "".join(f'[[model]]\nfile = "{name}.onnx"\n' for name in ("step", "plain"))
+    assert compile(project(tmp_path, text), "-o", tmp_path / "file") == 0
+    line = ["--name", "both", "--dim", "batch=2", "--state", "h=h_in", "--observe", "y", "-o", tmp_path / "line"]
+    assert compile(tmp_path / "step.onnx", tmp_path / "plain.onnx", *line) == 0
+    assert files_of(tmp_path / "file") == files_of(tmp_path / "line")
+
+
+@pytest.mark.parametrize("text", ['[[model]]\nfile = "plain.onnx"\nstate = {h = "h_in"}', 'state = {g = "h_in"}'])
+def test_what_only_others_have_is_refused_beside_a_model_as_what_none_has(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps(tmp_path)
+    text = f'{text}\n[[model]]\nfile = "step.onnx"\ndim = {{batch = 1}}\n'
+    assert compile(project(tmp_path, text), "-o", tmp_path / "out") == 2
+    assert "--state" in capsys.readouterr().err
 
 
 WRONG = {

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from .records import dataclass
+from .option_entries import Has, of_keys
+from .records import dataclass, replace
 
 WARM = "warm"  # results near the ends of a window are those of one that goes on there
 
@@ -24,6 +25,10 @@ class Stream:
 
     def __bool__(self) -> bool:
         return bool(self.inputs)
+
+    def within(self, has: Has) -> Stream:
+        """What of it is for a model that has these inputs."""
+        return replace(self, inputs=of_keys(self.inputs, has))
 
     def __str__(self) -> str:
         """As the option is written."""

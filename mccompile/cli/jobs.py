@@ -89,7 +89,7 @@ def show_each(
 
 def project_jobs(models: tuple[Path, ...], options: Options) -> tuple[list[tuple[Path, Options]], str, str]:
     """What a project file asks for: models with their options, the name of what they share, and how files lie."""
-    from ..driver import Options
+    from ..driver import Options, apportioned
     from ..project import read
 
     if len(models) > 1 or options != Options(trust=options.trust):
@@ -100,13 +100,15 @@ def project_jobs(models: tuple[Path, ...], options: Options) -> tuple[list[tuple
     flags = {opt.lstrip("-"): (opt, isinstance(param.type, click.Path)) for param in one.params for opt in param.opts}
     del flags["trust"]  # a file does not say whom its reader trusts
     project = read(models[0], flags)
+    fields = {opt.lstrip("-"): param.name or "" for param in one.params for opt in param.opts}
     jobs = []
     for job in project.jobs:
         try:
             own = one.main(list(job.arguments), standalone_mode=False)
-            jobs.append((job.file, replace(own, trust=options.trust)))
+            jobs.append((job.file, replace(own, trust=options.trust), {fields.get(key, "") for key in job.shared}))
         except click.ClickException as error:
             raise WrongUse(
                 Problem("an option of the project file is wrong", job.where, error.format_message())
             ) from None
-    return jobs, project.name, project.package
+    files = [file for file, _, _ in jobs]
+    return list(zip(files, apportioned(jobs), strict=True)), project.name, project.package

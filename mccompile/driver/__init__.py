@@ -11,7 +11,7 @@ Out: a `Package`, or files of several.
 First: `compiling.py`.
 """
 
-from .apportion import apportion
+from .apportion import apportion, apportioned
 from .compiling import best_plans, channels_last, compile, compile_graph, pass_manager, read, settled
 from .jobs import arrange, compile_all, compile_jobs, compile_several
 from .nearby import neighbours
@@ -20,6 +20,7 @@ from .options import Options
 __all__ = [
     "Options",
     "apportion",
+    "apportioned",
     "arrange",
     "best_plans",
     "channels_last",

@@ -17,7 +17,7 @@ from typing import Any
 
 from .. import __version__, option_table
 from ..base.dataclass_json import to_json
-from ..base.errors import Problem, WrongUse, is_strict
+from ..base.errors import Problem, WrongUse
 from ..base.names import readable
 from ..base.near import meant
 from ..base.quality import Quality
@@ -67,7 +67,7 @@ from .accelerating import accelerated
 from .near_memory import in_near_memory
 from .options import PLAIN, Options, RowByRow
 from .recomputing import in_column_tiles
-from .recovery import blamed, recovering
+from .recovery import blamed, printable, printed, recovering
 
 # What may differ between code and a blob for it.
 _NOT_RECORDED = [option.name for option in option_table.options() if not option.entry.recorded]
@@ -112,15 +112,15 @@ def _changes(found: Point) -> Changes:
 
 def best_plans(model: Path, options: Options) -> list[Point]:
     """The Pareto-optimal plans by RAM, flash and time, the fastest first."""
-    return frontier(_attempt(model, options))
+    return frontier(_attempt(model, options, is_printed=False))
 
 
-def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None) -> Attempt:
+def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None, *, is_printed: bool) -> Attempt:
     def once(changes: Changes) -> Package:
         asked = replace(options, **changes)
         graph, heard = _read(model, asked)
         graph.facts_known = facts
-        return replace(compile_graph(graph, asked, asked.name or name_of(model)), quality=heard)
+        return replace(compile_graph(graph, asked, asked.name or name_of(model), is_printed), quality=heard)
 
     def tried(changes: Changes) -> Package:
         asked = replace(options, **changes)
@@ -139,15 +139,20 @@ def _attempt(model: Path, options: Options, facts: frozenset[str] | None = None)
 
 
 def _fitting(model: Path, options: Options, facts: frozenset[str] | None = None) -> Point:
-    attempt = _attempt(model, options, facts)
+    point = printable(partial(_search, model, options, facts))
+    if facts is None:  # these decide, too
+        _latest.append(((options, _file(model)), _changes(point)))
+    return point
+
+
+def _search(model: Path, options: Options, facts: frozenset[str] | None, is_printed: bool) -> Point:
+    attempt = _attempt(model, options, facts, is_printed=is_printed)
     point, fits = fitting(attempt, options.prefer, options.budget)
     if fits and _may_pay(options, point):
         point = min(point, Point(_WHOLE, attempt(_WHOLE)), key=partial(_weighed, options))
     if not fits:
         further = frugal(options, point.changes)
         refused(point, options.budget, further, attempt, options.other_boards if options.board else None)
-    if facts is None:  # these decide, too
-        _latest.append(((options, _file(model)), _changes(point)))
     return point
 
 
@@ -215,8 +220,9 @@ _FRUGAL: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 @stage("compile")
-def compile_graph(graph: Graph, options: Options, name: str) -> Package:
-    """Compiles a graph that is already loaded (and changes it). Passes that fail are left out."""
+def compile_graph(graph: Graph, options: Options, name: str, is_printed: bool = True) -> Package:
+    """Compiles a graph that is already loaded (and changes it). Passes that fail are left out; with `is_printed` those
+    that lead to what cannot be printed, too."""
     loaded = Snapshot(graph)
 
     def attempt(left_out: tuple[SkippedPass, ...]) -> Package:
@@ -224,7 +230,8 @@ def compile_graph(graph: Graph, options: Options, name: str) -> Package:
         asked = replace(options, without=options.without | {each.name for each in left_out})
         manager = pass_manager(asked, graph.facts_known, readable(name))
         with blamed(manager):
-            return replace(_compiled(graph, asked, readable(name), manager, left_out), left_out=left_out)
+            made = replace(_compiled(graph, asked, readable(name), manager, left_out), left_out=left_out)
+            return printed(made) if is_printed else made
 
     passes = (step for steps in chosen(options.optimize, options.without) for step in steps)
     return recovering(attempt, [step.name for step in passes if step.optional])
@@ -341,10 +348,7 @@ def packaged(
     seen = witness(program, plan, context.registry, target, options.keep_inputs, manager.history)
     made = replace(made, witness=seen, smallest=context.smallest)
     made = as_module(made, options.blob) if options.module else made
-    made = single_file(made) if options.single_file else made
-    if not is_strict():
-        made.output()  # a pass that leads to what cannot be printed is left out, too
-    return made
+    return single_file(made) if options.single_file else made
 
 
 def _planner(options: Options, target: Target) -> Planner:

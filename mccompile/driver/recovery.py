@@ -5,6 +5,9 @@ Nothing has to be undone in what passes change in place (IRs, facts, what contex
 what comes out is what `--without` gives. Where something that compiling needs fails, an optional pass in front of it
 may be at fault: it is looked for by halves. Errors of the user's, and what comes from outside, are not among a pass's.
 
+A search compiles many plans, and prints only the one that it finds. Where that fails, a pass may be at fault as well:
+it searches again, among plans that are printed when they are compiled.
+
 Invariant: a failure that no choice of passes avoids is raised as it was.
 """
 
@@ -18,6 +21,8 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from ..base.errors import DEBUG, MccError, is_strict
+from ..emit.package import Package
+from ..fitting import Point
 from ..passes.api import PassManager, SkippedPass
 
 OUTSIDE = (MccError, MemoryError, OSError, RecursionError)
@@ -56,6 +61,25 @@ def recovering(attempt: Callable[[tuple[SkippedPass, ...]], Made], optional: Seq
         if os.environ.get(DEBUG):
             sys.stderr.write("".join(traceback.format_exception(cause)))
         left = (*left, SkippedPass(name, _in_one_line(cause)))
+
+
+def printed(package: Package) -> Package:
+    """The package, whose files are there now; in strict mode when they are asked for, as no pass is left out then."""
+    if not is_strict():
+        package.output()
+    return package
+
+
+def printable(search: Callable[[bool], Point]) -> Point:
+    """What `search` finds. It is told whether each plan has to be printed."""
+    found = search(False)
+    try:
+        printed(found.package)
+    except OUTSIDE:
+        raise
+    except Exception:
+        return search(True)
+    return found
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from ..targets.api import Prefer
 from .compiling import frugal, packaged, pass_manager, programmed, read
 from .options import MOST_RECOMPUTED, PLAIN, Options
 from .recomputing import in_column_tiles
-from .recovery import blamed, recovering
+from .recovery import blamed, printable, printed, recovering
 from .smaller_training import smaller_training
 
 # Options that say what a run is like in ways that learning has not: by field, as written, with why.
@@ -79,18 +79,22 @@ NOTHING = Earlier()
 def train(model: Path, asked: Learning, options: Options = PLAIN, earlier: Earlier = NOTHING) -> Package:
     """Compiles an ONNX file into a program that runs it and learns: the fastest one within the budget."""
     _check(asked, options)
-    attempt = _attempt(model, asked, options, earlier)
-    point, fits = fitting(attempt, options.prefer, options.budget)
-    if not fits:
-        lighter = [*frugal(options, point.changes, but="recompute"), *smaller_training(model, asked, options)]
-        refused(point, options.budget, lighter, attempt, options.other_boards if options.board else None)
-    return point.package
+
+    def search(is_printed: bool) -> Point:
+        attempt = _attempt(model, asked, options, earlier, is_printed)
+        point, fits = fitting(attempt, options.prefer, options.budget)
+        if not fits:
+            lighter = [*frugal(options, point.changes, but="recompute"), *smaller_training(model, asked, options)]
+            refused(point, options.budget, lighter, attempt, options.other_boards if options.board else None)
+        return point
+
+    return printable(search).package
 
 
 def best_plans(model: Path, asked: Learning, options: Options = PLAIN) -> list[tuple[str, Point]]:
     """The Pareto-optimal plans of what is asked, and the smallest one of each that learns less; in words."""
     _check(asked, options)
-    attempt = _attempt(model, asked, options, NOTHING)
+    attempt = _attempt(model, asked, options)
     found = [(told(point.changes), point) for point in frontier(attempt)]
     for words, less in smaller_training(model, asked, options):
         changes = {**less, **SMALLEST}
@@ -102,11 +106,13 @@ def smallest_within(model: Path, asked: Learning, options: Options) -> Point | N
     """A plan within the budget of RAM that prefers memory to time, where there is one."""
     _check(asked, options)
     changes = {"prefer": Prefer.RAM, "enough": options.budget["ram"]}
-    point = Point(changes, _attempt(model, asked, options, NOTHING)(changes))
+    point = Point(changes, _attempt(model, asked, options)(changes))
     return None if point.over(options.budget) else point
 
 
-def _attempt(model: Path, asked: Learning, options: Options, earlier: Earlier) -> Attempt:
+def _attempt(
+    model: Path, asked: Learning, options: Options, earlier: Earlier = NOTHING, is_printed: bool = False
+) -> Attempt:
     """Changes are of options, and of what is asked."""
     of_training = {each.name for each in fields(Learning)}
 
@@ -116,20 +122,20 @@ def _attempt(model: Path, asked: Learning, options: Options, earlier: Earlier) -
         now = replace(options, **other)
 
         def once(tiles: Changes) -> Package:
-            return _recovered(model, replace(asked, **less), replace(now, **tiles), earlier)
+            return _recovered(model, replace(asked, **less), replace(now, **tiles), earlier, is_printed)
 
         return in_column_tiles(once, now.recompute)({}) if now.recompute > 1 and not now.column_tiles else once({})
 
     return attempt
 
 
-def _recovered(model: Path, asked: Learning, options: Options, earlier: Earlier) -> Package:
+def _recovered(model: Path, asked: Learning, options: Options, earlier: Earlier, is_printed: bool) -> Package:
     name = options.name or name_of(model)
 
     def attempt(left_out: tuple[SkippedPass, ...]) -> Package:
         without = replace(options, without=options.without | {each.name for each in left_out})
-        made = _trained(model, asked, without, readable(name), left_out, earlier)
-        return replace(made, left_out=left_out)
+        made = replace(_trained(model, asked, without, readable(name), left_out, earlier), left_out=left_out)
+        return printed(made) if is_printed else made
 
     steps = [step for passes in chosen(options.optimize, options.without) for step in passes]
     return recovering(attempt, [step.name for step in steps if step.optional])

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 from ..accelerators.api import Accelerator
 from ..base.column_tiles import ColumnTiles
 from ..base.constant import Constant
+from ..base.option_entries import ALL as ALL
 from ..base.provenance import Provenance
 from ..base.records import dataclass
 from ..base.scratch import Scratch
@@ -39,7 +40,6 @@ from .constants_file import write_constants
 from .history import History
 
 IR = TypeVar("IR")
-ALL = "*"  # stands for every name
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,10 @@ def _find(name_or_path: str, folder: Path) -> Path:
 
 def _unknown(name: str) -> Problem:
     """A chip or a board leads to its target, a word to the one that is written like it."""
+    first = name.split(",")[0]
+    if "," in name:
+        why = "with several targets, `mccompile compile`, `check`, `bench`, `analyze` and `studio` do each"
+        return Problem("one target is needed here", f"--target {name}", why, f"did you mean --target {first}?")
     board = instead_of_target(name)
     known = named_processor(name)
     if "targets" in ours(name):

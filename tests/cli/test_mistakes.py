@@ -50,6 +50,7 @@ TABLE = """
 # targets, layouts of files
 2 | conv.onnx -o out --target cortexm4 | unknown target | did you mean --target cortex-m4?
 2 | conv.onnx -o out --target native,cortex_m4 | unknown target | did you mean --target cortex-m4?
+2 | opt conv.onnx --passes lower --target generic,cortex-m4 | one target is needed | did you mean --target generic?
 2 | bench conv.onnx --target nativ | unknown target | did you mean --target native?
 2 | conv.onnx -o out --package zepyhr | zepyhr | did you mean --package zephyr?
 2 | conv.onnx -o out --package esp-idf --target cortex-m4 | cannot package code for other processors | --target rv32imc

@@ -15,12 +15,13 @@ from onnx import ModelProto
 
 from mccompile import cli, pipeline
 from mccompile.base.errors import STRICT, InternalError, Problem, UnsupportedModel
-from mccompile.driver import Options, compile_graph, compiling
+from mccompile.driver import Options, best_plans, compile, compile_graph, compiling
+from mccompile.emit.output import Output, Printer
 from mccompile.frontend.load import load_proto
 from mccompile.graph import text
 from mccompile.graph.ir import Graph
 from mccompile.graph.snapshot import Snapshot
-from mccompile.passes.api import Context
+from mccompile.passes.api import Context, Pass
 from mccompile.program.ir import Program
 from tests.fuzz import subject
 from tests.passes.broken_passes import PASSES, Broken, broken, verdict
@@ -40,6 +41,10 @@ def files(made: ModelProto, without: tuple[str, ...] = ()) -> dict[str, bytes]:
     return {name: package.files[name] for name in package.files.keys() - {"report.json"}}
 
 
+def with_wrong(name: str, run: Run) -> tuple[Pass[Program], ...]:
+    return tuple(replace(step, run=run) if step.name == name else step for step in pipeline.PROGRAM_PASSES)
+
+
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
     """The pass changes the program, and raises the error then."""
 
@@ -47,8 +52,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> Non
         program.body.pop()
         raise error
 
-    steps = tuple(replace(step, run=run) if step.name == name else step for step in pipeline.PROGRAM_PASSES)
-    monkeypatch.setattr(pipeline, "PROGRAM_PASSES", steps)
+    monkeypatch.setattr(pipeline, "PROGRAM_PASSES", with_wrong(name, run))
 
 
 @pytest.mark.parametrize("number", range(len(PASSES)))
@@ -74,14 +78,45 @@ def lose_a_size(program: Program, context: Context) -> None:
 @pytest.mark.parametrize("run", [rename_kernels, lose_a_size], ids=["planning fails", "printing fails"])
 def test_a_fault_that_shows_later_is_found(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """No verifier looks at names of kernels, or at sizes; and what fails is not at fault."""
-    (step,) = (step for step in pipeline.PROGRAM_PASSES if step.name == "share_work")
-    wrong = tuple(replace(each, run=run) if each is step else each for each in pipeline.PROGRAM_PASSES)
+    wrong = with_wrong("share_work", run)
     without = files(conv(), ("share_work",))
     monkeypatch.setattr(pipeline, "PROGRAM_PASSES", wrong)
     monkeypatch.setattr(compiling, "PROGRAM_PASSES", wrong)
     made = compile_graph(load_proto(conv()), Options(), "m")
     assert [left.name for left in made.left_out] == ["share_work"]
     assert {name: made.files[name] for name in without} == without
+
+
+def saved(folder: Path) -> Path:
+    onnx.save(conv(), folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+def test_of_plans_that_are_searched_among_one_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Printer] = []
+    prints = Printer.print
+
+    def counted(self: Printer) -> Output:
+        made.append(self)
+        return prints(self)
+
+    monkeypatch.setattr(Printer, "print", counted)
+    found = best_plans(saved(tmp_path), Options())
+    assert found and not made
+    small = compile(saved(tmp_path), Options(budget={"ram": min(point.ram for point in found)}))
+    assert small.files and [printer.plan for printer in made] == [small.plan]
+
+
+def test_a_search_goes_on_where_what_it_finds_cannot_be_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Options(budget={"ram": 1 << 20})
+    right = compile(saved(tmp_path), replace(options, without=frozenset({"share_work"})))
+    monkeypatch.setattr(compiling, "PROGRAM_PASSES", with_wrong("share_work", lose_a_size))
+    monkeypatch.setattr(pipeline, "PROGRAM_PASSES", compiling.PROGRAM_PASSES)
+    made = compile(saved(tmp_path), options)
+    assert [left.name for left in made.left_out] == ["share_work"]
+    assert made.files["m.c"] == right.files["m.c"]
 
 
 def test_what_compiling_needs_cannot_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
