@@ -28,8 +28,8 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-bare test-lowest test-embedded importers lint golden zoo onnx-suite exporters fuzz fuzz-init \
-        sweep stories size spills tuned bench race mutants docs wheel clean
+.PHONY: help demo test test-all test-bare test-lowest test-embedded importers lint golden zoo onnx-suite exporters fuzz \
+        fuzz-init sweep stories size spills tuned bench race mutants docs wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -37,8 +37,14 @@ help: ## show this list
 demo: $(RUNTIME) ## compile the digits model, build it, and classify pictures in the terminal
 	$(PY) examples/digits/demo.py
 
-test: $(TESTS) ## run all tests but those of documentation and examples (ARGS="-k conv", JOBS=4)
-	$(PY) $(PYTEST) --ignore tests/docs/test_pages.py --ignore tests/examples $(ARGS)
+# Those of documentation and examples are for test-embedded.
+ALL_TESTS := --ignore tests/docs/test_pages.py --ignore tests/examples
+
+test: $(TESTS) ## run tests of everything but documentation and examples (ARGS="-k conv", JOBS=4)
+	$(PY) $(PYTEST) -m "not thorough" $(ALL_TESTS) $(ARGS)
+
+test-all: $(TESTS) ## run those too that go through all cases of their kind
+	$(PY) $(PYTEST) $(ALL_TESTS) $(ARGS)
 
 # Those that look for tools, as on a machine that has none but a C compiler and make.
 test-bare: $(TESTS) ## run the tests that look for compilers and emulators where there are none

@@ -69,7 +69,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(built)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("folder", "mapped"),
     [
@@ -86,7 +86,7 @@ def test_the_wheel_holds_every_file_of(wheel: zipfile.ZipFile, folder: str, mapp
     assert wanted <= set(wheel.namelist())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
     assert {name.split("/")[0] for name in wheel.namelist()} == {
         "mccompile",
@@ -94,7 +94,7 @@ def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_index_shows_what_is_true(wheel: zipfile.ZipFile) -> None:
     folder = f"mccompile-{mccompile.__version__}.dist-info"
     said = wheel.read(f"{folder}/METADATA").decode().split("\n\n")[0].splitlines()

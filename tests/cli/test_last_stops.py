@@ -15,6 +15,7 @@ import pytest
 from mccompile import cli
 from mccompile.cli import last_stops
 from tests import small_models
+from tests.thorough import some
 
 NAMELESS = os.fsdecode(b"n\xfcx.onnx")  # Latin-1 in a world of UTF-8
 
@@ -71,7 +72,7 @@ def test_a_closed_output_is_no_failure(conv: Path) -> None:
     assert run(f"$MCC {conv.parent}/none.onnx -o {conv.parent}/out >&- 2>&-")[0] == 4
 
 
-@pytest.mark.parametrize("name", ["ünï.onnx", NAMELESS])
+@some(1, "name", ["ünï.onnx", NAMELESS])
 def test_names_of_files_need_no_letters_of_the_locale(conv: Path, name: str) -> None:
     file = conv.with_name(name)
     file.write_bytes(conv.read_bytes())

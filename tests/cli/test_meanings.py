@@ -21,6 +21,7 @@ from mccompile.passes.learn.losses import _LOSSES
 from mccompile.targets import api
 from mccompile.targets.processors import named_processor
 from tests.cli.test_mistakes import Mistake, files, pasted
+from tests.thorough import some
 
 __all__ = ["files"]
 
@@ -223,7 +224,7 @@ def more(files: Path) -> Path:
     return files
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.command)
+@some(56, "mistake", MISTAKES, ids=lambda mistake: mistake.command)
 def test_what_other_tools_call_it_leads_to_ours(
     mistake: Mistake, more: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

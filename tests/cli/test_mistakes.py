@@ -19,6 +19,7 @@ from onnx import ModelProto, parser
 
 from mccompile import cli
 from tests import small_models
+from tests.thorough import some
 
 FREE = "g (float[batch,4] x) => (float[batch,4] y) { y = Relu(x) }"
 STATE = "g (float[1,4] x, float[1,4] h_in) => (float[1,4] y, float[1,4] h_out) { y = Add(x, h_in) h_out = Relu(y) }"
@@ -231,7 +232,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.command)
+@some(32, "mistake", MISTAKES, ids=lambda mistake: mistake.command)
 def test_the_fix_of_a_mistake_works(
     mistake: Mistake, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

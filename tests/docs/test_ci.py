@@ -14,6 +14,7 @@ import pytest
 from tests import small_models
 from tests.docs.pages import TOP, blocks
 from tests.small_models import save
+from tests.thorough import some
 
 PAGE = (TOP / "docs" / "ci.md").read_text(encoding="utf-8")
 FILES = {block.title: block.code for block in blocks(PAGE) if block.title}
@@ -59,7 +60,7 @@ def repository(folder: Path, new: bool) -> None:
     (folder / "model_costs.sh").write_text(FILES["model_costs.sh"])
 
 
-@pytest.mark.parametrize(("new", "fork"), [(False, False), (True, True)], ids=["changed model", "new model of a fork"])
+@some(1, ("new", "fork"), [(False, False), (True, True)], ids=["changed model", "new model of a fork"])
 @pytest.mark.parametrize("runner", ["github", "gitlab"])
 def test_a_pull_request_gets_its_costs(runner: str, new: bool, fork: bool, tmp_path: Path) -> None:
     repository(tmp_path, new)

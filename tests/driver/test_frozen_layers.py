@@ -57,6 +57,7 @@ def test_tiles_make_the_arena_smaller_and_what_is_learned_the_same(net: Path) ->
         assert len({net.run(x)["y"].tobytes() for net in nets}) == 1
 
 
+@pytest.mark.thorough
 def test_code_with_tiles_is_made_again_as_it_was(net: Path, tmp_path: Path) -> None:
     """With its tiles and its most multiply-accumulates, which also say what a step computes again."""
     asked = ["train", str(net), "--loss", "cross_entropy:y", "--learn", "last:2", "--prefer", "ram"]

@@ -16,6 +16,7 @@ from mccompile.targets.api import Pool
 from tests.passes.graph.tile_columns.test_tile_columns import network, with_weights
 from tests.small_models import save
 from tests.small_quantized import convolutions
+from tests.thorough import some
 
 POOLED = """(float[1,4,8,8] x, float[64,4,1,1] w) => (float[1,64,1,1] y) {
     a = Conv (x, w)
@@ -35,7 +36,7 @@ def memories(near: int, far: int | None = None, **options: object) -> Options:
     return Options(mem=(Pool("near", near, 0), Pool("far", far, 1, copied=True)), **options)
 
 
-@pytest.mark.parametrize("name", sorted(NEAR))
+@some(2, "name", sorted(NEAR))
 def test_tiles_fit_where_rows_do_not(name: str, tmp_path: Path) -> None:
     layout = "nhwc" if name in ("int8", "pools", "wide") else "onnx"
     verdict = check(save(made(name), tmp_path), memories(NEAR[name], io_layout=layout), runs=1)

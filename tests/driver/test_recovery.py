@@ -26,6 +26,7 @@ from mccompile.program.ir import Program
 from tests.fuzz import subject
 from tests.passes.broken_passes import PASSES, Broken, broken, verdict
 from tests.small_models import conv
+from tests.thorough import some
 
 CHANCE = np.random.default_rng
 Run = Callable[[Program, Context], None]
@@ -55,7 +56,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> Non
     monkeypatch.setattr(pipeline, "PROGRAM_PASSES", with_wrong(name, run))
 
 
-@pytest.mark.parametrize("number", range(len(PASSES)))
+@some(4, "number", range(len(PASSES)))
 def test_a_pass_that_breaks_an_invariant_is_left_out(number: int) -> None:
     """200 graphs with each of the passes are tried by `python -m tests.passes.broken_passes`."""
     assert verdict(subject.draw(5, number), PASSES[number], CHANCE(number)) in ("right", "refused anyway")

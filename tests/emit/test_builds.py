@@ -18,6 +18,7 @@ from mccompile.emit.layouts import layouts
 from mccompile.targets import api
 from tests import small_models
 from tests.small_models import compiled, save
+from tests.thorough import some
 
 VECTORS = {"x86-64-v3": "-march=x86-64-v3", "x86-64-v4": "-march=x86-64-v4"}
 TAKEN = ["all", "clean", "help", "install", "m", "runtime", "test"]
@@ -57,14 +58,15 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("target", "way"), HOST)
+@some(3, ("target", "way"), HOST)
 def test_every_target_of_the_host_builds(target: str, way: str, tmp_path: Path) -> None:
     if "cmake" in way and not shutil.which("cmake"):
         pytest.skip("cmake is not installed")
     assert sorted(path.suffix for path in build(way, tmp_path, "conv", target)) == ["", ".a"]
 
 
-@pytest.mark.parametrize(
+@some(
+    4,
     ("name", "way"),
     [*((name, "make") for name in TAKEN), ("all", "cmake"), ("m", "cmake"), ("test", "cmake"), ("m", "package-cmake")],
 )
@@ -92,7 +94,7 @@ def test_what_tells_of_missing_flags_has_no_long_line(target: str) -> None:
     assert max(map(len, missing_flags(api.load(target).build, "model_of_a_name").splitlines()), default=0) <= 120
 
 
-@pytest.mark.parametrize("single", [False, True])
+@some(1, "single", [False, True])
 @pytest.mark.parametrize("target", VECTORS)
 def test_a_compiler_without_the_flags_is_told_which(target: str, single: bool, tmp_path: Path) -> None:
     made = compiled(small_models.conv(), Options(target=target, single_file=single))
@@ -159,7 +161,7 @@ def test_models_for_several_targets_have_flags_of_their_own(tool: str, tmp_path:
 
 
 @pytest.mark.parametrize("tool", ["make", "cmake"])
-@pytest.mark.parametrize("target", ["x86-64-v3", "generic"])
+@some(1, "target", ["x86-64-v3", "generic"])
 def test_a_folder_of_several_targets_is_told_which(target: str, tool: str, tmp_path: Path) -> None:
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")

@@ -23,6 +23,7 @@ from tests.emit.c_faults import (
 )
 from tests.small_models import compiled, floats, model, node
 from tests.small_quantized import convolutions
+from tests.thorough import some
 
 TARGETS = ("generic", "cortex-m4", "cortex-m55", "x86-64-v3")
 NODES = [
@@ -49,7 +50,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@some(1, "target", TARGETS)
 @pytest.mark.parametrize("name", MODELS)
 def test_generated_c_has_no_faults(name: str, target: str) -> None:
     made = MODELS[name]

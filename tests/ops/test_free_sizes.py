@@ -16,6 +16,7 @@ from mccompile.base.errors import CheckFailed, UnsupportedModel, WrongUse
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.toolchain.run import Model
+from tests.thorough import some
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> '
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
@@ -270,7 +271,7 @@ def compare(names: Sequence[str], got: Sequence[np.ndarray], want: Sequence[np.n
         np.testing.assert_allclose(mine, theirs, rtol=tolerance, atol=tolerance / 10, err_msg=name)
 
 
-@pytest.mark.parametrize("target", ["generic", "native"])
+@some(1, "target", ["generic", "native"])
 def test_every_operator_takes_sizes_at_run_time(target: str) -> None:
     made = merged(OPERATORS)
     session = onnxruntime.InferenceSession(made.SerializeToString())

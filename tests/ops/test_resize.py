@@ -13,6 +13,7 @@ from onnx import TensorProto, ValueInfoProto, helper, numpy_helper, parser
 from mccompile import backend
 from mccompile.base.errors import UnsupportedModel
 from mccompile.frontend.load import load_proto
+from tests.thorough import some
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
 
@@ -65,7 +66,7 @@ def with_corners(x: np.ndarray, scale: float, mode: str, **form: Any) -> list[fl
     return result
 
 
-@pytest.mark.parametrize("computed", [False, True], ids=["known", "computed"])
+@some(1, "computed", [False, True], ids=["known", "computed"])
 def test_corners_are_aligned_where_scales_ask_for_parts_of_an_element(computed: bool) -> None:
     cases = [(size, scale, form) for size, scale in SCALED for form in FORMS]
     nodes, inputs, outputs, constants, feed = [], [], [], [], {}

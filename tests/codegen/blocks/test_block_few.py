@@ -12,6 +12,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.measure.correctness import build
 from mccompile.targets.api import load as load_target
+from tests.thorough import some
 
 DEPTH, COLUMNS = 328, 43  # more than a piece of the sum, and a block and a tile that are not full
 
@@ -38,7 +39,7 @@ def model(stored: str, columns: int = COLUMNS) -> tuple[ModelProto, np.ndarray]:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("stored", ["INT4", "INT8"])
-@pytest.mark.parametrize("target", ["generic", "native"])
+@some(1, "target", ["generic", "native"])
 def test_one_row_and_many(target: str, stored: str, threads: int) -> None:
     made, weights = model(stored)
     options = Options(target=target, threads=threads)

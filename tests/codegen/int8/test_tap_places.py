@@ -10,6 +10,7 @@ import pytest
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from tests.signal_networks import Signal
+from tests.thorough import some
 
 KERNEL = "conv/i8_nhwc_depthwise_indirect__dsp"
 KERNELS = {
@@ -29,7 +30,7 @@ def kernels(target: str, prefer: str, kernel: int, results: int = 1, group: int 
     return {function.kernel.id for function in package.plan.functions}
 
 
-@pytest.mark.parametrize("target", KERNELS)
+@some(2, "target", KERNELS)
 @pytest.mark.parametrize(
     "window", [{"kernel": 5}, {"kernel": 9, "dilation": 2}, {"kernel": 4, "stride": 3}, {"kernel": 3, "results": 2}]
 )

@@ -17,6 +17,7 @@ from mccompile.targets import api as targets
 from mccompile.targets.api import Prefer
 from tests.kernels.test_matrix import KERNELS, wrong_results
 from tests.signal_networks import Signal
+from tests.thorough import some
 
 SCALAR = (
     "conv/i8_nhwc_im2col__scalar",
@@ -65,7 +66,7 @@ def test_sums_of_more_bits_keep_the_upper_half() -> None:
     assert np.array_equal(in_two_parts(values, rows, (0, 255), found, lanes=4), values)
 
 
-@pytest.mark.parametrize("id", SCALAR)
+@some(2, "id", SCALAR)
 def test_portable_form_computes_what_the_kernel_means(id: str, tmp_path: Path) -> None:
     generic, core = targets.load("generic"), "rv32imc" if "_pairs_" in id else "cortex-m0"
     target = replace(generic, machine=targets.load(core).machine, prefer=Prefer.TIME)

@@ -23,6 +23,7 @@ from tests.emit.test_timeline import CHAIN
 from tests.passes.graph.tile_columns.test_tile_columns import package as tiled
 from tests.passes.graph.tile_columns.test_tile_columns import with_weights
 from tests.small_models import compiled, model, node
+from tests.thorough import some
 
 PLANS = [
     {
@@ -274,7 +275,7 @@ def test_the_first_cards_answer_the_questions(page: str, analysis: dict[str, Any
     assert "\u22127.0 dB" in worst and "26.0 dB before it" in worst and "--since" in changed and "--prefer time" in plan
 
 
-@pytest.mark.parametrize("width", [1400, 768, 420, 390])
+@some(2, "width", [1400, 768, 420, 390])
 @pytest.mark.parametrize(
     "options", [Options(), Options(prefer=Prefer.RAM), Options(mem=(Pool("dtcm", 4096, 0), Pool("sram", None, 1)))]
 )

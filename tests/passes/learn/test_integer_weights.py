@@ -21,6 +21,7 @@ from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning, Saved
 from tests.passes.learn.quantized_net import quantized_net
 from tests.python.test_trainer import network
+from tests.thorough import some
 
 # A uint8 weight with a scale and a zero point per channel, transposed, behind a Relu; its bias has scales, too.
 BY_CHANNEL = """<ir_version: 8, opset_import: ["" : 17]> net (float[2, 6] a) => (float[2, 3] y) {
@@ -59,7 +60,7 @@ def taught(net: Path, times: int = 15, rate: float = 0.003, **more: Any) -> mcco
     return trainer
 
 
-@pytest.mark.parametrize("how", ["sgd,lr=0.5", "adam,lr=0.02,weight_decay=0.1", "momentum,lr=0.1"])
+@some(1, "how", ["sgd,lr=0.5", "adam,lr=0.02,weight_decay=0.1", "momentum,lr=0.1"])
 @pytest.mark.parametrize("learn", ["last:1", "all", "kq,w,bq"])
 def test_what_integers_learn_is_right(net: Path, learn: str, how: str) -> None:
     asked = Learning("cross_entropy:p", learn, optimizer(how), clip=2.0, learn_dtype=LearnDtype.INT8)
@@ -77,7 +78,7 @@ def test_scales_by_channel_and_zero_points(tmp_path: Path) -> None:
     assert found.of(STEP)
 
 
-@pytest.mark.parametrize("learn", ["last:1", "all"])
+@some(1, "learn", ["last:1", "all"])
 def test_the_saved_file_infers_with_the_same_bits(net: Path, tmp_path: Path, learn: str) -> None:
     trainer = taught(net, learn=learn)
     assert sum(trainer.losses[-4:]) < 0.6 * sum(trainer.losses[:4])
@@ -104,6 +105,7 @@ def test_steps_at_once_are_the_same(net: Path) -> None:
         np.testing.assert_array_equal(array, now.weights()[name])
 
 
+@pytest.mark.thorough
 def test_small_steps_move_weights_as_far_on_average(net: Path) -> None:
     """A hundredth of a scale each, which rounding to the nearest would lose."""
     floats = mccompile.train(net, loss="cross_entropy:p", learn="w", optimizer="sgd")

@@ -18,6 +18,7 @@ from mccompile.passes.learn.optimizers import optimizer
 from mccompile.passes.learn.phase_graphs import Learning
 from tests.passes.learn.quantized_net import quantized_net
 from tests.passes.qdq_graphs import BLOCKS, Net, network
+from tests.thorough import some
 
 OF_LAST = 4 * (8 * 4 + 4) + 4 * 16  # weights and bias; the loss, the target and the rate, and what aligning takes
 
@@ -29,7 +30,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("blocks", [("conv", "pool", "conv"), ("conv", "add", "squash"), ("conv", "turn", "dense")])
+@some(1, "blocks", [("conv", "pool", "conv"), ("conv", "add", "squash"), ("conv", "turn", "dense")])
 def test_what_random_quantized_networks_learn_is_right(tmp_path: Path, blocks: tuple[str, ...]) -> None:
     model = network(7, [BLOCKS.index(getattr(Net, block)) for block in blocks])
     onnx.save(model, tmp_path / "net.onnx")
@@ -39,7 +40,7 @@ def test_what_random_quantized_networks_learn_is_right(tmp_path: Path, blocks: t
     assert found.of(GRADIENT)
 
 
-@pytest.mark.parametrize("learn", ["last:1", "last:2", "all"])
+@some(1, "learn", ["last:1", "last:2", "all"])
 def test_what_a_quantized_network_learns_is_right(net: Path, learn: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["check", str(net), "--loss", "cross_entropy:p", "--learn", learn, "--optimizer", "sgd,lr=0.5"]
     assert run([*words, "--runs", "2"]) == 0
@@ -57,7 +58,7 @@ def test_a_frozen_body_stays_in_integers(net: Path, tmp_path: Path) -> None:
     assert arenas[0] < arenas[1] <= arenas[0] + OF_LAST
 
 
-@pytest.mark.parametrize("learn", ["last:1", "all"])
+@some(1, "learn", ["last:1", "all"])
 def test_the_file_with_what_was_learned_infers_as_the_program(net: Path, tmp_path: Path, learn: str) -> None:
     trainer, chance = mccompile.train(net, loss="cross_entropy:p", learn=learn), np.random.default_rng(5)
     samples = chance.integers(-128, 128, (4, 1, 3, 12, 12)).astype(np.int8)

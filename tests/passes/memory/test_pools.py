@@ -25,6 +25,7 @@ from tests import small_models
 from tests.emit.test_generated_c import STRICT
 from tests.poisoned import poisoned
 from tests.small_models import compiled, random_inputs, reference, save, written
+from tests.thorough import some
 
 TWO = (Pool("dtcm", 700, 0), Pool("sram", 64 << 10, 1))
 HEAD = '<ir_version: 8, opset_import: ["": 17]>'
@@ -54,7 +55,7 @@ def agrees(got: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
             np.testing.assert_array_equal(got[name], array)
 
 
-@pytest.mark.parametrize("part", [0.1, 0.5])
+@some(1, "part", [0.1, 0.5])
 @pytest.mark.parametrize("name", MODELS)
 def test_results_are_the_same_over_poisoned_memory(name: str, part: float) -> None:
     made = MODELS[name]

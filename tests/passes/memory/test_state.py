@@ -18,6 +18,7 @@ from mccompile.emit.package import Package
 from mccompile.frontend.load import load_proto
 from mccompile.passes.io.io_forms import InputForm, OutputForm
 from mccompile.toolchain.run import Model
+from tests.thorough import some
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> '
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
@@ -136,7 +137,7 @@ def same(got: dict[str, np.ndarray], want: dict[str, np.ndarray]) -> None:
         np.testing.assert_allclose(got[name], array, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("optimize", [True, False])
+@some(1, "optimize", [True, False])
 @pytest.mark.parametrize("name", STATES)
 def test_steps_are_those_of_a_model_whose_state_is_handed_through(name: str, optimize: bool, tmp_path: Path) -> None:
     made, states = STATES[name]

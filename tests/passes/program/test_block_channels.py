@@ -12,6 +12,7 @@ from mccompile.targets import api as targets
 from tests.passes.graph import exact_qdq
 from tests.passes.graph.tile_columns.test_tile_columns import package, results
 from tests.passes.qdq_graphs import Net, some_integers
+from tests.thorough import some
 
 
 def tail() -> ModelProto:
@@ -40,7 +41,7 @@ def test_it_is_offered_for_no_more_multiply_accumulates() -> None:
     assert {cost.column_tiles.count for cost in offered} == {2, 4, 8} and {cost.macs for cost in offered} == {0}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@some(1, "seed", range(4))
 def test_integers_are_exact(seed: int) -> None:
     net = Net(np.random.default_rng(seed), widest=8)
     q = net.input((1, 3, 6, 5))

@@ -28,6 +28,7 @@ from mccompile.targets.api import Pool
 from tests.passes.graph.tile_columns import test_tile_columns as networks
 from tests.passes.graph.tile_columns.test_tile_columns import NETWORKS, package, results, with_weights
 from tests.small_quantized import convolutions
+from tests.thorough import some
 
 AWAY = Pool("away", None, 1, copied=True)
 INPUT, MIDDLE, END = 6144, 16384, 8192  # bytes of the tensors of `tall`
@@ -59,7 +60,7 @@ def least(name: str) -> int:
     return int(str(caught.value).split("needs ")[1].split(" bytes of the near one instead of 16")[0])
 
 
-@pytest.mark.parametrize("name", ["tall", *NETWORKS])
+@some(3, "name", ["tall", *NETWORKS])
 def test_results_are_the_same_in_less_and_less_memory(name: str) -> None:
     made, tried = network(name), set[tuple[int, int]]()
     whole = package(made)
@@ -263,6 +264,7 @@ SEPARABLE = """(float[1,1,8,8] x, float[24,1,3,3] w, float[24,1,3,3] d0, float[3
 }"""
 
 
+@pytest.mark.thorough
 def test_more_near_memory_is_not_refused_where_less_is_enough() -> None:
     made, tiles = with_weights(SEPARABLE, 1), (ColumnTiles("x", "er", 2, 0),)
     for near in (3276, 4915):

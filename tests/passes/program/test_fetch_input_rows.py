@@ -31,6 +31,7 @@ from mccompile.program.verify import verify
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import compiled, floats, model, node, random_inputs, reference, written
+from tests.thorough import some
 
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 ROWS = InputForm(rows=True)
@@ -86,7 +87,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", MODELS)
+@some(2, "name", MODELS)
 def test_results_are_the_same(name: str, way: str, tmp_path: Path) -> None:
     """mcc_fetch_array, which gives the rows here, refuses any other order, and a run after one that left some."""
     made = MODELS[name]

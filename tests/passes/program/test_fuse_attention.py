@@ -19,6 +19,7 @@ from mccompile.kinds.normalize import Normalize
 from mccompile.measure.correctness import build
 from mccompile.targets.api import load as load_target
 from tests.small_models import floats, model, node
+from tests.thorough import some
 
 BATCH, HEADS, LONG, SEEN, DEPTH, WIDTH = 2, 3, 5, 7, 4, 6
 Q, K, V = (BATCH, HEADS, LONG, DEPTH), (BATCH, HEADS, SEEN, DEPTH), (BATCH, HEADS, SEEN, WIDTH)
@@ -179,7 +180,7 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("prefer", ["time", "ram"])
+@some(1, "prefer", ["time", "ram"])
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_every_spelling_is_one_call(spelling: str, prefer: str) -> None:
     made = SPELLINGS[spelling]()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from onnx import ModelProto
 
 from mccompile.emit.package import Package
@@ -13,6 +12,7 @@ from tests.passes.graph import exact_qdq
 from tests.passes.graph.tile_columns.test_tile_columns import package
 from tests.passes.program.before_after import after, calls
 from tests.passes.qdq_graphs import BLOCKS, Net, network, some_integers
+from tests.thorough import some
 
 CONV, BOTTLENECK = BLOCKS.index(Net.conv), BLOCKS.index(Net.bottleneck)
 
@@ -25,7 +25,7 @@ def model(seed: int) -> ModelProto:
     return network(seed, [BOTTLENECK, CONV, BOTTLENECK], widest=8)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@some(2, "seed", range(6))
 def test_integers_are_exact(seed: int) -> None:
     made = model(seed)
     inputs, plain = some_integers(made), package(made)

@@ -20,6 +20,7 @@ from mccompile.passes.rows import row_chains, row_play
 from mccompile.plan.ir import RowRegion
 from tests.passes.program.before_after import after
 from tests.small_models import floats, model, node
+from tests.thorough import some
 
 
 def compiled(made: ModelProto, rows: str, without: Collection[str] = ()) -> Package:
@@ -153,7 +154,7 @@ def models() -> Iterator[ModelProto]:
     yield spectra()
 
 
-@pytest.mark.parametrize("number", range(10))
+@some(3, "number", range(10))
 def test_rows_give_the_same_results_in_less_memory(number: int) -> None:
     made = list(models())[number]
     plain, rows = compiled(made, "off"), compiled(made, "auto")

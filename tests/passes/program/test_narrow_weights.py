@@ -16,6 +16,7 @@ from mccompile.driver import Options, compile
 from mccompile.measure.correctness import check
 from mccompile.passes.program import narrow_weights
 from tests.small_models import floats, model, node, save
+from tests.thorough import some
 
 
 def network(scale: float = 1.0) -> onnx.ModelProto:
@@ -38,7 +39,7 @@ def network(scale: float = 1.0) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
-@pytest.mark.parametrize("target", ["generic", "native"])
+@some(1, "target", ["generic", "native"])
 def test_half_the_bytes_and_a_little_less_accurate(target: str, dtype: str, tmp_path: Path) -> None:
     path = save(network(), tmp_path)
     options = Options(target=target, weights_dtype=dtype)

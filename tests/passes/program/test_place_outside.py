@@ -18,6 +18,7 @@ from mccompile.passes.api import ALL
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import compiled, random_inputs, reference, written
+from tests.thorough import some
 
 OUTSIDE = Options(external=(ALL,))
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
@@ -34,7 +35,7 @@ JOINED = parser.parse_model(  # an output is a part of another one, one is a vie
 MODELS = {**{name: make() for name, make in small_models.ALL.items()}, "looped": LOOP, "joined": JOINED}
 
 
-@pytest.mark.parametrize("optimize", [True, False])
+@some(1, "optimize", [True, False])
 @pytest.mark.parametrize("name", MODELS)
 def test_results_are_the_same(name: str, optimize: bool, tmp_path: Path) -> None:
     made = MODELS[name]

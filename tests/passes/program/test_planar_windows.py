@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mccompile.base.streaming import Stream
 from mccompile.driver import Options, compile_graph
 from mccompile.driver.options import RowByRow
@@ -16,6 +14,7 @@ from mccompile.plan.ir import RowRegion
 from tests.passes.program.before_after import after
 from tests.signal_networks import NETWORKS, Network
 from tests.small_models import floats
+from tests.thorough import some
 
 # Each says something else: how a network is made, and which kernels there are.
 PAIRS = [
@@ -33,7 +32,7 @@ def compiled(network: Network, picture: bool, **options: object) -> Package:
     return compile_graph(graph, Options(stream=stream, **options), network.name)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "target"), PAIRS)
+@some(2, ("name", "target"), PAIRS)
 def test_signals_get_the_kernels_of_pictures(name: str, target: str) -> None:
     plans = [compiled(NETWORKS[name], picture, target=target).plan for picture in (False, True)]
     used = [sorted(step.function.kernel.id for step in plan.steps()) for plan in plans]

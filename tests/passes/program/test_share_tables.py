@@ -12,6 +12,7 @@ import mccompile
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.passes.program import narrow_weights
+from tests.thorough import some
 
 ROWS, DEPTH, BLOCK = 203, 64, 32  # rows fill no tile of vectors
 PLACES = [0, 1, 47, 48, 95, 96, 191, 192, 202, -1, -203, 7]
@@ -64,7 +65,7 @@ KINDS = [
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 @pytest.mark.parametrize("how", ["generic", "native", "rounded"])
-@pytest.mark.parametrize(("kind", "zeros"), [kind[:2] for kind in KINDS])
+@some(3, ("kind", "zeros"), [kind[:2] for kind in KINDS])
 def test_rows_and_products_read_one_table(kind: str, zeros: bool, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(narrow_weights, "LARGE", 1)
     model, table = tied(kind, zeros)

@@ -34,6 +34,7 @@ from mccompile.program.verify import verify
 from mccompile.targets import api as targets
 from tests.passes.program.interpreter import outputs
 from tests.small_models import floats, model, node, save
+from tests.thorough import some
 
 VECTORS = pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")
 BIASED = apply("max", apply("add", operand(0, f32), operand(1, f32)), operand(2, f32))
@@ -185,7 +186,7 @@ def decoder(group: int) -> ModelProto:
     return model("decoder", nodes, [("x", (1, 8, 8, 8))], [("y", (1, 8, 18, 18))], weights)
 
 
-@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
+@some(1, "target", ["cortex-m0", "cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize("group", [1, 16])
 def test_phases_of_bytes_take_kernels_of_small_cores_in_place(target: str, group: int) -> None:
     plan = compile_graph(load_proto(decoder(group), Path()), Options(target=target, prefer="balanced"), "d").plan

@@ -14,6 +14,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.emit.package import Package
 from mccompile.frontend.load import load_proto
 from mccompile.toolchain.run import Model
+from tests.thorough import some
 
 CHANCE = np.random.default_rng(3)
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
@@ -163,7 +164,7 @@ def chain(rows: int, *widths: int) -> ModelProto:
     [(16, 64, 64, 16), (8, 64, 64, 64, 8), (8, 16, 64, 16, 64, 8), (64, 8, 64, 64, 64, 8, 64)],
     ids=lambda widths: "-".join(map(str, widths)),
 )
-@pytest.mark.parametrize("rows", [33, 64])
+@some(1, "rows", [33, 64])
 def test_pairs_that_share_a_product(rows: int, widths: tuple[int, ...], tmp_path: Path) -> None:
     made = chain(rows, *widths)
     package, plain = compiled(made), compiled(made, without=frozenset({"tile_product_rows"}))

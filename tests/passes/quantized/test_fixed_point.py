@@ -13,6 +13,7 @@ from mccompile.base.dtypes import i32, i64, u8
 from mccompile.expr.evaluate import evaluate
 from mccompile.expr.ir import apply, operand
 from mccompile.passes.quantized.fixed_point import FixedPoint, first_inside, fixed_point
+from tests.thorough import some
 
 PRODUCT = apply("fixed_product", operand(0, i32), operand(1, i64))
 EXPR = apply("fixed_round", apply("add", PRODUCT, operand(2, i64)), operand(3, u8))
@@ -36,7 +37,7 @@ def wrong(
     return [t for t, a, b in zip(terms, got.tolist(), want, strict=True) if a != b]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@some(3, "seed", range(8))
 def test_every_term(seed: int) -> None:
     random.seed(seed)
     scales = [as_float32(random.uniform(0.001, 0.1)) for _ in range(3)]

@@ -22,6 +22,7 @@ from tests.passes.conftest import parse
 from tests.passes.graph.exact_qdq import run
 from tests.passes.program.interpreter import outputs
 from tests.passes.qdq_graphs import BLOCKS, network, some_integers
+from tests.thorough import some
 
 CONTEXT = Context(targets.load("generic"), Registry.load(()))
 NAMED = {block.__name__: number for number, block in enumerate(BLOCKS)}
@@ -34,7 +35,7 @@ def compiled(model: ModelProto, *without: str) -> Graph:
     return graph
 
 
-@pytest.mark.parametrize("seed", range(24))
+@some(8, "seed", range(24))
 def test_random_networks_with_dead_channels_are_exact(seed: int) -> None:
     chance = np.random.default_rng(seed)
     blocks = [0 if chance.random() < 0.4 else int(chance.choice(ALONG)) for _ in range(5)]

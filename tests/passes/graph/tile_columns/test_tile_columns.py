@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-import pytest
 from onnx import ModelProto, numpy_helper, parser
 
 from mccompile.base.column_tiles import ColumnTiles
@@ -18,6 +17,7 @@ from mccompile.targets import api as targets
 from tests.passes.graph import exact_qdq
 from tests.passes.qdq_graphs import BLOCKS, Net, some_integers
 from tests.passes.qdq_graphs import network as qdq_network
+from tests.thorough import some
 
 # The first input is one; the others are weights.
 NETWORKS = {
@@ -121,7 +121,7 @@ def in_two(made: ModelProto) -> Package:
     return next(each for each in found if steps(each) > plain)
 
 
-@pytest.mark.parametrize("name", sorted({*NETWORKS} - {"scaled"}))
+@some(3, "name", sorted({*NETWORKS} - {"scaled"}))
 def test_elements_are_those_of_the_whole(name: str) -> None:
     made = network(name)
     plain, cuts = package(made), cuts_of(made)
@@ -135,7 +135,7 @@ def test_elements_are_those_of_the_whole(name: str) -> None:
             np.testing.assert_array_equal(array, expected, f"{first} to {last} in {count}")
 
 
-@pytest.mark.parametrize("block", [Net.conv, Net.add, Net.mul, Net.pool, Net.padded_pool, Net.join, Net.squash])
+@some(2, "block", [Net.conv, Net.add, Net.mul, Net.pool, Net.padded_pool, Net.join, Net.squash])
 def test_integers_are_exact(block: Callable[[Net, str], str]) -> None:
     """With convolutions of all kinds around it."""
     conv = BLOCKS.index(Net.conv)

@@ -20,6 +20,7 @@ from mccompile.passes.program.choose_kernels.trial_plans import Trial, TrialPlan
 from mccompile.pipeline import chosen
 from mccompile.targets.api import LEAST
 from tests.small_quantized import convolutions
+from tests.thorough import some
 
 DEPTHWISE = "conv/i8_nhwc_depthwise_3x3__dsp"
 
@@ -49,7 +50,7 @@ def plans(made: onnx.ModelProto, options: Options) -> TrialPlans:
     return TrialPlans(program, manager.context)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@some(1, "network", NETWORKS)
 def test_no_combination_of_kernels_is_better(network: str, target: str) -> None:
     found = plans(NETWORKS[network], Options(target=target, budget={"ram": LEAST}))
     combinations = list(product(*(range(len(candidates)) for candidates in found.among)))
@@ -74,6 +75,7 @@ def test_no_combination_of_kernels_is_better(network: str, target: str) -> None:
             assert trial.bytes**worth * trial.time <= alone.bytes**worth * alone.time
 
 
+@pytest.mark.thorough
 def test_every_call_of_a_deep_network_is_tried_with_a_faster_kernel(target: str) -> None:
     same, wider = (8, 3, 1), (12, 3, 1)
     deep = convolutions(16, [same, same, same, (12, 3, 2), wider, wider, (16, 3, 2), (16, 3, 1)])
