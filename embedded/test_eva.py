@@ -10,7 +10,7 @@ from onnx import ModelProto
 
 from embedded.models import classifier, depthwise, quantized
 from embedded.quantized_models import Net
-from tests.evidence.test_eva import folder_of, needs_frama_c, raises_no_alarm
+from tests.evidence.test_eva import folder_of, needs_frama_c, over_edges, raises_no_alarm
 
 
 def _by_taps() -> ModelProto:
@@ -37,6 +37,7 @@ def _shares() -> ModelProto:
         (classifier, "generic"),
         (quantized, "cortex-m0"),
         (quantized, "cortex-m4"),
+        (over_edges, "cortex-m4"),
         (_by_taps, "cortex-m0"),
         (_shares, "cortex-m0"),
     ],

@@ -59,7 +59,7 @@ def _clauses(steps: list[Step], plan: Plan) -> list[str]:
     """Of all calls of a function: those that make fewer rows hand over less."""
     touches, written = dict[str, list[tuple[int, int]]](), set[str]()
     for a in (a for step in steps for a in step.arguments if a.role not in step.function.unpassed):
-        low, high = touched(a, plan)
+        low, high = _reached(a, plan)
         if high > low:
             assert isinstance(a.address.offset, int)
             touches.setdefault(a.role, []).append((low - a.address.offset, high - 1 - a.address.offset))
@@ -138,8 +138,8 @@ def _alone(step: Step, plan: Plan, height: int, rows: int) -> CheckedCall:
     rooms, places = [], dict[str, str]()
     checked = {offset for check in plan.checks for offset in check.offsets}
     for number, together in enumerate(_overlapping(passed, plan)):
-        low = min(touched(a, plan)[0] for a in together)
-        high = max(touched(a, plan)[1] for a in together)
+        low = min(_reached(a, plan)[0] for a in together)
+        high = max(_reached(a, plan)[1] for a in together)
         exact = together[0].address.base == BLOB and any(a.address.offset in checked for a in together)
         room = MemoryObject(f"room{number}", max(high - low, 1), low if exact else None)
         rooms.append(room)
@@ -152,6 +152,12 @@ def _alone(step: Step, plan: Plan, height: int, rows: int) -> CheckedCall:
     more = ["begin", end] if height else []
     call = called(step.function.name, [*(places[a.role] for a in passed), *more])
     return CheckedCall(tuple(rooms), call, height, rows)
+
+
+def _reached(argument: Argument, plan: Plan) -> tuple[int, int]:
+    """The bytes that a step may touch, those behind its operand included."""
+    low, high = touched(argument, plan)
+    return low, high + argument.over_read if high > low else high
 
 
 def _overlapping(arguments: Sequence[Argument], plan: Plan) -> list[list[Argument]]:

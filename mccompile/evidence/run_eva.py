@@ -23,6 +23,7 @@ from typing import Any
 # Functions of numbers in C's library of which Frama-C has no contract: it takes them to read and write nothing else.
 _PURE = re.compile(r"(?:a?(?:cos|sin|tan)h?|erfc?|expm1|exp2|log1p|cbrt|copysign)f?")
 TURNS = 10000  # more than a loop that steers has
+ALWAYS_APART = 8  # turns that are told apart in a step whatever the loop does, where so few are all
 STATES = 100000  # more than places in a table, by which a loop goes from one to the next
 LEVELS = (
     "rows together",  # all rows of a stage in one call
@@ -176,7 +177,7 @@ def command(code: Path, about: dict[str, Any], entry: str, level: str) -> list[s
     opening = ",".join(f"{name}:{TURNS}" for name in (f"{prefix}_init", "mcc_blob_open", "mcc_check_arena", "main"))
     whole = ["-eva-slevel-function", opening, *(["-eva-use-spec", ",".join(alone)] if alone else [])]
     together = f" {_TOGETHER[level]}" if level in _TOGETHER else ""
-    known = ["-eva-domains", "gauges"]
+    known = ["-eva-domains", "gauges", "-eva-auto-loop-unroll", str(ALWAYS_APART)]
     if level != LEVELS[-1]:
         known += ["-eva-stop-at-nth-alarm", "1"]  # the next level decides
     return [

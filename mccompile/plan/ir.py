@@ -66,6 +66,7 @@ class Argument:
     low: int  # first byte touched, counted from the base; at the upper bounds of all symbols
     high: int  # one past the last
     written: bool
+    over_read: int = 0  # bytes behind them that it may read, too, whatever they are
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import pytest
 from onnx import ModelProto
 
 from embedded.models import normalized, quantized, recurrent
+from embedded.quantized_models import Net
 from mccompile import cli
 from mccompile.evidence import eva_steps, run_eva
 from mccompile.toolchain.tools import missing
@@ -41,6 +42,14 @@ def raises_no_alarm(folder: Path) -> bool:
     code, text = said(folder)
     print(text)
     return code == 0 and re.search(r"0 alarms, (\d+) statements reached \(out of \1\)", text) is not None
+
+
+def over_edges() -> ModelProto:
+    """Int8 windows over the edges of pictures of three channels, read by words that reach over rows."""
+    net = Net((1, 1, 6, 6), 5)
+    net.layer("Conv", (3, 1, 1, 1), 1)
+    net.layer("Conv", (8, 3, 3, 3), 27, pads=[1, 1, 1, 1])
+    return net.model("edges", (1, 8, 6, 6))
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +182,12 @@ def test_inner_rows_and_those_at_the_edges_are_all_rows(once: Callable[..., Path
     assert found
     for calls, low, high, step, same, first, last in (map(int, each) for each in found):
         assert (low, high, step) == (first, last + 1, same) and last < calls
+
+
+def test_what_words_read_behind_an_operand_is_part_of_it(once: Callable[..., Path]) -> None:
+    x, words = 3 * 6 * 6, 3 * 3  # bytes of the picture, and of a row of a window
+    text = (once(over_edges, "cortex-m4") / "eva.c").read_text()
+    assert f"\\valid_read((char *)x + (0 .. {x + -words % 4 - 1}))" in text
 
 
 def test_loops_that_write_indices_are_told_apart_at_the_last_level() -> None:

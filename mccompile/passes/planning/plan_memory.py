@@ -383,7 +383,8 @@ class _Planner:
         address = self.address(view)
         low, high = view.byte_range
         _, begin = self.place(view.buffer)
-        return Argument(role, address, view.type, begin + low, begin + high, written)
+        over_read = 0 if written else view.buffer.storage.slack
+        return Argument(role, address, view.type, begin + low, begin + high, written, over_read)
 
     def place(self, buffer: Buffer) -> tuple[str, int]:
         """Base and offset of a buffer's address."""
