@@ -12,12 +12,12 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-import pytest
 from onnx import ModelProto
 
 from mccompile.driver import compile_graph
 from mccompile.frontend.load import load_proto
 from tests.small_models import PLAIN, compiled, model, node
+from tests.thorough import some
 
 FEW, TIMES = 20, 4
 PLANNING = "memory/"  # its effort is bounded by a count of work; its own tests say so
@@ -68,7 +68,8 @@ def calls(made: ModelProto) -> Counter[str]:
     return Counter({name: often for name, often in found.items() if "mccompile/" in name and PLANNING not in name})
 
 
-@pytest.mark.parametrize(
+@some(
+    2,
     "build",
     [branches, made_branches, *(many_inputs(op) for op in ("Concat", "Sum", "Max"))],
     ids=["branches", "made branches", "Concat", "Sum", "Max"],

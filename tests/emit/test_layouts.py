@@ -23,6 +23,7 @@ from mccompile.emit.package import write_folder
 from mccompile.targets.api import Build, load, names
 from tests import small_models
 from tests.small_models import compiled, save
+from tests.thorough import some
 
 EVERY = sorted(layouts())
 # What is for another machine, or includes what its ecosystem brings, is built by tests of its wrapper.
@@ -125,8 +126,7 @@ def test_platformio_packs_the_library(layout: str, manifest: str, tmp_path: Path
         assert {manifest, "src/conv.c", "src/conv_weights.c"} <= set(files.getnames())
 
 
-@pytest.mark.parametrize(
-    ("layout", "other", "own"),
+@some(2, ("layout", "other", "own"),
     [("esp-idf", "cortex-m4", "rv32imc"), ("arduino", "x86-64-v3", "cortex-m0"), ("cmsis-pack", "rv32imc", "armv7a"),
      ("npm", "generic", "wasm32-relaxed"), ("zephyr", "wasm32", "riscv64"), ("platformio", "wasm32", "x86-64-v3")],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from mccompile.toolchain.host_model import host_model_header
 from mccompile.toolchain.model_report import read_report
 from tests.kernels.harness import STRICT
 from tests.small_models import ALL, written
+from tests.thorough import some
 
 ZIG = [sys.executable, "-m", "ziglang"] if find_spec("ziglang") else [shutil.which("zig") or ""]
 HOST = Path(__file__).parents[2] / "mccompile" / "toolchain" / "host.c"
@@ -29,7 +30,7 @@ SYSTEMS = [
 
 
 @pytest.mark.skipif(ZIG == [""], reason="zig is not installed (pip install ziglang)")
-@pytest.mark.parametrize(("system", "target", "flags"), SYSTEMS)
+@some(2, ("system", "target", "flags"), SYSTEMS)
 @pytest.mark.parametrize("model", ["conv", "text"])
 def test_compiles_without_a_warning(model: str, system: str, target: str, flags: list[str], tmp_path: Path) -> None:
     folder = written(ALL[model](), tmp_path, Options(target=target))

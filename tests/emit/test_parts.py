@@ -20,6 +20,7 @@ from mccompile.targets.api import load
 from tests.lengths import LONGEST, functions, too_long
 from tests.small_models import compiled, floats, model, node, save
 from tests.small_quantized import convolutions
+from tests.thorough import some
 
 TARGETS = ("x86-64-v3", "x86-64-v4", "aarch64", "armv7a", "riscv64v256", "wasm32")
 OF_BYTES = (*TARGETS, "aarch64-i8mm", "riscv64v")
@@ -146,7 +147,7 @@ def test_no_function_of_a_kernel_is_too_long(target: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IN_BYTES)
-@pytest.mark.parametrize("target", OF_BYTES)
+@some(1, "target", OF_BYTES)
 def test_no_function_of_a_kernel_of_bytes_is_too_long(name: str, target: str) -> None:
     text = compiled(IN_BYTES[name], Options(target=target)).files[f"{name}_kernels.c"].decode()
     assert len(list(functions(text))) > 3

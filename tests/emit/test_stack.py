@@ -12,6 +12,7 @@ from mccompile.driver import Options
 from tests import small_models
 from tests.small_models import compiled, floats, model, node
 from tests.stack import LIMIT, stack_bytes
+from tests.thorough import some
 
 
 def tall_product() -> ModelProto:
@@ -20,7 +21,7 @@ def tall_product() -> ModelProto:
     return model("tall", [node("MatMul", "x w", "y")], [("x", [64, 128])], [("y", [64, 2])], weights)
 
 
-@pytest.mark.parametrize("target", ["generic", "cortex-m0", "cortex-m4", "cortex-m55"])
+@some(1, "target", ["generic", "cortex-m0", "cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize("name", [*small_models.ALL, "tall"])
 def test_no_function_needs_much_stack(name: str, target: str, tmp_path: Path) -> None:
     options = Options(target=target)

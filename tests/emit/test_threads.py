@@ -19,6 +19,7 @@ from mccompile.targets import api as targets
 from mccompile.toolchain.run import Model
 from tests.emit.test_generated_c import STRICT
 from tests.small_models import floats, model, node, save
+from tests.thorough import some
 
 RUNTIME = ("runtime/mcc_pool.h", "runtime/mcc_openmp.h", "runtime/mcc_cores.h")
 PROGRAM = """
@@ -138,7 +139,7 @@ def test_patches_are_transformed_once_before_they_are_multiplied(tmp_path: Path)
     assert np.array_equal(*results)
 
 
-@pytest.mark.parametrize(("made", "target"), [(network, "generic"), (network, "native"), (deep, "native")])
+@some(1, ("made", "target"), [(network, "generic"), (network, "native"), (deep, "native")])
 def test_the_pool_has_no_races(made: Callable[[], onnx.ModelProto], target: str, tmp_path: Path) -> None:
     options = Options(target=target, prefer="time", threads=3, io_layout="nhwc")
     compile(save(made(), tmp_path), options).write(tmp_path / "out")

@@ -11,6 +11,7 @@ from onnx import ModelProto, numpy_helper, parser
 
 from mccompile.driver import Options, compile
 from tests.small_models import save
+from tests.thorough import some
 
 LAYERS = 6
 BLOB_CRC, READ = 11, 32  # of mcc.h
@@ -83,7 +84,7 @@ def test_a_thread_reads_ahead(built: Path) -> None:
     assert np.array_equal(np.frombuffer(results, np.float32).reshape(3, 64), np.repeat(np.maximum(last, 0), 3, 0))
 
 
-@pytest.mark.parametrize("share", [0.1, 0.35, 0.6, 0.85, 0.99999])
+@some(1, "share", [0.1, 0.35, 0.6, 0.85, 0.99999])
 def test_a_damaged_byte_is_found_wherever_it_is(built: Path, share: float) -> None:
     """Init sums up two halves of its room in turn."""
     blob = bytearray((built / "out" / "net.mcb").read_bytes())

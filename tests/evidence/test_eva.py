@@ -21,6 +21,7 @@ from mccompile.evidence import eva_steps, run_eva
 from mccompile.toolchain.tools import missing
 from tests import small_models
 from tests.fuzz.blobs.models import MODELS
+from tests.thorough import some
 
 needs_frama_c = pytest.mark.skipif(bool(missing(["frama-c"])), reason="needs frama-c")
 
@@ -64,7 +65,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 @needs_frama_c
-@pytest.mark.parametrize("made", [small_models.conv, normalized, recurrent, MODELS["tables"].model])
+@some(1, "made", [small_models.conv, normalized, recurrent, MODELS["tables"].model])
 def test_generated_code_raises_no_alarm(made: Callable[[], ModelProto], tmp_path: Path) -> None:
     """The slower ones are in embedded/test_eva.py."""
     assert raises_no_alarm(folder_of(made(), tmp_path))
@@ -93,7 +94,8 @@ def _neg() -> ModelProto:
 
 
 @needs_frama_c
-@pytest.mark.parametrize(
+@some(
+    1,
     ("file", "good", "bad"),
     [
         ("neg_kernels.c", "i0 < 16", "i0 <= 16"),
@@ -204,7 +206,7 @@ def test_a_loop_of_few_turns_is_told_apart_where_a_constant_says_so() -> None:
     assert run_eva.annotated(many, run_eva.LEVELS[0]) == many
 
 
-@pytest.mark.parametrize("level", run_eva.LEVELS)
+@some(1, "level", run_eva.LEVELS)
 def test_annotations_are_all_that_is_added(level: str, once: Callable[..., Path]) -> None:
     code = once(small_models.conv, "cortex-m4") / "code"
     for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):

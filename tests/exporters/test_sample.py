@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.thorough import some
 
 from . import families  # noqa: F401
 from .spelling import FAMILIES, problems
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES)[::3])
+@some(18, "family", sorted(FAMILIES)[::3])
 def test_a_spelling_is_compiled_like_the_canonical_one(family: str) -> None:
     spelling = FAMILIES[family][-1]
     assert not problems(spelling), f"{family}/{spelling.name}"

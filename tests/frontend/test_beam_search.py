@@ -14,6 +14,7 @@ from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.toolchain.run import Model
 from tests.decoders import decoder, search
+from tests.thorough import some
 
 PAD = 1
 IDS = np.array([[0, 3, 4], [1, 2, 7], [5, 6, 3]], np.int32)
@@ -65,13 +66,13 @@ def same(folder: Path, made: Any, ids: np.ndarray) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("form", FORMS)
+@some(2, "form", FORMS)
 def test_sequences(form: str, tmp_path: Path) -> None:
     found = same(tmp_path, model(9, 4, 3, **FORMS[form]), IDS)
     assert len({len(row) - int((row[::-1] != PAD).argmax()) for row in found[0].reshape(-1, 9)}) > 2  # lengths
 
 
-@pytest.mark.parametrize(("most", "beams", "returned"), [(4, 3, 1), (5, 2, 2), (9, 1, 1)])
+@some(1, ("most", "beams", "returned"), [(4, 3, 1), (5, 2, 2), (9, 1, 1)])
 def test_few(most: int, beams: int, returned: int, tmp_path: Path) -> None:
     assert same(tmp_path, model(most, beams, returned), IDS)[0].shape == (3, returned, most)
 

@@ -15,6 +15,7 @@ from mccompile.emit.package import Package
 from mccompile.frontend.load import load_proto
 from mccompile.toolchain.run import Model
 from tests.decoders import TOKENS, decoder, search
+from tests.thorough import some
 
 IDS = np.array([[0, 3, 4], [1, 2, 7]], np.int32)
 KEPT = np.array([1, 1, 0, 0, 1, 1, 0, 1, 1, 1, 0], np.int32)
@@ -38,7 +39,8 @@ def same_tokens(folder: Path, most: int, pad: int = 0, **form: Any) -> np.ndarra
     return found
 
 
-@pytest.mark.parametrize(
+@some(
+    3,
     "form",
     [
         {},

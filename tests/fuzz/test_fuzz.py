@@ -25,6 +25,7 @@ from tests.fuzz.evaluate import evaluate
 from tests.fuzz.report import as_text, text
 from tests.fuzz.subject import Subject
 from tests.fuzz.trial import Trial
+from tests.thorough import some
 
 MODEL = """
     <ir_version: 10, opset_import: ["" : 21]>
@@ -124,7 +125,7 @@ def test_a_read_outside_is_what_sanitizers_see(monkeypatch: pytest.MonkeyPatch, 
     assert verdict(program(build=sanitized), tmp_path) == "sanitizer"
 
 
-@pytest.mark.parametrize("way", ways.WAYS)
+@some(2, "way", ways.WAYS)
 def test_every_way_of_building(way: str, tmp_path: Path) -> None:
     """Of the first machine that it suits; a way that suits none would never be drawn."""
     if way == "--package cmake" and shutil.which("cmake") is None:

@@ -9,6 +9,7 @@ from mccompile.base.dtypes import DTYPES, f32, u8
 from mccompile.imgproc.api import ImageOptions, functions
 from mccompile.imgproc.trials import picture
 from tests.imgproc.built import built
+from tests.thorough import some
 
 CVT = functions()["cvt_color"]
 FLOATS = sorted(code for code in CVT.variants if "_" not in code)
@@ -34,7 +35,7 @@ def cases(variant: str, dtype: str) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("variant", CVT.variants)
+@some(8, "variant", CVT.variants)
 def test_bytes_are_those_of_opencv_within_one_step(variant: str) -> None:
     cv2 = pytest.importorskip("cv2")
     made = built("cvt_color")
@@ -51,7 +52,7 @@ def test_bytes_are_those_of_opencv_within_one_step(variant: str) -> None:
         assert apart.max() <= 1
 
 
-@pytest.mark.parametrize("variant", FLOATS)
+@some(6, "variant", FLOATS)
 def test_floats_are_those_of_opencv(variant: str) -> None:
     cv2 = pytest.importorskip("cv2")
     made = built("cvt_color", "f32")

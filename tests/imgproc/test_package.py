@@ -13,6 +13,7 @@ import mccompile
 from mccompile.base.errors import WrongUse
 from mccompile.cli import run
 from mccompile.imgproc.api import functions
+from tests.thorough import some
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 EVERY = ",".join(functions())
@@ -30,7 +31,7 @@ def built(folder: Path, compiler: str = "gcc") -> subprocess.CompletedProcess[st
     return subprocess.run([str(folder / "t")], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@some(1, "compiler", COMPILERS)
 @pytest.mark.parametrize("how", [{}, {"size": (23, 13), "to": (9, 12), "channels": 3, "strided": True, "dtype": "f32"}])
 def test_the_program_finds_nothing_wrong(compiler: str, how: dict[str, object], tmp_path: Path) -> None:
     if "size" in how and compiler == "g++":

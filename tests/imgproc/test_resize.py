@@ -8,6 +8,7 @@ import pytest
 from mccompile.base.dtypes import DTYPES
 from mccompile.imgproc.trials import picture
 from tests.imgproc.built import built
+from tests.thorough import some
 
 MODES = {"bilinear": "INTER_LINEAR", "nearest": "INTER_NEAREST", "area": "INTER_AREA"}
 SIZES = (  # width and height, of the source and of the result
@@ -67,7 +68,7 @@ def test_nearest_takes_the_pixel_that_opencv_takes() -> None:
             np.testing.assert_array_equal(made.functions["resize_nearest"].reference(x, sizes)[..., 0], theirs)
 
 
-@pytest.mark.parametrize("dtype", ["u8", "f32"])
+@some(1, "dtype", ["u8", "f32"])
 @pytest.mark.parametrize(
     "known",
     [

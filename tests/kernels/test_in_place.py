@@ -20,6 +20,7 @@ from mccompile.targets import api as targets
 from mccompile.targets.api import Target
 from tests.kernels.harness import call_of
 from tests.kernels.test_matrix import OPTIMISED, PORTABLE, wrong_results
+from tests.thorough import some
 
 KERNELS = Registry.load()
 
@@ -98,7 +99,7 @@ def cases(kernel: Kernel, target: Target) -> list[Case]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("id", [id for id, kernel in KERNELS.items() if kernel.isa in PORTABLE])
+@some(28, "id", [id for id, kernel in KERNELS.items() if kernel.isa in PORTABLE])
 def test_results_over_operands(id: str, tmp_path: Path) -> None:
     assert not wrong_over_operands(KERNELS[id], targets.load("generic"), tmp_path, OPTIMISED)
 

@@ -38,6 +38,7 @@ from tests.kernels.harness import (
     trials,
     write_sources,
 )
+from tests.thorough import some
 
 KERNELS = Registry.load()
 # Not optimised: sanitizers then see every access, and building takes a quarter of the time. embedded/test_kernels.py
@@ -107,7 +108,7 @@ def _runs_of_portable() -> list[tuple[str, str]]:
     return found + [(id, prefer) for prefer in ("flash", "time") for id in ids_built_otherwise(prefer, than=usual)]
 
 
-@pytest.mark.parametrize(("id", "prefer"), _runs_of_portable())
+@some(35, ("id", "prefer"), _runs_of_portable())
 def test_portable_kernel_computes_what_its_kind_means(id: str, prefer: str, tmp_path: Path) -> None:
     """No other compiler warns of it, and forged weights have it touch nothing else."""
     kernel, target = KERNELS[id], replace(targets.load("generic"), prefer=prefer)
@@ -120,8 +121,8 @@ def test_portable_kernel_computes_what_its_kind_means(id: str, prefer: str, tmp_
             assert not warnings([compiler, *WARNING_FREE[compiler]], tmp_path)
 
 
-@pytest.mark.parametrize(
-    "id", [id for id, kernel in KERNELS.items() if kernel.isa != "c" and kernel.isa in targets.load("native").isas]
+@some(
+    14, "id", [id for id, kernel in KERNELS.items() if kernel.isa != "c" and kernel.isa in targets.load("native").isas]
 )
 def test_native_kernel_computes_what_its_kind_means(id: str, tmp_path: Path) -> None:
     """embedded/test_kernels.py: as optimized as the target's programs."""

@@ -20,6 +20,7 @@ from mccompile.kinds.map import Map
 from mccompile.targets import api as targets
 from tests.kernels.harness import call_of
 from tests.kernels.test_matrix import wrong_results
+from tests.thorough import some
 
 SIZES = (1, 2, 3, 7, 15, 16, 17, 31, 33)
 KERNELS = Registry.load()
@@ -76,7 +77,7 @@ def rounded(expr: Expr, element: int | None = None) -> Expr:
 
 
 @pytest.mark.skipif("vec" not in NATIVE.isas, reason="this machine has no kernels for vectors")
-@pytest.mark.parametrize(("id", "family"), FAMILIES, ids=[family.__name__ for _, family in FAMILIES])
+@some(16, ("id", "family"), FAMILIES, ids=[family.__name__ for _, family in FAMILIES])
 def test_odd_sizes(id: str, family: SizedCase, tmp_path: Path) -> None:
     """Others than in embedded/test_kernels.py."""
     assert not wrong_odd_sizes(KERNELS[id], family, NATIVE, tmp_path, every=7, first=3)

@@ -26,6 +26,7 @@ from mccompile.measure.correctness import check
 from mccompile.targets import api as targets
 from tests.kernels.harness import STRICT, call_of, include_flags, trials
 from tests.small_models import floats, model, node, save
+from tests.thorough import some
 
 KERNELS = Registry.load()
 V3, V4 = targets.load("x86-64-v3"), targets.load("x86-64-v4")
@@ -38,7 +39,7 @@ def test_vectors_are_as_wide_as_wastes_least(channels: int, lanes: int) -> None:
     assert best_lanes(channels, V4) == lanes
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@some(1, "compiler", COMPILERS)
 def test_headers_of_all_kernels_go_together(compiler: str, tmp_path: Path) -> None:
     """A model may have kernels of any kind."""
     if not shutil.which(compiler):
@@ -125,7 +126,7 @@ def test_convolutions_in_vectors_run_row_by_row_over_rings(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")
-@pytest.mark.parametrize("scales", [(2, 2), (1.5, 1.5), (1, 2)])
+@some(1, "scales", [(2, 2), (1.5, 1.5), (1, 2)])
 def test_pictures_are_resized_in_vectors_row_by_row(tmp_path: Path, scales: tuple[float, float]) -> None:
     height, width = (int(n * s) for n, s in zip((24, 18), scales, strict=True))
     weights = {"v": floats(0, 24, 3, 3, 3), "w": floats(1, 4, 24, 3, 3), "s": np.array([1, 1, *scales], np.float32)}
@@ -269,7 +270,7 @@ def test_long_rows_that_nothing_divides_are_computed_in_vectors(op: str, target:
 
 
 @pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no kernels for vectors")
-@pytest.mark.parametrize("op", LONG)
+@some(3, "op", LONG)
 def test_long_rows_are_summed_as_accurately_as_short_ones(op: str, tmp_path: Path) -> None:
     verdict = check(long_rows(op, tmp_path), Options(target="native", prefer="time"), runs=1)
     assert verdict.ok and {step.function.kernel.isa for step in verdict.package.plan.steps()} == {"vec"}

@@ -20,6 +20,8 @@ from mccompile.llm.program import program
 
 pytest.importorskip("tokenizers")
 
+from tests.thorough import some
+
 from . import models
 
 _DIMS = {"past": (0, 40), "tokens": (1, 4)}
@@ -43,7 +45,7 @@ def said(code: Path, *arguments: str | bytes, status: int = 0) -> str:
     return (done.stdout if status == 0 else done.stderr).decode().removesuffix("\n").rstrip("\ufffd")
 
 
-@pytest.mark.parametrize("family", ["llama3", "qwen2", "llama2"])
+@some(1, "family", ["llama3", "qwen2", "llama2"])
 def test_a_folder_of_a_llama_writes_the_text_of_its_definition(family: str, tmp_path: Path) -> None:
     made, weights = models.llama(tmp_path / "tiny", family)
     code = built(tmp_path / "tiny", tmp_path / "out")
@@ -70,7 +72,7 @@ def test_a_folder_of_a_gpt2_does_token_by_token(tmp_path: Path) -> None:
     assert said(code, _PROMPT * 9, status=1) == f"the prompt is too long: {room}"
 
 
-@pytest.mark.parametrize(("family", "keep"), [("gpt2", 4), ("llama3", 0), ("llama3", 4)])
+@some(1, ("family", "keep"), [("gpt2", 4), ("llama3", 0), ("llama3", 4)])
 def test_a_text_goes_on_where_the_context_is_full(family: str, keep: int, tmp_path: Path) -> None:
     gpt = family == "gpt2"
     made, weights = models.gpt2(tmp_path / "tiny") if gpt else models.llama(tmp_path / "tiny", family)

@@ -17,6 +17,7 @@ from mccompile.measure import budgets
 from mccompile.measure.budgets import hold, measured
 from mccompile.measure.cost import cost
 from tests import small_models
+from tests.thorough import some
 
 CORE = "cortex-m4"
 needs_board = pytest.mark.skipif(
@@ -59,7 +60,7 @@ def test_flash_counts_the_code(mlp: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 @needs_board
-@pytest.mark.parametrize("command", ["check --runs 1", "bench", "analyze", "analyze --html page.html", "bench --json"])
+@some(2, "command", ["check --runs 1", "bench", "analyze", "analyze --html page.html", "bench --json"])
 def test_every_command_that_compiles_holds_them(
     command: str, mlp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

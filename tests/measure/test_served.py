@@ -17,6 +17,7 @@ from mccompile.cli.told import schemas
 from mccompile.measure import streaming
 from tests import small_models
 from tests.passes.stream.pushed import floats, model
+from tests.thorough import some
 
 from .served_here import built, program_of, serving
 from .test_growing import counting
@@ -33,7 +34,8 @@ def saved(made: onnx.ModelProto, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@some(
+    4,
     ("made", "options"),
     [
         pytest.param(small_models.conv(), [], id="plain"),

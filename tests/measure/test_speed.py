@@ -15,6 +15,7 @@ from mccompile.passes.io.io_forms import InputForm
 from mccompile.toolchain.run import Model
 from tests import small_models
 from tests.small_models import save
+from tests.thorough import some
 
 
 @pytest.mark.parametrize("options", [Options(), Options(prefer="time", threads=2), Options(prefer="ram")])
@@ -25,7 +26,8 @@ def test_every_step_has_a_time(options: Options, tmp_path: Path) -> None:
     assert found.runs[0] <= found.median and found.macs > 0 and found.peak > 0
 
 
-@pytest.mark.parametrize(
+@some(
+    2,
     "options",
     [
         Options(inputs={"x": InputForm(dtype=u8, scale=(1 / 255,))}),

@@ -16,6 +16,7 @@ from mccompile.measure.quantization import quantize
 from mccompile.quantize.guards import check_test_set
 from mccompile.quantize.samples import Samples
 from tests.small_models import floats, model, node, save
+from tests.thorough import some
 
 pytest.importorskip("onnxruntime")
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
@@ -181,7 +182,7 @@ def held(part: str, x: np.ndarray) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("part", ["half", "third", "corner", "every other", "any half of each"])
+@some(2, "part", ["half", "third", "corner", "every other", "any half of each"])
 def test_pixels_held_at_0_move_means_away_from_those_of_training(
     part: str, pictures: np.ndarray, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mccompile.base.discovery import data_folder
+from tests.thorough import some
 
 INCLUDE = data_folder("runtime_c") / "include"
 # headers for some machines only, or parts of others: what compilers say of them, and a flag to bring it about
@@ -50,7 +51,7 @@ def _compile(compiler: str, source: Path, out: Path, *flags: str) -> subprocess.
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@some(2, "compiler", COMPILERS)
 def test_no_warning(compiler: str, tmp_path: Path) -> None:
     done = _compile(compiler, HARNESS, tmp_path / "harness.o", "-O2", *COMPILERS[compiler])
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
@@ -77,7 +78,7 @@ def _includes(path: Path) -> set[str]:
     return {path.name}.union(*(_includes(INCLUDE / name) for name in named))
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang", "g++"])
+@some(1, "compiler", ["gcc", "clang", "g++"])
 @pytest.mark.parametrize("switch", ["", *SWITCHES])
 def test_headers_of_boards_stand_beside_each_other(switch: str, compiler: str, tmp_path: Path) -> None:
     """A network may need all but those of vectors; with each switch that takes C in place of instructions."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mccompile.targets.boards.catalogue import boards
 from tests.targets.every_board import KWS, outcome
+from tests.thorough import some
 
 SAMPLE = {
     "nucleo_f446re": "fits",
@@ -18,7 +17,7 @@ SAMPLE = {
 }
 
 
-@pytest.mark.parametrize("board", SAMPLE)
+@some(3, "board", SAMPLE)
 def test_the_model_fits_or_it_is_said_by_how_much_it_does_not(board: str) -> None:
     said = outcome(KWS, boards()[board])
     assert said.startswith(SAMPLE[board]), said

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.thorough import some
+
 from .built import EXPRESSIONS, Built, of_bytes, of_characters, of_scores, texts
 
 pytest.importorskip("tokenizers")
 
 
-@pytest.mark.parametrize("family", [*EXPRESSIONS, "llama2", "gemma", "mistral"])
+@some(3, "family", [*EXPRESSIONS, "llama2", "gemma", "mistral"])
 def test_tokens_and_texts_are_those_of_tokenizers(family: str) -> None:
     made = of_bytes(family) if family in EXPRESSIONS else of_characters(family)
     built = Built(made)
@@ -102,7 +104,7 @@ def test_memory_that_is_too_small_is_told_and_not_written_behind(gpt2: Built) ->
     assert gpt2.encode(text, words=3) == [-2]
 
 
-@pytest.mark.parametrize("data", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
+@some(2, "data", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
 def test_what_is_no_utf8_is_refused(gpt2: Built, data: bytes) -> None:
     assert gpt2.encode(data) == [-3]
 

@@ -16,6 +16,7 @@ from mccompile.importers.decoders.family import LLAMA_NAMES
 from tests.fuzz.languages import damage, decoders, families
 from tests.importers.decoders.files import LLAMA, SIZES, folder, named
 from tests.importers.decoders.reference import logits, random_weights
+from tests.thorough import some
 from tests.tokenizer.built import Built
 
 COMPILER = shutil.which("tcc") or "cc"
@@ -29,7 +30,7 @@ def test_random_decoders_are_right(seed: int, tmp_path: Path) -> None:
     assert not decoders.differs(decoder, chosen, chance)
 
 
-@pytest.mark.parametrize("way", ["optimum", "genai", "experts", "integers"])
+@some(1, "way", ["optimum", "genai", "experts", "integers"])
 def test_exports_to_onnx_are_right(way: str, tmp_path: Path) -> None:
     for seed in range(30):
         chance = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ from mccompile.frontend.load import load_proto
 from mccompile.importers.audio.recipe import recipe
 from tests.importers.audio import microfrontend
 from tests.importers.audio.definitions import sound
+from tests.thorough import some
 
 SAMPLES, HOP = 2080, 320  # six frames
 CHANCE = np.random.default_rng(4)
@@ -30,7 +31,7 @@ def compiled() -> Any:
     return mccompile.load(mccompile.audio_frontend("microfrontend", samples=SAMPLES))
 
 
-@pytest.mark.parametrize("name", SOUNDS)
+@some(2, "name", SOUNDS)
 def test_features(name: str, compiled: Any) -> None:
     expected = microfrontend.features(SOUNDS[name], 480, HOP)
     (got,) = compiled(SOUNDS[name][None])

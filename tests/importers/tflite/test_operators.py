@@ -19,6 +19,7 @@ import mccompile
 from mccompile.base.errors import MccWarning
 from mccompile.importers.tflite.refused import REFUSED, is_refused
 from mccompile.importers.tflite.site import registry
+from tests.thorough import some
 
 from .build import Net
 from .draw import cases
@@ -28,7 +29,7 @@ _SEEDS = range(6)
 BUILTINS = {name for name, number in vars(import_module("tflite").BuiltinOperator).items() if isinstance(number, int)}
 
 
-@pytest.mark.parametrize("name", cases())
+@some(44, "name", cases())
 def test_an_operator_gives_what_the_interpreter_gives(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

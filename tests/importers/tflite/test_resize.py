@@ -9,6 +9,7 @@ pytest.importorskip("tflite")
 pytest.importorskip("ai_edge_litert")
 
 import mccompile
+from tests.thorough import some
 
 from .build import Net
 from .litert import Litert
@@ -17,7 +18,7 @@ from .run_cases import _COMPILER
 SIZES = ((2, 41), (4, 75), (2, 82), (8, 93), (6, 74), (14, 45), (5, 3), (3, 1), (7, 7))
 
 
-@pytest.mark.parametrize("dtype", ["FLOAT32", "INT8", "UINT8"])
+@some(1, "dtype", ["FLOAT32", "INT8", "UINT8"])
 def test_nearest_neighbours(dtype: str) -> None:
     net, outs, feeds = Net(), [], []
     q = {} if dtype == "FLOAT32" else {"scale": 0.5, "zero": 3}

@@ -26,6 +26,7 @@ from mccompile.measure.tuning.tune import Tuning, spearman, tune
 from tests import small_models
 from tests.kernels.test_measurements import row
 from tests.small_models import save
+from tests.thorough import some
 
 SMALL = Options(target="native", prefer="time")
 
@@ -67,9 +68,7 @@ def test_a_command_measures(tmp_path: Path) -> None:
     assert found.new == len(rows) and {(r.key.machine, r.figure) for r in rows} == {(BOARD, 1500.0)}
 
 
-@pytest.mark.parametrize(
-    ("command", "said"), [("false {}", "exit code 1"), ("echo {} -1", "prints"), ("./none {}", "No such")]
-)
+@some(1, ("command", "said"), [("false {}", "exit code 1"), ("echo {} -1", "prints"), ("./none {}", "No such")])
 def test_a_command_that_fails_is_named(command: str, said: str, tmp_path: Path) -> None:
     found = tuned(tmp_path, runner=command)
     assert found.known == 0 and found.failures and said in found.failures[0]
