@@ -16,6 +16,7 @@ from mccompile.toolchain.run import Model
 from mccompile.toolchain.tools import missing
 from tests import small_models
 from tests.small_models import save
+from tests.thorough import some
 
 COMMANDS = {
     "analyze conv.onnx": "analyze",
@@ -65,7 +66,7 @@ def told(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@some(12, "command", COMMANDS)
 def test_output_is_what_the_schema_says(
     command: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

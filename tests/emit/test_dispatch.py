@@ -21,6 +21,7 @@ from mccompile.targets.api import Pool
 from tests import small_models
 from tests.emit.test_builds import built, run
 from tests.small_models import random_inputs, reference, save
+from tests.thorough import some
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="for x86-64")
 
@@ -76,7 +77,8 @@ def test_init_picks_what_this_machine_runs(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.frombuffer(done.stdout, np.float32), wanted.reshape(-1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
+@some(
+    2,
     "options",
     [
         {"slices": True},

@@ -12,6 +12,7 @@ import pytest
 
 from tests import small_models
 from tests.small_models import save, written
+from tests.thorough import some
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 COMPILERS = {
@@ -71,7 +72,7 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@some(1, "compiler", COMPILERS)
 @pytest.mark.parametrize("name", small_models.ALL)
 def test_compiles_without_a_warning(name: str, compiler: str, tmp_path: Path) -> None:
     if not shutil.which(compiler):

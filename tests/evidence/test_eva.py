@@ -115,6 +115,7 @@ def test_an_access_off_by_one_raises_an_alarm(
     assert code == 1 and ("neg_kernels.c" in text or "precondition" in text), text
 
 
+@pytest.mark.thorough
 @needs_frama_c
 def test_a_run_that_never_ends_well_proves_nothing(once: Callable[..., Path], tmp_path: Path) -> None:
     folder = shutil.copytree(once(small_models.mlp), tmp_path / "out")

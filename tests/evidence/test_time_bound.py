@@ -36,6 +36,7 @@ def test_an_integer_network_has_a_bound_that_counts_do_not_pass() -> None:
     assert found["run"]["high"] <= 1.01 * found["bound"]["instructions"], "which has no ticks in it"
 
 
+@pytest.mark.thorough
 def test_functions_of_the_library_have_a_bound_for_each_call() -> None:
     package = small_models.compiled(small_models.mlp(), Options(target="cortex-m3"))
     found = time_bound(package, load("cortex-m3"))

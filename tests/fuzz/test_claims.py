@@ -15,6 +15,7 @@ from mccompile.toolchain.tools import missing
 from tests.fuzz import claims
 from tests.fuzz.builder import Input
 from tests.fuzz.subject import Subject
+from tests.thorough import some
 
 LACKING = missing(claims.TOOLS)
 emulated = pytest.mark.skipif(bool(LACKING), reason=f"{', '.join(LACKING)} not found")
@@ -32,7 +33,7 @@ def small() -> Subject:
 
 
 @emulated
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m55"])
+@some(1, "core", ["cortex-m0", "cortex-m55"])
 def test_claims_hold(core: str) -> None:
     found, kind = claims.broken(small(), 1, core, count=1)
     assert found == [] and kind.startswith("bound")

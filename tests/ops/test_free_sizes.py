@@ -338,6 +338,7 @@ def build(made: ModelProto, folder: Path, dims: dict[str, tuple[int, int]]) -> M
     return Model.build(folder / "out", flags=STRICT)
 
 
+@pytest.mark.thorough
 def test_one_compiled_model_answers_as_eight_static_ones(network: ModelProto, built: Model) -> None:
     made = network
     session = onnxruntime.InferenceSession(made.SerializeToString())

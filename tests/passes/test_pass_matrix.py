@@ -9,6 +9,7 @@ from onnx import ModelProto, numpy_helper, parser
 from mccompile import backend
 from mccompile.pipeline import GRAPH_PASSES, PROGRAM_PASSES
 from tests.small_models import ALL, floats, random_inputs, reference
+from tests.thorough import some
 
 OPTIONAL = frozenset(
     [step.name for step in GRAPH_PASSES if step.optional] + [step.name for step in PROGRAM_PASSES if step.optional]
@@ -76,7 +77,7 @@ def agrees(made: ModelProto, choice: str) -> None:
         np.testing.assert_allclose(result, wanted[output], rtol=1e-3, atol=1e-4, err_msg=output)
 
 
-@pytest.mark.parametrize("choice", CHOICES)
+@some(40, "choice", CHOICES)
 def test_results_do_not_depend_on_the_passes(choice: str) -> None:
     agrees(everything(), choice)
 

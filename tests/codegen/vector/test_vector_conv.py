@@ -29,6 +29,7 @@ def test_tiles_have_one_point_where_bytes_count_more() -> None:
     assert not by_point("time")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif("vec" not in targets.load("native").isas, reason="this machine has no vectors")
 def test_tiles_of_one_point_find_the_taps_inside(tmp_path: Path) -> None:
     names = by_point("flash")

@@ -92,6 +92,7 @@ def test_files_are_damaged_as_the_seed_says() -> None:
     assert len(set(made)) > 20 and sum(each != data for each in made) > 25
 
 
+@pytest.mark.thorough
 def test_a_text_over_the_end_of_its_context_is_right_and_another_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,21 +27,24 @@ from tests.fuzz.training.__main__ import GOOD, OK, WRONG, come_back, compared, s
 from tests.fuzz.training.drawn import Drawn
 from tests.fuzz.training.programs import SAVED, run
 from tests.python.test_trainer import batches, network
+from tests.thorough import some
 
 
+@pytest.mark.thorough
 def test_programs() -> None:
     for number in range(10):
         found, why = verdict(1, number, MACHINES[:1])
         assert found in GOOD, f"program {number}: {why}"
 
 
+@pytest.mark.thorough
 def test_quantized_networks_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "QUANTIZED", 1.0)
     for number in range(3):
         assert verdict(3, number, MACHINES[:1]) == (OK, "")
 
 
-@pytest.mark.parametrize("more", [{"threads": 3}, {"mem": (Pool("dtcm", 64, 0), Pool("sram", 1 << 20, 1))}])
+@some(1, "more", [{"threads": 3}, {"mem": (Pool("dtcm", 64, 0), Pool("sram", 1 << 20, 1))}])
 def test_programs_of_threads_and_memories_run(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzer, "_options", lambda *_: Options(name="net", **more))
     strict = Build(MACHINES[0], "gcc", ("-O0", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"))

@@ -43,6 +43,7 @@ def compiled(made: ModelProto, part: float) -> dict[str, int] | None:
     return transfers(found.plan)["away"]
 
 
+@pytest.mark.thorough
 def test_chains_copy_the_least_or_say_by_how_much_more() -> None:
     found = [compiled(chain(seed, 3), 0.7 if seed % 2 else 0.4) for seed in range(50)]
     fit = [each for each in found if each is not None]
