@@ -106,7 +106,7 @@ class Lanes(Kernel):
         apart = sum(steps[-1] not in (0, 1) for steps in loops.strides)
         vectors = lane_work([_expression(call)], _dtypes(call), target)
         single = row % (LEAST // 2) * (len(views) + 2) / machine.issue
-        cycles = row * (vectors + apart / machine.stores) + single + 2 * AROUND / machine.issue
+        cycles = row * (vectors + 2 * apart / machine.stores) + single + 2 * AROUND / machine.issue
         count = static(call.outs[0].type.count)
         return Cost(max(count // row * cycles, traffic(views, target, innermost(call))), code=400)
 

@@ -30,7 +30,7 @@ from mccompile.expr.vector_c import NARROW, ROUNDED, refusal, to_vector_statemen
 from mccompile.kernels.api import Call, Case, Cost, Kernel, Needs, No, SizedCase, Target, static_views
 from mccompile.kinds.map import Map
 
-SIDE = 16  # elements along either axis of a block: whole tiles of every type
+SIDES = (16, 8, 4)  # elements along either axis of a block: whole tiles of each operand that is turned
 REGISTER = 128  # bits of a row of a tile
 KNOWN = (*NARROW, *SHORT, *ROUNDED, bool_)  # types of operands of vectors besides f32
 
@@ -47,6 +47,9 @@ class TurnedOperands(Kernel):
             chosen = apply("select", mask, y, operand(2, dtype))
             cases.append(_case(f"where_{dtype}", chosen, (19, 37), turned))
             cases.append(_case(f"less_{dtype}", apply("less", x, y), (17, 33), turned))
+        for dtype in (f16, f32, i32, i64, f64):
+            cases.append(_case(f"short_{dtype}", apply("sub", operand(0, dtype), operand(1, dtype)), (10, 20), turned))
+        cases.append(_case("where_i64_short", apply("select", mask, operand(1, i64), operand(2, i64)), (5, 7), turned))
         both, sum_of = {0: (0, 2, 1), 1: (0, 2, 1)}, apply("add", operand(0, f16), operand(1, f16))
         return [
             *cases,
@@ -72,10 +75,11 @@ class TurnedOperands(Kernel):
             return No("only for expressions without positions")
         if any(view.buffer.dtype.bits not in (8, 16, 32, 64) or view.buffer.dtype.is_packed for view in views):
             return No("only for elements of 1, 2, 4 or 8 bytes")
-        if _layout(call) is None:
+        layout = _layout(call)
+        if layout is None:
             return No("no operand is transposed against the result, or its rows are too short")
         dtype = _in_vectors(call, target)
-        blocks = (best_lanes(SIDE, target, dtype), dtype.bits) if dtype is not None else ()
+        blocks = (best_lanes(layout.side, target, dtype), dtype.bits) if dtype is not None else ()
         return Needs(numeric="ulp", blocks=blocks)
 
     def cost(self, call: Call, target: Target) -> Cost:
@@ -83,19 +87,20 @@ class TurnedOperands(Kernel):
             return Cost(1.5 * one_by_one(call, target), code=800)
         layout, machine, views = _layout(call), target.machine, (*call.outs, *call.ins)
         assert layout is not None
+        width = layout.side
         blocks = prod(layout.nest.loops[number].extent for number in layout.around)
-        blocks *= -(-layout.i.extent // SIDE) * -(-layout.j.extent // SIDE)
+        blocks *= -(-layout.i.extent // width) * -(-layout.j.extent // width)
         each = 2 * AROUND / machine.issue
         for number in layout.turned:
             side = REGISTER // call.ins[number - 1].buffer.dtype.bits
             tile = side / machine.loads + side / machine.stores + side * (side.bit_length() - 1)
-            each += (SIDE // side) ** 2 * tile
+            each += (width // side) ** 2 * tile
         if call.blocks:
-            row = SIDE / call.blocks[0] * each_vector(call, call.blocks[0], target)
+            row = width / call.blocks[0] * each_vector(call, call.blocks[0], target)
         else:
-            row = SIDE * lane_work(call.kind.expressions(), [view.buffer.dtype for view in views], target)
-        each += SIDE * (AROUND / machine.issue + row)
-        return Cost(max(blocks * each, traffic(views, target, innermost(call), SIDE)), code=800)
+            row = width * lane_work(call.kind.expressions(), [view.buffer.dtype for view in views], target)
+        each += width * (AROUND / machine.issue + row)
+        return Cost(max(blocks * each, traffic(views, target, innermost(call), width)), code=800)
 
     def headers(self, call: Call) -> frozenset[str]:
         vectors = vector_headers(call, _computed_in(call)) if call.blocks else frozenset[str]()
@@ -116,11 +121,11 @@ class TurnedOperands(Kernel):
             around[0] = replace(around[0], begin="begin", end="end")
         return {
             "around": around,
-            "side": SIDE,
+            "side": layout.side,
             "down": layout.j.extent,
             "across": layout.i.extent,
-            "at_down": _begin("down", layout.j.extent),
-            "at_across": _begin("across", layout.i.extent),
+            "at_down": _begin("down", layout.j.extent, layout.side),
+            "at_across": _begin("across", layout.i.extent, layout.side),
             "tiles": [_tile(call, layout, number, names[number - 1]) for number in layout.turned],
             "lines": list(_in_floats(call, layout, y, names) if call.blocks else _in_lanes(call, layout, y, names)),
         }
@@ -132,6 +137,7 @@ class TurnedOperands(Kernel):
 @dataclass(frozen=True)
 class _Layout(Across):
     turned: tuple[int, ...]  # views of operands that lie across
+    side: int  # of a block
 
     def steps(self, view: int) -> tuple[int, int]:
         """From element to element of a view along I and J."""
@@ -150,21 +156,23 @@ class _Layout(Across):
 def _layout(call: Call) -> _Layout | None:
     loops = ordered_nest([*call.outs, *call.ins])
     at_i, views = len(loops.loops) - 1, range(1, 1 + len(call.ins))
-    if at_i < 1 or loops.strides[0][at_i] != 1 or loops.loops[at_i].extent < SIDE:
+    if at_i < 1 or loops.strides[0][at_i] != 1:
         return None
     for at_j in range(at_i):
-        found = _Layout(loops, at_i, at_j, ())
+        found = _Layout(loops, at_i, at_j, (), 0)
         steps = {view: found.steps(view) for view in views}
         turned = tuple(view for view, (along, down) in steps.items() if along not in (0, 1) and down == 1)
         rest = all(along in (0, 1) for view, (along, _) in steps.items() if view not in turned)
-        if turned and rest and found.j.extent >= SIDE:
-            return replace(found, turned=turned)
+        least = max((REGISTER // call.ins[view - 1].buffer.dtype.bits for view in turned), default=0)
+        sides = [side for side in SIDES if least <= side <= min(found.i.extent, found.j.extent)]
+        if turned and rest and sides:
+            return replace(found, turned=turned, side=sides[0])
     return None
 
 
-def _begin(counter: str, extent: int) -> str:
-    last = extent - SIDE
-    return counter if extent % SIDE == 0 else f"{counter} < {last} ? {counter} : {last}"
+def _begin(counter: str, extent: int, side: int) -> str:
+    last = extent - side
+    return counter if extent % side == 0 else f"{counter} < {last} ? {counter} : {last}"
 
 
 def _refusal(call: Call, target: Target) -> str:
@@ -204,11 +212,11 @@ def _in_floats(call: Call, layout: _Layout, y: str, names: Sequence[str]) -> Ite
     """A row of a block in vectors of floats."""
     lanes, dtype, out = call.blocks[0], _computed_in(call), call.outs[0].buffer.dtype
     chunk = Chunk("", lanes)
-    for begin in range(0, SIDE, lanes):
+    for begin in range(0, layout.side, lanes):
         loads = []
         for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1):
             turned = number in layout.turned
-            place = f"r * {SIDE} + {begin}" if turned else layout.place(number, begin, "r")
+            place = f"r * {layout.side} + {begin}" if turned else layout.place(number, begin, "r")
             step = 1 if turned else layout.steps(number)[0]
             loads.append(chunk.load(lanes, f"{name}_turned" if turned else name, place, step, view.buffer.dtype, dtype))
         made, value = to_vector_statements(call.kind.expressions()[0], loads, lanes, dtype=dtype)
@@ -221,19 +229,19 @@ def _in_lanes(call: Call, layout: _Layout, y: str, names: Sequence[str]) -> Iter
     lane, loads = Code("lane"), []
     for number, (name, view) in enumerate(zip(names, call.ins, strict=True), 1):
         turned, dtype = number in layout.turned, view.buffer.dtype
-        index = f"r * {SIDE} + lane" if turned else layout.place(number, lane, "r")
+        index = f"r * {layout.side} + lane" if turned else layout.place(number, lane, "r")
         load = load_c(dtype, f"{name}_turned" if turned else name, index)
         loads.append(f"const {dtype.compute_c} of_{name} = {load};")
     expr = without_branches(call.kind.expressions()[0])
     made, value = to_statements(expr, [f"of_{name}" for name in names])
     store = store_c(call.outs[0].buffer.dtype, y, layout.place(0, lane, "r"), value)
-    yield from each_lane(SIDE, [*loads, *made, store], cuts(expr))
+    yield from each_lane(layout.side, [*loads, *made, store], cuts(expr))
 
 
 def turned_sum(first: int, second: int, last: int) -> Case:
-    """Both sides of a block are covered: shorter ones are not served."""
+    """Both sides of the largest block are covered."""
     expr = apply("add", operand(0, f32), operand(1, f32))
-    return _case(f"{first}_{second}_{last}", expr, (first, second + SIDE - 1, last + SIDE - 1), {1: (0, 2, 1)})
+    return _case(f"{first}_{second}_{last}", expr, (first, second + SIDES[0] - 1, last + SIDES[0] - 1), {1: (0, 2, 1)})
 
 
 def _case(name: str, expr: Expr, shape: tuple[int, ...], permute: Mapping[int, tuple[int, ...]]) -> Case:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from mccompile.base.dims import static
-from mccompile.base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64
+from mccompile.base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64, u64
 from mccompile.base.tensor import TensorType, dense_strides
 from mccompile.codegen.loops import Nest, memory_order
 from mccompile.codegen.map_label import map_label
@@ -169,7 +169,7 @@ class VectorLoops(Kernel):
         integers = sum(not view.buffer.dtype.is_float for view in (*call.outs, *call.ins))
         widened = -(-row // lanes) * WIDENED * integers / target.machine.fmas
         if not has_traffic(target):  # functions make floats of these, one by one
-            widened += row * 2 * target.machine.element * sum(view.buffer.dtype is i64 for view in call.ins)
+            widened += row * 2 * target.machine.element * sum(view.buffer.dtype in (i64, u64) for view in call.ins)
         cycles = in_vectors(call, rows, -(-row // lanes), as_floats(lanes, _computed_in(call)), target, widened)
         for number, source in copied.items():
             copy = call.ins[number]

@@ -140,13 +140,17 @@ def functions_called(call: Call) -> int:
 
 
 def one_by_one(call: Call, target: Target) -> float:
-    """Cycles of a loop over the elements of a result in plain C."""
+    """Cycles of a loop over the elements of a result in plain C. Compilers that have vectors put elements that lie
+    apart into them one by one."""
     machine = target.machine
     instructions = AROUND / 2 + len(call.ins) + 1 + functions_called(call)
     cycles = max(instructions / machine.issue, len(call.ins) / machine.loads, 1 / machine.stores)
     out, order = call.outs[0], memory_order(call.outs[0])
-    loops = nest([out.shape[axis] for axis in order], [view.permuted(order) for view in (out, *call.ins)]).loops
+    found = nest([out.shape[axis] for axis in order], [view.permuted(order) for view in (out, *call.ins)])
+    loops = found.loops
     row = loops[-1].extent if loops else 0
+    if loops and has_traffic(target):
+        cycles += sum(steps[-1] not in (0, 1) for steps in found.strides[1:]) / machine.stores
     around = 2 * AROUND / machine.issue / row if row >= SHORTEST else 0  # shorter rows are unrolled
     return max(upper(out.type.count) * (cycles + around), traffic((out, *call.ins), target, innermost(call)))
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64
+from ..base.dtypes import SHORT, DType, bf16, bool_, f16, f32, f64, i32, i64, u32, u64
 from ..base.marked import called, plain
 from .code import Code
 from .ir import (
@@ -50,7 +50,7 @@ _OTHERS = frozenset({"div", "not", "is_nan"})
 _OF_MASKS = frozenset({*_LOGIC, "not", "equal"})  # what masks may be given to
 _EXACT = frozenset({*_BOUNDS, *_PLAIN, "neg"}) - {"sqrt"}  # give numbers that narrow floats have
 NARROW = (f16, bf16)  # what may be among floats of 32 bits
-ROUNDED = (i32, i64)  # integers that are rounded where they become floats
+ROUNDED = (i32, u32, i64, u64)  # integers that are rounded where they become floats
 _KNOWN = frozenset({*_LOGIC, *_BOUNDS}) | _ARITHMETIC | _COMPARISONS | _PLAIN | _MATH | _WIDE | _OTHERS
 
 

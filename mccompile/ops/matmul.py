@@ -13,6 +13,7 @@ from ..base.records import dataclass
 from ..base.tensor import Shape, TensorType, broadcast, show_shape
 from ..expr.ir import Expr, apply, cast, literal, operand
 from ..kinds.gemm import Gemm as GemmKind
+from ..kinds.map import Map
 from ..program.ir import View
 from .api import ANCHOR, Fact, Invalid, Lowering, OnnxNode, Operator, Site, make
 
@@ -33,6 +34,9 @@ class MatMul(Operator):
     def lower(self, to: Lowering) -> None:
         dtype = to.type().dtype
         total = f32 if dtype.is_narrow_float else dtype
+        if 1 in to.site.shape(0)[-1:]:
+            to.set(0, _outer_product(to, total))
+            return
         kind = GemmKind(total, None if total is dtype else cast(operand(0, total), dtype))
         to.set(0, lower_product(to, kind, to.input(0), to.input(1), to.type()))
 
@@ -204,6 +208,18 @@ def lower_product(
     made = to.call(kind, [left[0], right[0], *left[1:], *right[1:]], TensorType(type.dtype, out))[0]
     made = to.reshape(made, (*(rows[axis] for axis in turns), columns))
     return to.reshape(made.permuted((*map(turns.index, range(len(turns))), len(turns))), type.shape)
+
+
+def _outer_product(to: Lowering, total: DType) -> View:
+    """Of columns by rows: nothing is added up."""
+    type = to.type()
+    a, b = to.input(0), to.input(1)
+    rows = a if len(a.shape) > 1 else to.reshape(a, (1, 1))
+    columns = b if len(b.shape) > 1 else to.reshape(b, (1, 1))
+    shape = broadcast(rows.shape, columns.shape)
+    terms = apply("mul", *(cast(operand(index, type.dtype), total) for index in (0, 1)))
+    ins = [rows.broadcast_to(shape), columns.broadcast_to(shape)]
+    return to.reshape(to.call(Map(cast(terms, type.dtype)), ins, TensorType(type.dtype, shape))[0], type.shape)
 
 
 def _as_they_lie(a: View) -> tuple[int, ...]:

@@ -10,7 +10,7 @@
  *     mcc_load_apart_f16_f32xN(p, step, n)  mcc_store_apart_f16_f32xN(p, step, n, v)   n <= N that lie `step` apart
  *     mcc_round_f16_f32xN(v)              what a store and a load would make of it
  *     mcc_load_T_f32xN(p)  mcc_load_part_T_f32xN(p, n)   T among i8, u8, i16, u16
- *                                         T may be i32 or i64 too: to the nearest float
+ *                                         T may be i32 u32 i64 u64 too: to the nearest float
  *     mcc_store_T_f32xN(p, v)  mcc_store_part_T_f32xN(p, n, v)   cut toward zero; in range, or NaN, which becomes 0
  *
  * One instruction where the machine has it (F16C, AVX-512, NEON), else on bits; denormal numbers of f16 are numbers on
@@ -235,7 +235,9 @@ MCC_VEC_INLINE mcc_f32x4 mcc_widened_f16_f32x4(uint32x4_t h)
 
 #define MCC_VEC_LONGS(N)                                                                                               \
     MCC_VEC_LOADS(N, i32, int32_t, *(const mcc_i32_f32x##N *)p);                                                       \
-    MCC_VEC_LOADS(N, i64, int64_t, *(const mcc_i64_f32x##N *)p)
+    MCC_VEC_LOADS(N, i64, int64_t, *(const mcc_i64_f32x##N *)p);                                                       \
+    MCC_VEC_LOADS(N, u32, uint32_t, *(const mcc_u32_f32x##N *)p);                                                      \
+    MCC_VEC_LOADS(N, u64, uint64_t, *(const mcc_u64_f32x##N *)p)
 
 /* ---- 4 lanes */
 MCC_VEC_NARROW_TYPES(4);

@@ -15,6 +15,7 @@ from mccompile.base.tensor import TensorType
 from mccompile.driver import Options, compile_graph
 from mccompile.frontend.load import load_proto
 from mccompile.graph.ir import Fact, Invalid, Site
+from mccompile.kinds.map import Map
 from mccompile.ops.matmul import Gemm, MatMul
 
 from .bundle import One, comparison
@@ -43,6 +44,9 @@ def products() -> Iterator[One]:
         ("batches", (2, 1, 5, 7), (3, 7, 4)),
         ("one_matrix_in_a_batch", (2, 3, 5, 7), (1, 1, 7, 4)),
         ("long", (3, 2500), (2500, 2)),
+        ("column_and_row", (5, 1), (1, 3)),
+        ("columns_and_number", (2, 5, 1), (1,)),
+        ("number_and_rows", (1,), (2, 1, 3)),
     )
     for label, left, right in shapes:
         yield One(label, "MatMul", [floats(*left), floats(*right)], constant=frozenset({1}))
@@ -108,6 +112,17 @@ def test_batches_that_lie_side_by_side_are_rows(order: tuple[int, ...], sizes: s
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
     written = compile_graph(load_proto(model), Options(), "turned").files["turned_kernels.c"].decode()
     assert f"_gemm_{sizes}(" in written
+
+
+@pytest.mark.parametrize("number", [1, 16])
+def test_nothing_is_added_up_of_columns_by_rows(number: int) -> None:
+    """So they are multiplied as other elements are, in vectors of any type."""
+    ins = [helper.make_tensor_value_info(name, number, shape) for name, shape in (("x", (9, 1)), ("z", (1, 7)))]
+    node, out = helper.make_node("MatMul", ["x", "z"], ["y"]), helper.make_tensor_value_info("y", number, (9, 7))
+    graph = helper.make_graph([node], "outer", ins, [out])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    package = compile_graph(load_proto(model), Options(), "outer")
+    assert [type(step.function.call.kind) for step in package.plan.steps()] == [Map]
 
 
 def test_zero_points_of_turned_rows() -> None:
