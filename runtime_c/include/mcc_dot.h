@@ -65,11 +65,7 @@
 #define MCC_DOT_SIGNED 1
 #endif
 
-#if defined(__AVX__)
-#define MCC_DOT_KEEP(v) __asm__("" : "+v"(v))
-#else
-#define MCC_DOT_KEEP(v) ((void)0)
-#endif
+#define MCC_DOT_KEEP(v) MCC_VEC_KEEP(v)
 
 /* v, whose lanes come from memory at once, with all bytes shifted by 128. AVX2 takes the bits from memory too: its 16
  * registers are all needed for the sums of a tile and their factors. Vectors of 64 bytes keep their units busy: numbers

@@ -4,6 +4,9 @@
  *
  *     mcc_f32xN  mcc_i32xN            floats; integers, and masks whose lanes are 0 or -1
  *     mcc_load_f32xN(p)               from any address where a float may lie
+ *     mcc_kept_f32xN(p)               the same of a vector that is used several times, in a register meanwhile: GCC reads
+ *                                     it again each time, which takes longer than the products where vectors are read
+ *                                     in no more than two of a cycle's instructions
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
  *     mcc_load_mask_i32xN(p, step, n) n <= N truth values, bytes that lie `step` apart
@@ -54,6 +57,11 @@
 
 #define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
 
+#if defined(__AVX__)
+#define MCC_VEC_KEEP(v) __asm__("" : "+v"(v))
+#else
+#define MCC_VEC_KEEP(v) ((void)0)
+#endif
 #define MCC_VEC_ANEW(p) __asm__("" : "+r"(p))
 #define MCC_VEC_AGAIN __asm__ volatile("" : : : "memory")
 
@@ -90,6 +98,12 @@ typedef uint64_t mcc_all_uint64 __attribute__((vector_size(MCC_VEC_LANES * 4), m
     typedef int32_t mcc_i32x##N __attribute__((vector_size(N * 4)));                                                   \
     typedef float mcc_f32x##N##_anywhere __attribute__((vector_size(N * 4), aligned(4), may_alias));                   \
     MCC_VEC_INLINE mcc_f32x##N mcc_load_f32x##N(const float *p) { return *(const mcc_f32x##N##_anywhere *)p; }         \
+    MCC_VEC_INLINE mcc_f32x##N mcc_kept_f32x##N(const float *p)                                                        \
+    {                                                                                                                  \
+        mcc_f32x##N v = mcc_load_f32x##N(p);                                                                           \
+        MCC_VEC_KEEP(v);                                                                                               \
+        return v;                                                                                                      \
+    }                                                                                                                  \
     MCC_VEC_INLINE void mcc_store_f32x##N(float *p, mcc_f32x##N v) { *(mcc_f32x##N##_anywhere *)p = v; }               \
     MCC_VEC_INLINE mcc_f32x##N mcc_select_f32x##N(mcc_i32x##N m, mcc_f32x##N a, mcc_f32x##N b)                         \
     {                                                                                                                  \

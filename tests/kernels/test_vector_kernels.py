@@ -283,3 +283,16 @@ def long_rows(op: str, folder: Path) -> Path:
     attributes = {} if more else {"axis": -1}
     made = node(op, " ".join(["x", *more]), "y", **attributes)
     return save(model("long", [made], [("x", shape)], [("y", (2, 1) if reduces else shape)], more, 18), folder)
+
+
+@pytest.mark.skipif(not shutil.which("gcc") or not shutil.which("objdump"), reason="no gcc, or no objdump")
+def test_weights_of_several_rows_stay_in_registers(tmp_path: Path) -> None:
+    """GCC would read them again for each row, as operands of products, and machines read two vectors in a cycle."""
+    network = model("net", [node("MatMul", "x w", "y")], [("x", (64, 96))], [("y", (64, 96))], {"w": floats(0, 96, 96)})
+    compile(save(network, tmp_path), Options(target="x86-64-v3", prefer="time")).write(tmp_path / "out")
+    flags = ["-std=c99", "-O2", "-march=x86-64-v3", *include_flags(tmp_path / "out"), f"-I{tmp_path / 'out'}"]
+    source, made = next((tmp_path / "out").glob("*_kernels.c")), tmp_path / "kernels.o"
+    subprocess.run(["gcc", *flags, "-c", str(source), "-o", str(made)], check=True)
+    listed = subprocess.run(["objdump", "-d", str(made)], check=True, capture_output=True, text=True).stdout
+    products = [line for line in listed.splitlines() if "vfmadd" in line]
+    assert len(products) >= 12 and not [line for line in products if "(%" in line]

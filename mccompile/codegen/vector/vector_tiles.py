@@ -385,13 +385,13 @@ class Tile:
         """C of what the totals of a point begin with."""
         return self.epilogue.starts if self.dtype is f32 else ["none"] * self.vectors
 
-    def weights(self, vector: int, step: int = 0) -> str:
-        """C that loads a vector of weights, `step` floats after those of the first step."""
-        at = step + vector * self.lanes
-        place = f"wp + {at}" if at else "wp"
+    def weights(self, vector: int, step: int = 0, points: int = 1) -> str:
+        """C that loads a vector of weights for so many points, `step` floats after those of the first step."""
+        place = f"wp + {at}" if (at := step + vector * self.lanes) else "wp"
         if self.w_last and vector == self.vectors - 1:
             return f"mcc_load_part_{self.of}({place}, {self.w_last})"
-        return f"mcc_load_{narrow(self.stored, self.dtype)}{self.of}({place})"
+        how = "kept" if points > 1 and self.stored is f32 else f"load_{narrow(self.stored, self.dtype)}".rstrip("_")
+        return f"mcc_{how}_{self.of}({place})"
 
     @property
     def seen(self) -> str:
