@@ -4,6 +4,11 @@ Decoders of Llama's form with random weights, as GGUF files (package gguf): the 
 and of a prompt of 512, of one thread, as CPU time. All take turns in one process; the least of the rounds counts for
 each token. llama.cpp is that of the package llama_cpp (llama-cpp-python), built for this machine; onnxruntime reads the
 ONNX model that mccompile makes of the file. A peer that is not installed is left out.
+
+The core's limits take turns too: reading as many bytes as the weights have, where the weights lie, and multiply-adds on
+registers, of floats, or of bytes where activations are rounded to int8. A token reads all weights once, since the table
+is the head too; multiply-adds are those that the network cannot do without, no masked ones. So `least` is the time that
+no program on this core is below, whatever it does besides; shares above 1 mean that weights stayed in a cache.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ import importlib.util
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +33,8 @@ from mccompile.emit.blob import Carrier
 from mccompile.emit.model import state_bytes
 from mccompile.emit.summary import table
 from mccompile.frontend.load import read_proto
-from mccompile.targets.api import Prefer
+from mccompile.measure.limits import Limits
+from mccompile.targets.api import Prefer, load
 from mccompile.toolchain.build import compile_shared, find_compiler
 
 SIZES = {  # width, hidden, layers, heads, groups, vocabulary
@@ -37,6 +43,7 @@ SIZES = {  # width, hidden, layers, heads, groups, vocabulary
     "360M": (960, 2560, 32, 15, 5, 49152),
 }
 PROMPT, SHORT, DECODED = 512, 16, 32
+LIMITED = 3  # attempts at the core's limits in a round
 Step = Callable[[np.ndarray], None]  # takes tokens behind those that it has
 
 
@@ -46,6 +53,38 @@ class Runner:
     restart: Callable[[], None]
     step: Step
     batch: int  # tokens of a prompt that it takes at once
+    weights: np.ndarray | None = None  # where they lie, of ours
+    in_bytes: bool = False  # does it multiply bytes?
+    used: float = 0.0  # arena and weights, of weights and cache
+
+
+@dataclass(frozen=True)
+class Found:
+    """Seconds; `least`: those of the core's limits."""
+
+    token: float
+    prompt: float
+    least_token: float = 0.0
+    least_prompt: float = 0.0
+    read: float = 0.0  # share of the core's bandwidth that a token reads weights with
+    used: float = 0.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """Multiply-adds that a network cannot do without."""
+
+    token: float
+    prompt: float
+
+    @staticmethod
+    def of(size: str) -> Work:
+        width, hidden, layers, heads, groups, vocabulary = SIZES[size]
+        narrow, head = width // heads * groups, width * vocabulary
+        layer = 2 * width * (width + narrow) + 3 * width * hidden
+        seen = 2 * width * layers  # keys and values, of a pair of positions
+        one = layers * layer + head + seen * (SHORT + (DECODED + 1) / 2)
+        return Work(one, PROMPT * layers * layer + head + seen * PROMPT * (PROMPT + 1) / 2)
 
 
 def gguf_file(path: Path, size: str, kind: str) -> Path:
@@ -128,7 +167,8 @@ def ours(path: Path, folder: Path, batch: int, **options: Any) -> Runner:
         given = np.ascontiguousarray(tokens, np.int64)
         assert code.step(ctypes.c_void_p(given.ctypes.data), len(given)) == 0
 
-    return Runner("mccompile" + "".join(f", {value}" for value in options.values()), code.restart, step, batch)
+    name = "mccompile" + "".join(f", {value}" for value in options.values())
+    return Runner(name, code.restart, step, batch, weights, bool(options), used)
 
 
 def _aligned(size: int) -> np.ndarray:
@@ -187,21 +227,36 @@ def onnxruntime(path: Path) -> Runner:
     return Runner("onnxruntime", restart, step, PROMPT)
 
 
-def timed(runners: Sequence[Runner], rounds: int, tokens: np.ndarray) -> dict[str, tuple[float, float]]:
-    """Seconds of a token, and of the prompt."""
+def timed(runners: Sequence[Runner], rounds: int, tokens: np.ndarray, work: Work) -> dict[str, Found]:
     best: dict[tuple[str, object], float] = {}
+    limits = Limits(load("native"), clock=time.thread_time)
+
+    def keep(name: str, kind: object, spent: float) -> None:
+        best[name, kind] = min(spent, best.get((name, kind), spent))
+
     for _ in range(rounds):
         for runner in runners:
             whole = [tokens[at : at + runner.batch] for at in range(0, PROMPT, runner.batch)]
             for kind, parts in (("prompt", whole), ("first", [tokens[:SHORT]])):
                 runner.restart()
-                spent = sum(_spent(runner.step, part) for part in parts)
-                best[runner.name, kind] = min(spent, best.get((runner.name, kind), spent))
+                keep(runner.name, kind, sum(_spent(runner.step, part) for part in parts))
             for n in range(DECODED):
-                spent = _spent(runner.step, tokens[n : n + 1])
-                best[runner.name, n] = min(spent, best.get((runner.name, n), spent))
-    names = [runner.name for runner in runners]
-    return {name: (sum(best[name, n] for n in range(DECODED)) / DECODED, best[name, "prompt"]) for name in names}
+                keep(runner.name, n, _spent(runner.step, tokens[n : n + 1]))
+            weights = runner.weights
+            for _ in range(LIMITED):
+                if weights is None:
+                    break
+                keep(runner.name, "product", 1 / (limits.bytes() if runner.in_bytes else limits.floats()))
+                keep(runner.name, "read", weights.nbytes / limits.read(weights))
+    return {runner.name: _found(runner, best, work) for runner in runners}
+
+
+def _found(runner: Runner, best: Mapping[tuple[str, object], float], work: Work) -> Found:
+    token, prompt = sum(best[runner.name, n] for n in range(DECODED)) / DECODED, best[runner.name, "prompt"]
+    if runner.weights is None:
+        return Found(token, prompt)
+    product, read = best[runner.name, "product"], best[runner.name, "read"]
+    return Found(token, prompt, max(read, work.token * product), work.prompt * product, read / token, runner.used)
 
 
 def _spent(step: Step, tokens: np.ndarray) -> float:
@@ -210,13 +265,22 @@ def _spent(step: Step, tokens: np.ndarray) -> float:
     return time.thread_time() - begin
 
 
-def row(name: str, found: dict[str, tuple[float, float]]) -> list[str]:
-    """Times, and shares of those of the peers: of a token / of the prompt."""
-    token, prompt = found[name]
-    made = [name, f"{1e3 * token:.2f} ms", f"{1e3 * prompt:.0f} ms"]
+def row(name: str, found: dict[str, Found]) -> list[str]:
+    """Times, shares of the core's limits, and shares of the times of peers; of a token / of the prompt."""
+    own = found[name]
+    made = [name, f"{1e3 * own.token:.2f} ms", f"{1e3 * own.prompt:.0f} ms"]
+    if name in PEERS:
+        return made + [""] * (3 + len(PEERS))
+    made += [f"{own.read:.2f}", f"{own.least_token / own.token:.2f} / {own.least_prompt / own.prompt:.2f}"]
+    made.append(f"{own.used:.3f}")
     for peer in PEERS:
-        other, whole = found.get(peer, (0.0, 0.0))
-        made.append(f"{token / other:.2f} / {prompt / whole:.2f}" if other and name not in PEERS else "")
+        other = found.get(peer)
+        shares = [
+            f"{token / other.token:.2f} / {prompt / other.prompt:.2f}"
+            for token, prompt in ((own.token, own.prompt), (own.least_token, own.least_prompt))
+            if other
+        ]
+        made.append(", least ".join(shares))
     return made
 
 
@@ -231,6 +295,8 @@ def main() -> None:
     arguments_of.add_argument("--rounds", type=int, default=5)
     arguments_of.add_argument("--batch", type=int, default=128, help="tokens of a prompt in a run of ours")
     arguments = arguments_of.parse_args()
+    if hasattr(os, "sched_setaffinity"):  # the limits are those of the core that all run on
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rows: list[list[str]] = []
     peers = [name for name in arguments.peers.split(",") if importlib.util.find_spec(name)]
     for size, kind in ((s, k) for s in arguments.sizes.split(",") for k in arguments.types.split(",")):
@@ -241,11 +307,11 @@ def main() -> None:
             ways: list[dict[str, Any]] = [{}] if kind == "F32" else [{}, {"block_activations": "int8"}]
             runners = [ours(path, Path(place, str(n)), arguments.batch, **way) for n, way in enumerate(ways)]
             runners += [PEERS[name](path) for name in peers]
-            found = timed(runners, arguments.rounds, tokens)
+            found = timed(runners, arguments.rounds, tokens, Work.of(size))
         rows += [[f"{size} {kind}", *row(name, found)] for name in found]
         print("\n".join(" ".join(each) for each in rows[-len(found) :]), flush=True)
-    shares = [f"of {name}" for name in PEERS]
-    print(*table(["", "", "a token", f"a prompt of {PROMPT}", *shares], rows), sep="\n")
+    head = ["", "", "a token", f"a prompt of {PROMPT}", "of bandwidth", "of limits", "memory"]
+    print(*table([*head, *(f"of {name}" for name in PEERS)], rows), sep="\n")
 
 
 if __name__ == "__main__":

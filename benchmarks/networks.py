@@ -30,7 +30,7 @@ from mccompile.base.errors import BadFile
 from mccompile.check.inputs import random_sets, stored_sets
 from mccompile.driver import Options, compile_graph, read
 from mccompile.graph.ir import Graph
-from mccompile.measure.speed import measured_peak
+from mccompile.measure.limits import measured_peak
 from mccompile.option_texts import dims, shape
 from mccompile.targets import api
 from mccompile.toolchain.run import Model

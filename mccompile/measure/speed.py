@@ -11,13 +11,11 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..base.discovery import data_folder
 from ..base.provenance import show
 from ..base.records import dataclass
 from ..base.stages import stage
@@ -26,11 +24,10 @@ from ..driver import Options, compile_graph, read, settled
 from ..emit.package import Package
 from ..emit.summary import table
 from ..plan.ir import Step
-from ..targets.api import Target
-from ..toolchain.build import Compiler, compile_program, find_compiler, run_program
 from ..toolchain.run import Model
 from .building import own_functions, refuse_undefined
 from .handing import as_handed_over
+from .limits import peak_once
 
 SECONDS = 1.0  # of each of the two builds, roughly
 FEWEST = 5  # runs
@@ -138,27 +135,10 @@ def speed(path: Path, options: Options, cc: str | None = None, seed: int = 0) ->
     medians = np.median(np.diff(np.array(spent), axis=0), axis=0)
     spent_by = tuple(zip(steps, map(float, medians), strict=True))
     functions = own_functions(whole.function_bytes, package)
-    peak = _peak_once(find_compiler(cc or target.compiler), tuple(target.cflags))
-    return Speed(package, tuple(runs), spent_by, peak, functions)
+    return Speed(package, tuple(runs), spent_by, peak_once(target, cc), functions)
 
 
 def _runs(model: Model, inputs: Mapping[str, Any]) -> list[float]:
     """Seconds of as many runs as take about SECONDS."""
     one = min(model.time(inputs, FEWEST))
     return model.time(inputs, max(FEWEST, round(SECONDS / one)))
-
-
-def measured_peak(target: Target, cc: str | None = None) -> float:
-    """GFLOP/s of one core, by a program that does nothing else."""
-    return _peak(find_compiler(cc or target.compiler), tuple(target.cflags))
-
-
-def _peak(compiler: Compiler, flags: tuple[str, ...]) -> float:
-    with tempfile.TemporaryDirectory(prefix="mccompile-") as folder:
-        include = data_folder("runtime_c") / "include"
-        source, program = Path(__file__).with_name("peak.c"), Path(folder, "peak")
-        compile_program(compiler, [source], [include], program, flags)
-        return float(run_program(program))
-
-
-_peak_once = cache(_peak)  # the same for all models of a process

@@ -115,11 +115,6 @@ def compile_program(
     return out
 
 
-def run_program(program: Path) -> str:
-    """What a program of one's own prints."""
-    return subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
-
-
 def load(shared_object: Path, cdef: str) -> Library:
     """Load a shared object whose functions are declared by `cdef`."""
     ffi = _declared(cdef)

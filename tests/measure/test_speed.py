@@ -9,7 +9,7 @@ import pytest
 
 from mccompile.base.dtypes import u8
 from mccompile.driver import Options
-from mccompile.measure import speed as measured
+from mccompile.measure import limits
 from mccompile.measure.speed import speed
 from mccompile.passes.io.io_forms import InputForm
 from mccompile.toolchain.run import Model
@@ -54,7 +54,7 @@ def test_the_table_and_the_dictionary_say_the_same(tmp_path: Path) -> None:
 
 def test_the_peak_is_measured_once_for_all_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = speed(save(small_models.mlp(), tmp_path), Options())
-    monkeypatch.setattr(measured, "run_program", lambda program: pytest.fail("it runs again"))
+    monkeypatch.setattr(limits, "Limits", lambda *given: pytest.fail("it runs again"))
     assert speed(save(small_models.conv(), tmp_path), Options()).peak == first.peak
 
 
@@ -64,3 +64,10 @@ def test_a_model_of_many_runs_has_as_long_for_its_steps(monkeypatch: pytest.Monk
     time = Model.time
     monkeypatch.setattr(Model, "time", lambda self, inputs, runs: asked.append(runs) or time(self, inputs, runs))
     assert len(speed(save(small_models.mlp(), tmp_path), Options()).runs) == asked[1] > 2 * (len(asked) - 2)
+
+
+def test_states_that_are_full_begin_anew(tmp_path: Path) -> None:
+    nodes = [small_models.node("Concat", "past x", "present", axis=0)]
+    made = small_models.model("growing", nodes, [("past", ("n", 4)), ("x", (2, 4))], [("present", ("m", 4))])
+    options = Options(state={"present": "past"}, dims={"n": (0, 4)})
+    assert len(speed(save(made, tmp_path), options).runs) > 3
