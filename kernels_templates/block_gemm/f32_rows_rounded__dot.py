@@ -67,7 +67,11 @@ class RowsRounded(WordsKernel):
         odd = case_of("odd_numbers", (6, 96, 20), "i4", 32, False)
         a = np.linspace(-3, 3, 6 * 96, dtype=np.float32).reshape(6, 96)
         a[0, :32], a[1, 40], a[2, 70], a[3, 5], a[4] = 0, np.nan, np.inf, -np.inf, a[4] * np.float32(1e-33)
-        return [rounded(case) for case in (*found, replace(odd, values={0: a}))]
+        ones = np.repeat(np.array([[1], [-1]], np.float32), 96, 1)
+        fullest = replace(
+            case_of("fullest", (2, 96, 20), "i4", 32, True), values={0: ones, 1: np.full((96, 20), 7, np.int8)}
+        )
+        return [rounded(case) for case in (*found, replace(odd, values={0: a}), fullest)]
 
     def sized_cases(self) -> Sequence[SizedCase]:
         return [block_gemm_rounded]

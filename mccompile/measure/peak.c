@@ -66,7 +66,7 @@ double mcc_peak_bytes(long rounds)
 #define BEGIN_DOT(i) SUMS a##i = w;
 #define STEP_DOT(i)                                                                                                    \
     ANEW(w);                                                                                                           \
-    a##i = DOT(dot_few)(a##i, x, w);
+    a##i = DOT(dot_short)(a##i, x, w);
 #define ADD_DOT(i) sum = DOT(add)(sum, a##i);
     ALL(BEGIN_DOT)
     for (i = 0; i < rounds; i++) {

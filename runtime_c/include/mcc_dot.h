@@ -5,6 +5,8 @@
  *     mcc_dot_i32xN(sum, x, w)             sum + x0 * w0 + x1 * w1 + x2 * w2 + x3 * w3, four bytes in each lane
  *     mcc_dot_few_i32xN(sum, x, w)         the same where every byte of x is from 0 to 63 and those of w have a sign,
  *                                          which some machines do in fewer instructions
+ *     mcc_dot_short_i32xN(sum, x, w)       the same of sums that begin at 0, each half of which stays within 16 bits;
+ *                                          mcc_dot_whole_i32xN(sum) is what it comes to
  *     mcc_dot_kept_i32xN(p)                a vector that is used several times, in a register meanwhile: compilers
  *                                          would rather read it again each time, which takes longer than the products
  *     mcc_dot_set_u8_i32xN(p)              the four elements at p in every lane, as mcc_dot takes them; mcc_dot_set_i8
@@ -397,6 +399,11 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
     {                                                                                                                  \
         return mcc_dot_i32x##N(sum, x, w);                                                                             \
     }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_short_i32x##N(mcc_i32x##N sum, mcc_i32x##N x, mcc_i32x##N w)                    \
+    {                                                                                                                  \
+        return mcc_dot_i32x##N(sum, x, w);                                                                             \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_whole_i32x##N(mcc_i32x##N sum) { return sum; }                                  \
     typedef float mcc_dot_few_##N
 
 /* x86 without products of bytes: two products of numbers this small fit 16 bits. */
@@ -405,6 +412,14 @@ MCC_VEC_INLINE const int8_t *mcc_dot_forget(const int8_t *p)
     {                                                                                                                  \
         const V two = bytes((V)x, (V)w), ones = (V)mcc_set_i32x##N(0x00010001);                                        \
         return mcc_add_i32x##N(sum, (mcc_i32x##N)pairs(two, ones));                                                    \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_short_i32x##N(mcc_i32x##N sum, mcc_i32x##N x, mcc_i32x##N w)                    \
+    {                                                                                                                  \
+        return (mcc_i32x##N)((mcc_dot_u16x##N)sum + (mcc_dot_u16x##N)bytes((V)x, (V)w));                               \
+    }                                                                                                                  \
+    MCC_VEC_INLINE mcc_i32x##N mcc_dot_whole_i32x##N(mcc_i32x##N sum)                                                  \
+    {                                                                                                                  \
+        return (mcc_i32x##N)pairs((V)sum, (V)mcc_set_i32x##N(0x00010001));                                             \
     }                                                                                                                  \
     typedef float mcc_dot_few_paired_##N
 

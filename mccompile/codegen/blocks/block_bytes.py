@@ -43,9 +43,33 @@ class Bytes:
         return f"({words} >> {step * self.bits} & {mask})" if step else f"({words} & {mask})"
 
     @property
+    def is_short(self) -> bool:
+        """Do sums of a block fit 16 bits, in two halves of each lane?"""
+        most = 2 * ((1 << self.bits) - 1) * 127  # of a step
+        return self.bits < 8 and -(-self.words.block // NUMBER) * most < 1 << 15
+
+    @property
     def dot(self) -> str:
         """C of the function that adds up products of such numbers and signed bytes."""
-        return f"mcc_dot{'' if self.bits == 8 else '_few'}_i32x{self.size.lanes}"
+        kind = "" if self.bits == 8 else "_short" if self.is_short else "_few"
+        return f"mcc_dot{kind}_i32x{self.size.lanes}"
+
+    def starts(self, total: str) -> str:
+        """C of what the sums of a block begin with; `total`: what they are less in a row, a whole number."""
+        whole = f"(int32_t){total}" if self.adds_totals and not self.is_short else "0"
+        return f"mcc_set_i32x{self.size.lanes}({whole})"
+
+    def ended(self, sums: str, total: str) -> str:
+        """C of the sums of a block."""
+        of = f"i32x{self.size.lanes}"
+        if not self.is_short:
+            return sums
+        whole = f"mcc_dot_whole_{of}({sums})"
+        return f"mcc_add_{of}({whole}, mcc_set_{of}((int32_t){total}))" if self.adds_totals else whole
+
+    @property
+    def adds_totals(self) -> bool:
+        return self.has_sums and not self.zeros
 
     def point(self, vector: int) -> str:
         """C of the zero points of a vector, as the numbers are stored."""

@@ -63,6 +63,13 @@ def test_what_permits_rounding(level: int | None, asked: str, rounds: bool, tmp_
     assert ("1 step rounds activations to int8" in summary(package.plan, 0)) == rounds
 
 
+def test_products_of_four_bits_are_added_up_in_sixteen(tmp_path: Path) -> None:
+    """A block of 32 has eight steps of two products of at most 15 * 127: 30,480."""
+    package = compile(model_in(tmp_path, 4), Options(target="x86-64-v3", prefer="time"))
+    (kernels,) = (data.decode() for name, data in package.files.items() if name.endswith("_kernels.c"))
+    assert BLOCK == 32 and "mcc_dot_short_i32x8(" in kernels and "mcc_dot_few" not in kernels
+
+
 def test_cores_without_such_a_kernel_compute_in_floats(tmp_path: Path) -> None:
     package = compile(model_in(tmp_path, 4), Options(target="cortex-m4"))
     assert not rounding(package)
