@@ -108,4 +108,11 @@
 #define MCC_PART MCC_INLINE
 #endif
 
+/* A vector is in a register here. */
+#if defined(__AVX__)
+#define MCC_VEC_KEEP(v) __asm__("" : "+v"(v))
+#else
+#define MCC_VEC_KEEP(v) ((void)0)
+#endif
+
 #endif /* MCC_PORT_H */

@@ -5,8 +5,7 @@
  *     mcc_f32xN  mcc_i32xN            floats; integers, and masks whose lanes are 0 or -1
  *     mcc_load_f32xN(p)               from any address where a float may lie
  *     mcc_kept_f32xN(p)               the same of a vector that is used several times, in a register meanwhile: GCC reads
- *                                     it again each time, which takes longer than the products where vectors are read
- *                                     in no more than two of a cycle's instructions
+ *                                     it again each time, which takes longer than the products
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
  *     mcc_load_mask_i32xN(p, step, n) n <= N truth values, bytes that lie `step` apart
@@ -57,11 +56,6 @@
 
 #define MCC_VEC_INLINE static inline __attribute__((always_inline, unused))
 
-#if defined(__AVX__)
-#define MCC_VEC_KEEP(v) __asm__("" : "+v"(v))
-#else
-#define MCC_VEC_KEEP(v) ((void)0)
-#endif
 #define MCC_VEC_ANEW(p) __asm__("" : "+r"(p))
 #define MCC_VEC_AGAIN __asm__ volatile("" : : : "memory")
 
