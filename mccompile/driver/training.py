@@ -30,6 +30,7 @@ from ..passes.learn.phase_graphs import (
     learning_graph,
     step_graph,
 )
+from ..passes.memory.apart import lay_apart
 from ..pipeline import chosen
 from ..plan.learning import LEARN, STEP
 from ..program.ir import Program
@@ -201,6 +202,7 @@ def _trained(
         begin_with(graph, earlier.learned)
     made = [(phase, program_of(phase, graph, context)) for phase, graph in parts]
     program = join_phases(name, made)
+    lay_apart(program, options.keep_inputs, context.target.align)  # over an input that another phase reads too
     manager.finished(PROGRAM, program, "join_phases")
     return packaged(program, run, options, name, manager, left_out, learning=asked.to_json())
 

@@ -1,11 +1,12 @@
 """Counted repairs of placements that miss the bound: move what sticks out, place again, keep what is no worse.
 
 A placement made by first fit is described by the order in which its blocks were placed. A repair takes one of the
-blocks that reach the top and one that was placed before it and is, directly or at one remove, in its way; it moves the
-first before the second, or exchanges them, and places anew from there on. Where blocks have several parts, the lowest
-free place is not always a good one, so a repair may also give a block a floor: a higher place to start from. A repair
-that does not lower the top but does not raise it either is kept too: plateaus have to be crossed. After many useless
-repairs the search goes back to one of the placements it set out from.
+blocks that reach above the bound and one that was placed before it and is, directly or at one remove, in its way; it
+moves the first before the second, or exchanges them, and places anew from there on. Where blocks have several parts,
+the lowest free place is not always a good one, so a repair may also give a block a floor: a higher place to start from.
+What counts is the overrun, the sum of the bytes by which blocks reach above the bound: unlike the height it tells when
+one of several blocks in the way has gone. A repair that leaves the overrun as it is is kept too: plateaus have to be
+crossed. After many useless repairs the search goes back to one of the placements it set out from.
 
 Invariant: work is counted (as visits to edges; a larger problem gets fewer repairs), the dice are seeded, and every
 choice is made from a list in a fixed order.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from mccompile.memory import placing
 from mccompile.memory.conflicts import Conflicts, Offsets
 
-PATIENCE = 120
+PATIENCE = 40
 
 
 def repair(conflicts: Conflicts, pool: Sequence[Offsets], bound: int, work: int) -> Offsets:
@@ -33,12 +34,12 @@ def repair(conflicts: Conflicts, pool: Sequence[Offsets], bound: int, work: int)
     while work > 0 and best_height > bound:
         start = pool[round_number % len(pool)] if round_number % 2 else best
         round_number += 1
-        search = _Search(conflicts, start, dice, near)
+        search = _Search(conflicts, start, bound, dice, near)
         stale = 0
         while work > 0 and stale < PATIENCE:
-            before = search.height
+            before = search.overrun
             work -= search.step()
-            stale = 0 if search.height < before else stale + 1
+            stale = 0 if search.overrun < before else stale + 1
             if search.height < best_height:
                 best, best_height = search.offsets, search.height
                 if best_height <= bound:
@@ -59,8 +60,11 @@ class _Move:
 class _Search:
     """A placement that moves from repair to repair; `offsets` is what first fit makes of `order` and `floors`."""
 
-    def __init__(self, conflicts: Conflicts, start: Offsets, dice: random.Random, near: dict[int, list[int]]) -> None:
+    def __init__(
+        self, conflicts: Conflicts, start: Offsets, bound: int, dice: random.Random, near: dict[int, list[int]]
+    ) -> None:
         self.conflicts = conflicts
+        self.bound = bound
         self.dice = dice
         self.near = near  # neighbours of the blocks that were asked for
         self.rigid = any(len(block.parts) > 1 for block in conflicts.blocks)
@@ -74,10 +78,11 @@ class _Search:
         self._look()
 
     def _look(self) -> None:
-        """What choices are made from: the place of each block in the order, and the blocks that reach the top."""
+        """What choices are made from: the place of each block in the order, and the blocks above the bound."""
         self.rank = {i: at for at, i in enumerate(self.order)}
         sizes = self.conflicts.sizes
-        self.top = [i for i in self.order if self.offsets[i] + sizes[i] == self.height]
+        self.top = [i for i in self.order if self.offsets[i] + sizes[i] > self.bound]
+        self.overrun = sum(self.offsets[i] + sizes[i] - self.bound for i in self.top)
 
     def step(self) -> int:
         """Try one repair; returns the work it took."""
@@ -86,18 +91,22 @@ class _Search:
             return self.conflicts.count
         offsets = self._start_of(move)
         work = self.conflicts.count
+        sizes, bound = self.conflicts.sizes, self.bound
+        overrun = sum(self.offsets[i] + sizes[i] - bound for i in self.top if self.rank[i] < move.first)
         concerned = set(move.moved).union(*map(self._neighbours, move.moved))  # the others lie where they lay
-        degrees, sizes, lowest = self.conflicts.degrees, self.conflicts.sizes, self.conflicts.lowest
+        degrees, lowest = self.conflicts.degrees, self.conflicts.lowest
         for i in move.order[move.first :]:
             work += 8 + degrees[i]
             at = self.offsets[i]
             if i in concerned:
                 at = lowest(i, offsets, move.floors.get(i, 0))
-                if at + sizes[i] > self.height:
-                    return work
                 if at != self.offsets[i]:
                     concerned.update(self._neighbours(i))
             offsets[i] = at
+            if at + sizes[i] > bound:
+                overrun += at + sizes[i] - bound
+                if overrun > self.overrun:
+                    return work
         self.order, self.floors, self.offsets = move.order, move.floors, offsets
         self.height = placing.height(self.conflicts, offsets)
         self._look()

@@ -9,7 +9,7 @@ import pytest
 
 from mccompile.memory import placing
 from mccompile.memory.conflicts import Conflicts, FilteredConflicts, ListedConflicts, Parts
-from mccompile.memory.interval import Block
+from mccompile.memory.interval import Block, lower_bound
 from mccompile.memory.repair import _Search
 
 KINDS: dict[str, Callable[[list[Block], Parts], Conflicts]] = {"listed": ListedConflicts, "filtered": FilteredConflicts}
@@ -23,7 +23,7 @@ def test_a_placement_is_what_first_fit_makes_of_its_order(
     dice = random.Random(seed)
     blocks = make_blocks(dice, 40, moments=20, bytes_=100, fixed=seed % 2 == 1)
     conflicts = KINDS[kind](blocks, Parts(blocks))
-    search = _Search(conflicts, placing.first_fit(conflicts, range(len(blocks))), dice, {})
+    search = _Search(conflicts, placing.first_fit(conflicts, range(len(blocks))), lower_bound(blocks), dice, {})
     moves = 0
     for _ in range(150):
         order = search.order

@@ -2,6 +2,7 @@
 
 A result over an operand becomes one block with it, and with all that lies over either. Such a block may be taller than
 what is alive of it at any moment: a large operand, a small tensor over it, and a large result that begins before that.
+Or it ties an operand that is alive again later, as an input of several phases is, to a place that suits nothing else.
 Then the arena may be smaller if the result, and what was laid over it later, is a block of its own.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...memory.interval import peak
+from ...memory.interval import Block, lower_bound, peak
 from ...memory.push_down import push_down
 from ...program.ir import TEMPORARY, Buffer, Loop, Overlap, Program, Rows, root, walk
 from .liveness import Span, blocks_of, liveness
@@ -44,9 +45,10 @@ def _is_over(buffer: Buffer) -> bool:
 def _one_apart(lives: Lives, results: Sequence[Buffer], align: int) -> bool:
     """Takes that result off which saves most. False: none saves anything."""
     blocks, owners = blocks_of(lives, align)
-    tall = {number for number, block in enumerate(blocks) if block.size > peak([block]).bytes}
-    tried = [result for result in results if _is_over(result) and result in owners and owners[result][0] in tall]
-    size, best = push_down(blocks).size if tried else 0, None
+    over = [result for result in results if _is_over(result) and result in owners]
+    size, best = push_down(blocks).size if over else 0, None
+    missed = size > lower_bound(blocks)
+    tried = [result for result in over if missed or _is_tall(blocks[owners[result][0]])]
     for result in tried:
         before = _take_off(result, lives)
         found = push_down(blocks_of(lives, align)[0]).size
@@ -57,6 +59,11 @@ def _one_apart(lives: Lives, results: Sequence[Buffer], align: int) -> bool:
     if best is not None:
         _take_off(best, lives)
     return best is not None
+
+
+def _is_tall(block: Block) -> bool:
+    """Is it taller than what is alive of it at any moment?"""
+    return block.size > peak([block]).bytes
 
 
 def _take_off(result: Buffer, lives: Lives) -> dict[Buffer, Overlap | None]:
