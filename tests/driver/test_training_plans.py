@@ -13,8 +13,12 @@ from onnx import numpy_helper
 
 import mccompile
 from mccompile.cli import run
+from mccompile.driver import training
+from mccompile.driver.options import Options
 from mccompile.memory.recompute import Line
+from mccompile.passes.learn.phase_graphs import Learning
 from mccompile.passes.program import fuse_line_buffers, recompute_activations
+from mccompile.targets.api import Prefer
 from tests.thorough import some
 
 LAYERS = """<ir_version: 8, opset_import: ["" : 17]> net (float[batch, 24] x) => (float[batch, 5] y) {
@@ -267,3 +271,25 @@ def test_layers_keep_rows_rather_than_shift_what_they_make(tmp_path: Path, monke
     x, y = np.random.default_rng(5).standard_normal((1, 8, 5, 5)).astype(np.float32), np.array([3])
     for _ in range(4):
         assert kept.step(x, y, rate=0.1) == pytest.approx(shifted.step(x, y, rate=0.1), rel=1e-5)
+
+
+def test_an_input_that_all_phases_read_lies_where_it_suits_them(tmp_path: Path) -> None:
+    """What the run laid over it, a result of layers fused line by line, is taken off it."""
+    nodes, weights, last = [], {"w0": (8, 1, 3, 3), "f": (4, 4)}, "r0"
+    nodes.append("c0 = Conv <pads=[1,1,1,1], strides=[2,2]> (x, w0) r0 = Relu(c0)")
+    for n, (depth, channels, stride) in enumerate([(8, 8, 2), (8, 16, 2), (16, 4, 1)], 1):
+        weights |= {f"d{n}": (depth, 1, 3, 3), f"w{n}": (channels, depth, 1, 1)}
+        nodes.append(
+            f"e{n} = Conv <group={depth}, pads=[1,1,1,1], strides=[{stride},1]> ({last}, d{n}) q{n} = Relu(e{n})"
+        )
+        nodes.append(f"c{n} = Conv(q{n}, w{n}) r{n} = Relu(c{n})")
+        last = f"r{n}"
+    nodes.append(f"g = GlobalAveragePool({last}) h = Flatten(g) y = MatMul(h, f)")
+    graph = "net (float[1,1,8,8] x) => (float[1,4] y) {" + " ".join(nodes) + "}"
+    model, path = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}'), tmp_path / "net.onnx"
+    for name, shape in weights.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.ones(shape, np.float32), name))
+    onnx.save(model, path)
+    options = Options(target="cortex-m4", prefer=Prefer.RAM, recompute=4.0)
+    plan = training.train(path, Learning(loss="mse:y", learn="all", at_once=True), options).plan
+    assert plan.arenas[0].bytes == plan.arena_bound
