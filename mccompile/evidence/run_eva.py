@@ -54,6 +54,9 @@ _STORED = re.compile(r"(?<![\w.>\]])(\w+)\[[^;{}]*\] = ")
 _POINTER = re.compile(r"\*(?:MCC_RESTRICT |const )?(\w+)(?: =|[,;)])")
 _CALL = re.compile(r"\bmcc_\w+(\([^;{}]*)")
 _WALK = re.compile(r"(?<![\w.>\]])(\w+) = [^;{}]*\[[^][;]*\b\1\b")
+# Where a function begins that divides by its last operand if that is not 0, or adds it to a number of the other sign:
+# what is not 0 is no range, unless numbers below 0 are told apart from others.
+_BY_SIGN = re.compile(r"\w (\w+)\)[\s\\]*\{[\s\\]*(?=[^{}]*(?:\b\1 == 0\b[^{}]*[/%] \1\b|< 0\) != \(\1 < 0\)))")
 _CHOICE = re.compile(r"([^=,?:]*[^=,?:\s])\s*\?")
 
 
@@ -155,6 +158,7 @@ def annotated(text: str, level: str) -> str:
         if passes_on or (_STRIDE.search(head.rpartition(";")[2]) if by_stride else steers(head, body)):
             note = f"/*@ loop unroll {TURNS}; */ " if in_macro else f"//@ loop unroll {TURNS};\n{indent}"
             notes.append((begin, note))
+    notes += [(each.end(), f"/*@ split {each[1]} < 0; */ ") for each in _BY_SIGN.finditer(text)]
     return _with(text, notes)
 
 

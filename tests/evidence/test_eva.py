@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, parser
 
 from embedded.models import normalized, quantized, recurrent
 from embedded.quantized_models import Net
@@ -213,7 +213,20 @@ def test_annotations_are_all_that_is_added(level: str, once: Callable[..., Path]
     for path in (*code.glob("*.c"), *code.glob("runtime/*.h")):
         text = path.read_text()
         added = re.sub(r"^ *//@ loop unroll \d+;\n", "", run_eva.annotated(text, level), flags=re.M)
-        assert re.sub(r"/\*@ loop unroll \d+; \*/ ", "", added) == text
+        assert re.sub(r"/\*@ (?:loop unroll \d+|split \w+ < 0); \*/ ", "", added) == text
+
+
+def _remainders() -> ModelProto:
+    numbers = "(int32[3] x, int32[3] b) => (int32[3] y, int32[3] z, int32[3] r)"
+    return parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> remainders {numbers} '
+        "{ y = Mod (x, b) z = Div (x, b) r = Mod <fmod = 1> (x, b) }"
+    )
+
+
+@needs_frama_c
+def test_divisions_that_check_their_divisors_raise_no_alarm(tmp_path: Path) -> None:
+    assert raises_no_alarm(folder_of(_remainders(), tmp_path))
 
 
 @needs_frama_c
