@@ -28,7 +28,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-bare test-lowest test-embedded importers lint golden zoo onnx-suite exporters fuzz \
+.PHONY: help demo test test-more test-bare test-lowest test-embedded importers lint golden zoo onnx-suite exporters fuzz \
         fuzz-init sweep stories size spills tuned bench race mutants docs wheel clean
 
 help: ## show this list
@@ -43,8 +43,8 @@ ALL_TESTS := --ignore tests/docs/test_pages.py --ignore tests/examples
 test: $(TESTS) ## run tests of everything but documentation and examples (ARGS="-k conv", JOBS=4)
 	$(PY) $(PYTEST) -m "not thorough" $(ALL_TESTS) $(ARGS)
 
-test-all: $(TESTS) ## run those too that go through all cases of their kind
-	$(PY) $(PYTEST) $(ALL_TESTS) $(ARGS)
+test-more: $(TESTS) ## run what `make test` leaves out: tests that go through all cases of their kind
+	$(PY) $(PYTEST) -m thorough $(ALL_TESTS) $(ARGS)
 
 # Those that look for tools, as on a machine that has none but a C compiler and make.
 test-bare: $(TESTS) ## run the tests that look for compilers and emulators where there are none

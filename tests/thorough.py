@@ -1,5 +1,5 @@
 """Which tests `make test` leaves out: those that go through all cases of a kind where a few show the same, that draw
-many networks, or that take long for what only one change in many can break. `make test-all`, and so CI, runs them too.
+many networks, or that take long for what only one change in many can break. `make test-more` runs them; CI runs both.
 
 Invariant: each feature has a test that is not marked.
 """

@@ -239,7 +239,7 @@ def test_new_weights_are_made_beside_gradients_where_no_more_fits(
 ) -> None:
     """Products whose new weights take as much as an activation: with those, the old ones and dy there is no room."""
     model = separable(tmp_path / "separable.onnx", 6, 32, 6)
-    asked = {"loss": "cross_entropy:y", "learn": "all", "at_once": True}
+    asked = {"loss": "cross_entropy:y", "learn": "all", "at_once": True, "target": "generic"}
     small = mccompile.train(model, **asked, budget={"ram": "min"})
     assert "product_step" in {step["op"] for step in small.report["steps"]}
     plain = mccompile.train(model, **asked)
@@ -252,7 +252,7 @@ def test_new_weights_are_made_beside_gradients_where_no_more_fits(
         np.testing.assert_allclose(small.weights()[name], weight, rtol=1e-4, atol=1e-6)
     monkeypatch.setattr(recompute_activations, "step_products", lambda program, context: program.body)
     apart = mccompile.train(model, **asked, budget={"ram": "min"})
-    assert small.report["arena_bytes"] < apart.report["arena_bytes"]
+    assert small.report["arena_bytes"] + 1024 <= apart.report["arena_bytes"]
 
 
 @pytest.mark.thorough
@@ -260,7 +260,7 @@ def test_layers_keep_rows_rather_than_shift_what_they_make(tmp_path: Path, monke
     """Each layer that is done again alone begins its result some rows before its operand, and all that lie so are one
     tall block. In a chain with the next layer it keeps a few rows, and nothing moves."""
     model = separable(tmp_path / "separable.onnx", 5, 8, 5)
-    asked = {"loss": "cross_entropy:y", "learn": "all", "at_once": True, "budget": {"ram": "min"}}
+    asked = {"loss": "cross_entropy:y", "learn": "all", "at_once": True, "budget": {"ram": "min"}, "target": "generic"}
     kept = mccompile.train(model, **asked)
     search = fuse_line_buffers.best_chains
     monkeypatch.setattr(
