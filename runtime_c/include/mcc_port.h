@@ -108,7 +108,7 @@
 #define MCC_PART MCC_INLINE
 #endif
 
-/* A vector is in a register here. */
+/* Makes the compiler hold the vector `v` in a register from here on. */
 #if defined(__AVX__)
 #define MCC_VEC_KEEP(v) __asm__("" : "+v"(v))
 #else

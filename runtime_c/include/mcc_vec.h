@@ -4,8 +4,8 @@
  *
  *     mcc_f32xN  mcc_i32xN            floats; integers, and masks whose lanes are 0 or -1
  *     mcc_load_f32xN(p)               from any address where a float may lie
- *     mcc_kept_f32xN(p)               the same of a vector that is used several times, in a register meanwhile: GCC reads
- *                                     it again each time, which takes longer than the products
+ *     mcc_kept_f32xN(p)               the same, in a register as long as it is used: GCC reads a vector that is used
+ *                                     several times again each time, which takes longer than the products
  *     mcc_load_part_f32xN(p, n)       n < N floats, zeros behind; nothing beyond them is touched
  *     mcc_store_f32xN(p, v)  mcc_store_part_f32xN(p, n, v)
  *     mcc_load_mask_i32xN(p, step, n) n <= N truth values, bytes that lie `step` apart

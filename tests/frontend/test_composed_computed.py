@@ -121,7 +121,8 @@ def test_attributes_that_onnxruntime_does_not_heed() -> None:
     scales = [np.array(0.02, np.float32)] * 2
     zeros = [np.array(120, np.uint8), np.array(0, np.int8)]
     node = "com.microsoft.QAttention<num_heads=2, do_rotary=1>(x, w, b, xs, ws, , xz, wz)"
-    agrees(f"{text} {{ y = {node} }}", u8(1, 4, 16), (u8(16, 48) - 128).astype(np.int8), f(48), *scales, *zeros)
+    w = (u8(16, 48) // 2 - 64).astype(np.int8)  # without VNNI, onnxruntime saturates sums of two larger products
+    agrees(f"{text} {{ y = {node} }}", u8(1, 4, 16), w, f(48), *scales, *zeros)
     text = "(float[6,8] x, float[6,4] r, float[4,16,8] w, float[4,8,16] v) => (float[6,8] y)"
     node = 'com.microsoft.MoE<k=2, use_sparse_mixer=1, activation_type="relu">(x, r, w, , v)'
     agrees(f"{text} {{ y = {node} }}", f(6, 8), f(6, 4), f(4, 16, 8), f(4, 8, 16))

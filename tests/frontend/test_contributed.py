@@ -11,20 +11,21 @@ from mccompile import backend
 from mccompile.base.errors import InternalError, UnsupportedModel
 from mccompile.frontend.contributed import contributed, writes
 from mccompile.frontend.load import load_proto
+from tests.hardware import example, session_here
 
 EXAMPLES = [(domain, name, text) for (domain, name), entry in contributed().items() for text in entry.examples]
 
 
 @pytest.mark.parametrize(("domain", "name", "text"), EXAMPLES, ids=[name for _, name, _ in EXAMPLES])
 def test_an_example_gives_what_onnxruntime_gives(domain: str, name: str, text: str) -> None:
-    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17, "{domain}" : 1]> {text}')
+    model = example(domain, text)
     assert [(node.domain, node.op_type) for node in model.graph.node].count((domain, name)) > 0
     chance, inputs = np.random.default_rng(1), {}
     for value in model.graph.input:
         type = value.type.tensor_type
         drawn = chance.uniform(-4, 4, [dim.dim_value for dim in type.shape.dim])
         inputs[value.name] = np.asarray(drawn).astype(helper.tensor_dtype_to_np_dtype(type.elem_type))
-    wants = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
+    wants = session_here(model).run(None, inputs)
     try:
         results = backend.run_model(model, inputs)
     except UnsupportedModel as error:

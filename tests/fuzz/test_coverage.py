@@ -10,10 +10,12 @@ from onnx import defs
 
 from mccompile import option_table
 from mccompile.driver import Options
+from mccompile.frontend.contributed import contributed
 from mccompile.frontend.supported import supported, title
 from tests.fuzz import official, options
 from tests.fuzz.builder import Builder
 from tests.fuzz.operators.registry import EXEMPT, entries
+from tests.hardware import example, session_here
 
 TRIES = 60
 
@@ -39,6 +41,13 @@ def test_every_option_is_drawn_or_has_a_reason() -> None:
     assert sorted((*options.choices(), *exempt)) == sorted(field.name for field in fields(Options))
 
 
+def _examples(name: str) -> tuple[str, ...]:
+    """Graphs with an operator that ONNX does not define."""
+    domain, _, op = name.rpartition("::")
+    found = contributed().get((domain, op))
+    return found.examples if found else ()
+
+
 @pytest.mark.parametrize("name", sorted(entries()))
 def test_an_operator_gets_into_graphs(name: str) -> None:
     """Its choice makes valid nodes."""
@@ -50,4 +59,6 @@ def test_an_operator_gets_into_graphs(name: str) -> None:
         entry.put(g)
         if any(node.op_type == entry.name for node in g.nodes):
             return
+    for text in _examples(name):
+        session_here(example(name.split("::")[0], text))
     pytest.fail(f"{name} was in none of {TRIES} graphs")
