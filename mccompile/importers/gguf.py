@@ -135,7 +135,7 @@ def _add_rotary(values: dict[str, Any], said: Mapping[str, Any], kind: str, tens
     )  # fmt: skip
     if turned > head:
         raise unsupported(f"rotary embeddings of {turned} of {head} channels")
-    values["partial_rotary_factor"] = values["rotary_pct"] = turned / head
+    values["partial_rotary_factor"] = values["rotary_pct"] = (turned + 0.5) / head  # of which families take the floor
     values["rope_scaling"] = _scaling(said, kind, tensors)
     if "rope_freqs.weight" in tensors:
         values["rope_factors"] = _floats(tensors["rope_freqs.weight"])

@@ -73,9 +73,8 @@ ACTIVATIONS = {  # how files call them
     "silu": "silu",
     "swish": "silu",
     "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "relu2": "relu2",
+    "gelu_python": "gelu",
+    **dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_accurate"), "gelu_tanh"),
+    "quick_gelu": "quick_gelu",
+    **{name: name for name in ("relu", "relu2", "relu6", "sigmoid", "tanh", "mish")},
 }

@@ -300,13 +300,19 @@ GGUF_NAMES = {
 }
 
 
-def llama_like(config: Config, tied: bool = False, base: float = 10000.0) -> Decoder:
-    """What most families have in common. base: where the file has no rope_theta."""
+def llama_like(
+    config: Config, tied: bool = False, base: float = 10000.0, share: float | None = 1.0, has_share: bool = False
+) -> Decoder:
+    """What most families have in common. base: where the file has no rope_theta. share: of the channels of a head that
+    turn, None where none do; has_share: the file may say another one."""
     heads, width = config.count("num_attention_heads"), config.count("hidden_size")
     head = config.count("head_dim", max(1, width // heads))
     count = config.count("num_hidden_layers")
     if count > 4096:
         raise damaged(f"num_hidden_layers is {count}")
+    if has_share and share is not None:
+        share = told(config).real("partial_rotary_factor", config.real("partial_rotary_factor", share))
+    turned = None if share is None else rotary(config, int(head * share), base)
     return Decoder(
         vocabulary=config.count("vocab_size"),
         width=width,
@@ -315,7 +321,7 @@ def llama_like(config: Config, tied: bool = False, base: float = 10000.0) -> Dec
         head=head,
         hidden=config.count("intermediate_size"),
         context=config.count("max_position_embeddings"),
-        layers=(Layer(0, rotary(config, head, base)),) * count,
+        layers=(Layer(0, turned),) * count,
         epsilon=config.real("rms_norm_eps", 1e-6),
         activation=config.activation("hidden_act", "silu"),
         tied=config.flag("tie_word_embeddings", tied),
@@ -338,11 +344,9 @@ def windowed(config: Config, made: Decoder, every: int = 0) -> Decoder:
     return replace(made, layers=tuple(layers))
 
 
-def partly_turned(config: Config, made: Decoder, share: float) -> Decoder:
+def partly_turned(config: Config, share: float) -> Decoder:
     """With rotary embeddings of the first channels of a head."""
-    share = config.real("partial_rotary_factor", share)
-    turned = rotary(config, int(made.head * told(config).real("partial_rotary_factor", share)))
-    return replace(made, layers=tuple(replace(layer, rotary=turned) for layer in made.layers))
+    return llama_like(config, share=share, has_share=True)
 
 
 def turned_by_kind(config: Config, made: Decoder, bases: Mapping[str, float]) -> Decoder:

@@ -13,6 +13,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from .weights import Blocks, Weight
 
+_ALONE = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "mish": "Mish"}  # operators of one operand
+
 
 class Nodes:
     def __init__(self, prefix: str = "") -> None:
@@ -56,8 +58,12 @@ class Nodes:
         if activation == "relu2":
             positive = self.op("Relu", x)
             return self.op("Mul", positive, positive)
-        if activation == "relu":
-            return self.op("Relu", x)
+        if activation in _ALONE:
+            return self.op(_ALONE[activation], x)
+        if activation == "quick_gelu":
+            return self.op("Mul", x, self.op("Sigmoid", self.op("Mul", x, self.number(1.702))))
+        if activation == "relu6":
+            return self.op("Clip", x, self.number(0.0), self.number(6.0))
         return self.op("Gelu", x, approximate="tanh" if activation == "gelu_tanh" else "none")
 
     def product(self, x: str, weight: Weight, bias: Weight | None) -> str:

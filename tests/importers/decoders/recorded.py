@@ -22,7 +22,10 @@ _GPT = {"n_embd": 16, "n_head": 4, "n_layer": 2, "n_positions": 32}
 _FALCON = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 32}
 _EXPERTS = {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 20}
 _MAMBA = {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 5}
+_ACTIVATIONS = ("gelu_accurate", "gelu_python", "mish", "quick_gelu", "relu6", "sigmoid", "tanh")
 _YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 8}
+_PART = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 32}
+_PART |= {"partial_rotary_factor": 0.75, "short_factor": [1.0, 1.5, 2.0], "long_factor": [2.0, 3.0, 4.0]}
 _LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 16}
 _LONG |= {"short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0]}
 
@@ -39,6 +42,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "falcon one by one": ("falcon", {**_FALCON, "parallel_attn": False, "multi_query": False, "bias": True}),
     "glm": ("glm", {**_USUAL, "head_dim": 8}),
     "glm4": ("glm4", {**_USUAL, "head_dim": 8}),
+    "gpt2 with an odd number of channels in a head": ("gpt2", {**_GPT, "n_embd": 15, "n_head": 3}),
     "gpt2 by layer": ("gpt2", {**_GPT, "scale_attn_by_inverse_layer_idx": True}),
     "gpt2 unscaled": ("gpt2", {**_GPT, "scale_attn_weights": False}),
     "gpt_bigcode": ("gpt_bigcode", _GPT),
@@ -51,6 +55,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gptj": ("gptj", {**_GPT, "rotary_dim": 2}),
     "helium": ("helium", {**_USUAL, "head_dim": 4}),
     "hunyuan": ("hunyuan_v1_dense", {**_USUAL, "head_dim": 8}),
+    **{f"llama with {act}": ("llama", {**_USUAL, "hidden_act": act}) for act in _ACTIVATIONS},
     "llama with yarn": ("llama", {**_USUAL, "rope_parameters": _YARN}),
     "mamba": ("mamba", {**_MAMBA, "time_step_rank": 3}),
     "mamba with biases": ("mamba", {**_MAMBA, "use_bias": True, "tie_word_embeddings": False}),
@@ -60,6 +65,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "mpt": ("mpt", {"d_model": 24, "n_heads": 3, "n_layers": 2, "max_seq_len": 32}),
     "nemotron": ("nemotron", _USUAL),
     "olmo": ("olmo", _USUAL),
+    "opt with an odd number of channels in a head": (
+        "opt",
+        {"hidden_size": 15, "num_hidden_layers": 2, "num_attention_heads": 3, "ffn_dim": 24}
+        | {"max_position_embeddings": 32, "word_embed_proj_dim": 15},
+    ),
     "olmo3": ("olmo3", {**_USUAL, "num_hidden_layers": 4, "sliding_window": 5}),
     "olmoe": ("olmoe", {**_USUAL, "num_experts": 6, "num_experts_per_tok": 2}),
     "opt": (
@@ -69,6 +79,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "persimmon": ("persimmon", {**_USUAL, "num_key_value_heads": 4}),
     "phi": ("phi", {**_USUAL, "qk_layernorm": True}),
+    "phi3 with longrope of a part of a head": (
+        "phi3",
+        {**_USUAL, "hidden_size": 32, "max_position_embeddings": 64, "rope_parameters": _PART}
+        | {"original_max_position_embeddings": 32},
+    ),
     "phi3 with longrope": ("phi3", {**_USUAL, "rope_parameters": _LONG, "original_max_position_embeddings": 16}),
     "qwen2_moe": ("qwen2_moe", {**_USUAL, **_EXPERTS, "shared_expert_intermediate_size": 12, "mlp_only_layers": [1]}),
     "qwen3_moe": ("qwen3_moe", {**_USUAL, **_EXPERTS, "head_dim": 8, "norm_topk_prob": True}),

@@ -13,8 +13,9 @@ from mccompile.frontend.load import read_proto
 from mccompile.importers.api import Reading
 from mccompile.importers.decoders.config import Config
 from mccompile.importers.decoders.families import FAMILIES
-from mccompile.importers.decoders.family import LLAMA_NAMES
+from mccompile.importers.decoders.family import LLAMA_NAMES, partly_turned
 from mccompile.importers.decoders.rotary import rotary
+from mccompile.importers.gguf import _add_rotary
 
 from .files import LLAMA, SIZES, folder, named
 from .reference import random_weights
@@ -101,3 +102,12 @@ def test_what_smollm3_and_gemma2_take_where_a_file_is_silent() -> None:
     none = {"attn_logit_softcapping": None, "final_logit_softcapping": None}
     made, other = (gemma2.describe(Config({**LLAMA, **more})) for more in ({}, none))
     assert (made.score_cap, made.logit_cap, other.score_cap, other.logit_cap) == (50, 30, 0, 0)
+
+
+@pytest.mark.parametrize(("turned", "head"), [(30, 44), (6, 47), (24, 47)])
+def test_a_gguf_file_says_how_many_channels_of_a_head_turn(turned: int, head: int) -> None:
+    values: dict[str, Any] = {"head_dim": head}
+    _add_rotary(values, {"phi2.rope.dimension_count": turned}, "phi2", {})
+    sizes = {"hidden_size": 2 * head, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 1}
+    made = partly_turned(Config({**values, **sizes, "vocab_size": 9, "max_position_embeddings": 8}), 1.0)
+    assert made.layers[0].rotary and 2 * len(made.layers[0].rotary.frequencies) == turned

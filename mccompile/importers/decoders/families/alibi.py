@@ -43,7 +43,8 @@ def slopes(heads: int) -> np.ndarray:
 
 
 def _of(config: Config, more: int) -> Decoder:
-    made = llama_like(Config({**config.values, "intermediate_size": more * config.count("hidden_size")}), tied=True)
+    wide = Config({**config.values, "intermediate_size": more * config.count("hidden_size")})
+    made = llama_like(wide, tied=True, share=None)
     epsilon = config.real("layer_norm_epsilon", 1e-5)
     layers = (Layer(),) * len(made.layers)
     return replace(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..config import Config
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, llama_like, partly_turned
+from ..family import LLAMA_NAMES, Family, partly_turned
 
 _GLM = {
     **{role: name for role, name in LLAMA_NAMES.items() if role not in ("gate", "up")},
@@ -20,8 +20,7 @@ _GLM4 = {
 
 
 def _glm(config: Config) -> Decoder:
-    made = llama_like(config)
-    return partly_turned(config, replace(made, epsilon=config.real("rms_norm_eps", 1.5625e-07)), 0.5)
+    return replace(partly_turned(config, 0.5), epsilon=config.real("rms_norm_eps", 1.5625e-07))
 
 
 FAMILIES = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..config import Config
 from ..description import Decoder, Layer
-from ..family import Family, by_groups, llama_like, partly_turned, thirds
+from ..family import Family, by_groups, partly_turned, thirds
 from ..told import Told
 
 GPT2_NAMES = {
@@ -74,8 +74,8 @@ def _bigcode_rows(decoder: Decoder) -> dict[str, np.ndarray]:
 def _neox(config: Config) -> Decoder:
     own = {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"}  # what the usual names say is unused
     config = Config({**config.values, **{name: config.values.get(word) for name, word in own.items()}})
-    made = llama_like(config)
-    made = replace(
+    made = partly_turned(config, 0.25)
+    return replace(
         made,
         groups=made.heads,
         rms=False,
@@ -84,7 +84,6 @@ def _neox(config: Config) -> Decoder:
         activation=config.activation("hidden_act", "gelu"),
         parallel=config.flag("use_parallel_residual", True),
     )
-    return partly_turned(config, made, 0.25)
 
 
 def _bigcode_gguf(told: Told) -> dict[str, Any]:

@@ -46,7 +46,8 @@ _OPT = {
 
 def _plain(config: Config, activation: str, tied: bool) -> Decoder:
     width = config.count("hidden_size")
-    made = llama_like(config.filled(intermediate_size=4 * width, hidden_act=activation), tied=tied)
+    filled = config.filled(intermediate_size=4 * width, hidden_act=activation)
+    made = llama_like(filled, tied=tied, share=None)
     return replace(made, rms=False, gated=False, epsilon=config.real("layer_norm_epsilon", 1e-5))
 
 

@@ -120,8 +120,8 @@ def _starcoder2(config: Config) -> Decoder:
 
 def _stablelm(config: Config) -> Decoder:
     parallel = config.flag("use_parallel_residual")
-    made = replace(llama_like(config), rms=False, parallel=parallel, epsilon=config.real("layer_norm_eps", 1e-5))
-    return partly_turned(config, replace(made, norms_by_head=True), 0.25)
+    epsilon = config.real("layer_norm_eps", 1e-5)
+    return replace(partly_turned(config, 0.25), rms=False, parallel=parallel, epsilon=epsilon, norms_by_head=True)
 
 
 def _exaone4_gguf(told: Told) -> dict[str, Any]:

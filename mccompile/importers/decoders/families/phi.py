@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..config import Config
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, by_groups, llama_like, partly_turned
+from ..family import LLAMA_NAMES, Family, by_groups, partly_turned
 
 _PHI = {
     **{role: name for role, name in LLAMA_NAMES.items() if role not in ("gate", "mlp_norm")},
@@ -28,8 +28,8 @@ _NEMOTRON = {role: name for role, name in LLAMA_NAMES.items() if role != "gate"}
 
 
 def _half_turned(config: Config, activation: str, epsilon: str) -> Decoder:
-    made = llama_like(config.filled(hidden_act=activation))
-    return partly_turned(config, replace(made, rms=False, gated=False, epsilon=config.real(epsilon, 1e-5)), 0.5)
+    made = partly_turned(config.filled(hidden_act=activation), 0.5)
+    return replace(made, rms=False, gated=False, epsilon=config.real(epsilon, 1e-5))
 
 
 def _phi(config: Config) -> Decoder:

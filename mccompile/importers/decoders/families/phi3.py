@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..config import Config
 from ..description import Decoder
-from ..family import LLAMA_NAMES, Family, llama_like, partly_turned, windowed
+from ..family import LLAMA_NAMES, Family, partly_turned, windowed
 from ..told import no_window
 
 _NAMES = {
@@ -17,8 +17,8 @@ _NAMES = {
 
 
 def _phi3(config: Config) -> Decoder:
-    made = replace(llama_like(config), epsilon=config.real("rms_norm_eps", 1e-5))
-    return partly_turned(config, windowed(config, made), 1.0)
+    made = replace(partly_turned(config, 1.0), epsilon=config.real("rms_norm_eps", 1e-5))
+    return windowed(config, made)
 
 
 FAMILIES = (Family(("phi3",), _phi3, _NAMES, architectures=("phi3",), own=no_window, context=4096),)
