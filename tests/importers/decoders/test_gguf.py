@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import warnings
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from mccompile.base.errors import BadFile, Exit, MccError, UnsupportedModel
 from mccompile.frontend.load import read_proto
 from mccompile.importers.decoders.family import GGUF_NAMES
 from mccompile.importers.decoders.ggml import FORMS, stored
+from mccompile.importers.decoders.grids import grid
 from mccompile.importers.decoders.weights import Blocks
 
 from .files import SIZES, named
@@ -92,6 +94,58 @@ def e4m3(byte: int) -> float:
     return 0.0 if byte == 127 else (1 + fraction / 8) * 2.0 ** (exponent - 7) if exponent else fraction * 2.0**-9
 
 
+def word(b: bytes, at: int, form: str = "I") -> int:
+    return int(struct.unpack_from(f"<{form}", b, at)[0])
+
+
+def sign(signs: int, j: int) -> int:
+    """Of 7 bits and the one that makes their number even."""
+    return -1 if (signs | signs.bit_count() % 2 << 7) >> j & 1 else 1
+
+
+def iq2_xxs(b: bytes, i: int) -> float:
+    at, group, j = 2 + i // 32 * 8, i % 32 // 8, i % 8
+    rest = word(b, at + 4)
+    return half(b, 0) * (0.5 + (rest >> 28)) / 4 * grid("IQ2_XXS")[b[at + group]][j] * sign(rest >> 7 * group & 127, j)
+
+
+def iq2_xs(b: bytes, i: int) -> float:
+    place, scale = word(b, 2 + i // 8 * 2, "H"), b[66 + i // 32] >> i % 32 // 16 * 4 & 15
+    return half(b, 0) * (0.5 + scale) / 4 * grid("IQ2_XS")[place & 511][i % 8] * sign(place >> 9, i % 8)
+
+
+def iq2_s(b: bytes, i: int) -> float:
+    group, scale = i // 8, b[74 + i // 32] >> i % 32 // 16 * 4 & 15
+    place = b[2 + group] | (b[66 + i // 32] >> group % 4 * 2 & 3) << 8
+    return half(b, 0) * (0.5 + scale) / 4 * grid("IQ2_S")[place][i % 8] * (-1 if bit(b, 34, i) else 1)
+
+
+def iq3_xxs(b: bytes, i: int) -> float:
+    rest = word(b, 66 + i // 32 * 4)
+    signed = sign(rest >> i % 32 // 8 * 7 & 127, i % 8)
+    return half(b, 0) * (0.5 + (rest >> 28)) / 2 * grid("IQ3_XXS")[b[2 + i // 4]][i % 4] * signed
+
+
+def iq3_s(b: bytes, i: int) -> float:
+    group, scale = i // 4, b[106 + i // 64] >> i // 32 % 2 * 4 & 15
+    place = b[2 + group] | bit(b, 66, group) << 8
+    return half(b, 0) * (1 + 2 * scale) * grid("IQ3_S")[place][i % 4] * (-1 if bit(b, 74, i) else 1)
+
+
+def iq1_s(b: bytes, i: int) -> float:
+    high = word(b, 34 + i // 32 * 2, "H")
+    level = grid("IQ1")[b[2 + i // 8] | (high >> i % 32 // 8 * 3 & 7) << 8][i % 8]
+    return half(b, 0) * (2 * (high >> 12 & 7) + 1) * (level + (-0.125 if high >> 15 else 0.125))
+
+
+def iq1_m(b: bytes, i: int) -> float:
+    parts = [word(b, 48 + 2 * n, "H") for n in range(4)]
+    whole = struct.unpack("<e", struct.pack("<H", sum(part >> 12 << 4 * n for n, part in enumerate(parts))))[0]
+    high, scale = b[32 + i // 16] >> i % 16 // 8 * 4 & 15, parts[i // 64] >> i % 64 // 16 * 3 & 7
+    level = grid("IQ1")[b[i // 8] | (high & 7) << 8][i % 8]
+    return float(whole * (2 * scale + 1) * (level + (-0.125 if high & 8 else 0.125)))
+
+
 # As ggml's own loops say, for one element.
 ELEMENTS: dict[str, Callable[[bytes, int], float]] = {
     "Q4_0": lambda b, i: (nibble(b, 2, i) - 8) * half(b, 0),
@@ -106,10 +160,25 @@ ELEMENTS: dict[str, Callable[[bytes, int], float]] = {
     "Q6_K": q6,
     "IQ4_NL": lambda b, i: TABLE[nibble(b, 2, i)] * half(b, 0),
     "IQ4_XS": iq4_xs,
+    "IQ2_XXS": iq2_xxs,
+    "IQ2_XS": iq2_xs,
+    "IQ2_S": iq2_s,
+    "IQ3_XXS": iq3_xxs,
+    "IQ3_S": iq3_s,
+    "IQ1_S": iq1_s,
+    "IQ1_M": iq1_m,
     "TQ1_0": ternary,
     "TQ2_0": lambda b, i: half(b, 64) * (two_bits(b, 0, i) - 1),
     "MXFP4": lambda b, i: float_of_4_bits(nibble(b, 1, i)) * 2.0 ** (b[0] - 127),
     "NVFP4": lambda b, i: float_of_4_bits(nibble(b, 4, i, 16)) * e4m3(b[i // 16] & 127),
+}
+GRIDS = {  # checksums of what the package gguf 0.19 has
+    "IQ1": 3093195983,
+    "IQ2_S": 632183793,
+    "IQ2_XS": 4196277245,
+    "IQ2_XXS": 2569338626,
+    "IQ3_S": 4118209779,
+    "IQ3_XXS": 129670864,
 }
 HALVES = {
     "Q4_1": (0, 2),
@@ -119,6 +188,7 @@ HALVES = {
     "Q4_K": (0, 2),
     "Q5_K": (0, 2),
     "Q6_K": (208,),
+    "IQ1_M": (),
     "TQ1_0": (52,),
     "TQ2_0": (64,),
     "MXFP4": (),
@@ -133,6 +203,8 @@ def blocks(name: str, rows: int, columns: int) -> bytes:
     for at in HALVES.get(name, (0,)):
         scales = CHANCE.uniform(0.002, 0.02, (len(data), 1)).astype(np.float16)
         data[:, at : at + 2] = scales.view(np.uint8)
+    if name == "IQ1_M":  # the scale 2**-7, by 4 bits
+        data[:, 49:56:2] = data[:, 49:56:2] & 15 | np.array([0, 0, 0, 0x20], np.uint8)
     if name == "MXFP4":
         data[:, 0] = CHANCE.integers(118, 122, len(data))
     if name == "NVFP4":
@@ -149,6 +221,11 @@ def test_blocks_are_taken_as_they_are(name: str) -> None:
     parts = [data[at : at + form.width] for at in range(0, len(data), form.width)]
     wanted = [ELEMENTS[name](part, i) for part in parts for i in range(form.elements)]
     np.testing.assert_allclose(found.floats.reshape(-1), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_tables_of_groups_are_those_of_ggml() -> None:
+    found = {name: zlib.crc32(grid(name).tobytes()) for name in GRIDS}
+    assert found == GRIDS
 
 
 def text(words: str) -> bytes:
