@@ -58,14 +58,20 @@ def _onnxruntime(model: Path, inputs: Inputs, folder: Path, threads: int) -> Con
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     try:
         session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except (refusals.Fail, refusals.InvalidGraph, refusals.NotImplemented):
+        binding = session.io_binding()
+        for name, value in inputs.items():
+            binding.bind_cpu_input(name, np.ascontiguousarray(value))
+        for output in session.get_outputs():
+            binding.bind_output(output.name)
+        session.run_with_iobinding(binding)
+    except (
+        refusals.Fail,
+        refusals.InvalidArgument,
+        refusals.InvalidGraph,
+        refusals.NotImplemented,
+        refusals.RuntimeException,  # of kernels that refuse a case only when they run
+    ):
         return None
-    binding = session.io_binding()
-    for name, value in inputs.items():
-        binding.bind_cpu_input(name, np.ascontiguousarray(value))
-    for output in session.get_outputs():
-        binding.bind_output(output.name)
-    session.run_with_iobinding(binding)
     results = [np.asarray(value) for value in binding.copy_outputs_to_cpu()]
     return Contestant("onnxruntime", results, _timed(lambda: session.run_with_iobinding(binding)))
 
