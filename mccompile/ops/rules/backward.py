@@ -135,6 +135,11 @@ class Writer:
         shape, more = static_shape(x), places.type.rank
         rest = (*shape[:axis], *shape[axis + more :])
         count = math.prod(static_shape(places))
+        first = _first_of_run(places, size)
+        if first is not None:
+            return self.spread(
+                self.reshape(x, (*shape[:axis], count, *shape[axis + more :])), axis, first, count, 1, size
+            )
         order = [*range(axis, axis + more), *range(axis), *range(axis + more, len(shape))]
         rows = self.reshape(self.transpose(x, order), (count, *rest))
         columns = self.reshape(places, (count, 1))
@@ -263,6 +268,15 @@ class Backward(Writer):
         whole = times(operand(len(used), dtype), converted(substitute(slope, places), dtype))
         whole = cast(whole, self.input(index).type.dtype)
         self.give(index, self.pointwise(whole, *(ins[i] for i in used), of) if used or whole.args else of)
+
+
+def _first_of_run(places: Value, size: int) -> int | None:
+    """The first of known places that follow each other, each one element behind the last; None where they do not."""
+    if places.constant is None or not places.constant.array.size:
+        return None
+    known = places.constant.array.astype(np.int64).reshape(-1)
+    known = np.where(known < 0, known + size, known)
+    return int(known[0]) if (np.diff(known) == 1).all() else None
 
 
 def static_shape(value: Value) -> tuple[int, ...]:

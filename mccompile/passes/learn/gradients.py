@@ -7,13 +7,13 @@ not depend on a value, it is zeros. What no rule differentiates is refused by no
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 
 from ...base.errors import InternalError, Problem, UnsupportedModel
 from ...base.provenance import show
 from ...graph.ir import Graph, Node, Refused, Value, reads
 from ...ops.api import Operator, resolve
 from ...ops.rules.backward import Backward, Writer
+from .disjoint import summed
 
 FREEZE = "let nothing in front of this node learn (--learn), so that no gradient has to pass it"
 
@@ -51,7 +51,7 @@ class _Gradients:
         parts = self.parts.get(value) if value is not None else None
         if not parts or value is None:
             return None
-        self.parts[value] = [reduce(lambda a, b: self.writer.op("Add", a, b), parts)]
+        self.parts[value] = [summed(self.writer, parts)]
         return self.parts[value][0]
 
     def pass_node(self, node: Node) -> None:
