@@ -279,7 +279,7 @@ class _Layout:
         axis = self.axes[0][1]
         x, between = self.x, self.axes[1:] if self.of_channels else self.axes[1:-1]
         ranges = [(n, a, max(0, a.pad), min(self.reach(a, a.out), a.size + a.pad)) for n, a in between]
-        loops = [Range(f"e{n}", end - first, str(first), str(end)) for n, _, first, end in ranges]
+        loops = [Range(f"u{n}", end - first, str(first), str(end)) for n, _, first, end in ranges]
         names = [loop.counter if loop in _kept(loops) else "0" for loop in loops]
         fixed, starts = ["n" if x.shape[0] != 1 else "0", "g", "row"], sum(-a.pad * a.x for _, a, *_ in ranges)
         steps = [static(x.strides[0]), static(x.strides[1]), axis.x, *(a.x for _, a, *_ in ranges)]

@@ -9,8 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping
 
+from ...base.dims import Dim
 from ...base.errors import Problem, WrongUse, raise_all
 from ...base.near import near
+from ...base.tensor import Shape
 from ...graph.ir import Graph
 from ...kernels.api import Needs
 from ...kernels.registry import Registry
@@ -139,4 +141,10 @@ def _may_replace(program: Program, kept: Buffer, made: Buffer, registry: Registr
 
 
 def _lie_alike(out: View, operands: list[View]) -> bool:
-    return all((view.shape, view.strides, view.offset) == (out.shape, out.strides, out.offset) for view in operands)
+    """Is each element at one place in all of them? No matter what the step along an axis with one element is."""
+
+    def places(view: View) -> tuple[Shape, list[Dim], Dim]:
+        steps = [step for dim, step in zip(view.shape, view.strides, strict=True) if dim != 1]
+        return view.shape, steps, view.offset
+
+    return all(places(view) == places(out) for view in operands)
