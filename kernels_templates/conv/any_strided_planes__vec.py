@@ -75,6 +75,10 @@ class Planes(Kernel):
             _case("channels_last_strided", replace(PLAIN, strides=(2, 2)), (1, 24, 9, 8), (5, 3), permute=last),
             _case("channels_last_multiplier", PLAIN, (1, 17, 5, 4), times=2, permute=last, permute_outs=last),
             replace(_case("epilogue", replace(PLAIN, epilogue=relu), (1, 3, 6, 21), extras=1), permute={2: last[0]}),
+            replace(
+                _case("columns_first", replace(PLAIN, epilogue=relu), (1, 17, 6, 5), extras=1),
+                permute={0: (0, 3, 2, 1), 2: (0, 3, 2, 1)},
+            ),
             _case("weights_across", PLAIN, (1, 3, 6, 18), permute={1: (2, 3, 1, 0)}),
             _narrow("words", i16, i8, {}),
             _narrow("words_of_words", i16, i16, last),
@@ -142,7 +146,7 @@ class Planes(Kernel):
 
 class _Layout:
     """Loops and C of indices for one call. Counters: n batch, g channel, j result of it, b blocks of rows, r rows that
-    are copied, e.. what is copied of them, p.. positions, k.. taps; axes are numbered as in the image. `axes`: the
+    are copied, u.. what is copied of them, p.. positions, k.. taps; axes are numbered as in the image. `axes`: the
     first is the one whose rows are copied, the last the one that lanes lie along, unless they are channels."""
 
     def __init__(self, call: Call, names: Sequence[str]) -> None:
