@@ -182,6 +182,21 @@ def test_state_is_written_where_it_is_kept() -> None:
     assert "memcpy" not in package.files["streaming.c"].decode().split("streaming_run")[1]
 
 
+def test_the_step_of_an_axis_of_one_element_is_no_matter(tmp_path: Path) -> None:
+    """Beside an operand that is read transposed, where broadcasting a dimension of one gave views other steps."""
+    made = model(
+        "(float[1,5,3] x, float[1,3,5] k) => (float[1,3,5] k2)"
+        "{ a = Transpose<perm=[0,2,1]>(x) b = Squeeze(k, one) c = Expand(b, shape) k2 = Add(a, c) }",
+        one=np.array([0]), shape=np.array([1, 3, 5]),
+    )  # fmt: skip
+    package = compiled(made, {"k2": "k"})
+    assert "memcpy" not in package.files["streaming.c"].decode().split("streaming_run")[1]
+    rep, reference = built(package, tmp_path), Stepwise(made, {"k2": "k"})
+    for _ in range(3):
+        inputs = {"x": floats(1, 5, 3)}
+        same(rep.run(inputs), reference.step(inputs))
+
+
 TURNED = model(  # a static cache as PyTorch exports it: the place is the outermost axis of what is scattered into
     "(float[1,2,1,3] x, int64[1] at, float[1,2,5,3] k) => (float[1,2,1] y, float[1,2,5,3] k2)"
     "{ a = Transpose<perm=[2,1,0,3]>(k) b = Transpose<perm=[2,1,0,3]>(x) i = Unsqueeze(at, one) c = ScatterND(a, i, b)"
