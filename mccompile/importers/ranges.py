@@ -3,7 +3,7 @@ gives others with `--dim`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from onnx import ModelProto
 
@@ -26,3 +26,11 @@ def declared(model: ModelProto) -> dict[str, tuple[int, int]]:
             if name and low.isdecimal() and high.isdecimal():
                 found[name] = (int(low), int(high))
     return found
+
+
+def free(model: ModelProto, given: Container[str]) -> set[str]:
+    """Names of sizes of inputs that have no range, except of those inputs whose shapes are given."""
+    inside = {constant.name for constant in model.graph.initializer}
+    entries = (entry for entry in model.graph.input if entry.name not in inside and entry.name not in given)
+    named = {size.dim_param for entry in entries for size in entry.type.tensor_type.shape.dim if size.dim_param}
+    return named - declared(model).keys()

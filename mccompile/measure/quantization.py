@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import Problem, WrongUse
+from ..base.errors import MccError, Problem, UnsupportedModel, WrongUse
 from ..base.quality import Accuracy, Quality
 from ..base.quantizing import Recipe
 from ..base.records import dataclass
@@ -28,6 +29,7 @@ from ..frontend.load import load, read_proto
 from ..frontend.original import Original
 from ..frontend.written import checked_bytes
 from ..graph.ir import Graph
+from ..importers import ranges
 from ..passes.io.call_functions import refuse_functions
 from ..quantize.guards import check_test_set, likely_accuracy
 from ..quantize.quality import COMPARED
@@ -137,6 +139,9 @@ def _finite(number: float) -> float | None:
     return round(number, 2) if np.isfinite(number) else None
 
 
+_TRIED = 1, 16  # for sizes that nobody gives
+
+
 def quantize(
     model: Path, result: Path, data: Path | None, options: Options, recipe: Recipe, test: Path | None = None
 ) -> Report:
@@ -145,7 +150,7 @@ def quantize(
         fix = "give the samples as data"
         raise WrongUse(Problem("the model is quantized already by this call", "quantize", "samples are data", fix))
     refuse_functions(options.functions, "quantize")
-    graph = load(model, options.dims, options.shapes, options.bounds, options.reading)
+    graph, options = _loaded(model, options, recipe)
     check_floats(graph, recipe, str(model))
     samples = read_samples(data, graph) if data else None
     heard = read_samples(test, graph) if test else samples
@@ -158,6 +163,21 @@ def quantize(
         except OSError as error:
             raise cannot_write("the model", result, error) from None
         return _measured(model, result, made, heard, options)
+
+
+def _loaded(model: Path, options: Options, recipe: Recipe) -> tuple[Graph, Options]:
+    """Weights alone do not depend on sizes: those that nobody gives stay free, and what is measured has 1 to 16."""
+    try:
+        return load(model, options.dims, options.shapes, options.bounds, options.reading), options
+    except UnsupportedModel:
+        free = ranges.free(read_proto(model, options.reading), options.shapes) if recipe.weights_only else set()
+        free -= options.dims.keys()
+        if not free:
+            raise
+        options = replace(options, dims={**options.dims, **dict.fromkeys(free, _TRIED)})
+        with suppress(MccError):
+            return load(model, options.dims, options.shapes, options.bounds, options.reading), options
+        raise
 
 
 def _measured(model: Path, result: Path, made: Quantized, samples: Samples | None, options: Options) -> Report:

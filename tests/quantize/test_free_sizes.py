@@ -36,6 +36,14 @@ def test_the_command_writes_what_compiles(
     assert cli.run(["int8.onnx", "-o", "out", *left]) == 0
 
 
+def test_weights_alone_need_no_sizes(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(network.parent)
+    assert cli.run(["quantize", network.name, "--weights-only", "8", "-o", "int8.onnx"]) == 0
+    assert onnx.load("int8.onnx").graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
+    assert cli.run(["int8.onnx", "-o", "out", "--dim", "batch=1..40"]) == 0
+    assert cli.run(["quantize", network.name, "--dynamic", "-o", "int8.onnx"]) == 3
+
+
 @pytest.mark.parametrize("sizes", [["--dim", "batch=1..4"], ["--shape", "x=n,2,6,6", "--dim", "n=1..4"]])
 def test_on_the_way(sizes: list[str], network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(network.parent)
