@@ -293,3 +293,17 @@ def test_an_input_that_all_phases_read_lies_where_it_suits_them(tmp_path: Path) 
     options = Options(target="cortex-m4", prefer=Prefer.RAM, recompute=4.0)
     plan = training.train(path, Learning(loss="mse:y", learn="all", at_once=True), options).plan
     assert plan.arenas[0].bytes == plan.arena_bound
+
+
+def test_activations_are_computed_again_beside_a_loop_that_does_not_learn(tmp_path: Path) -> None:
+    """Constants that only the loop reads lie in no arena."""
+    body = "body (int64 i, bool go, float[1, 8] s) => (bool on, float[1, 8] t) { on = Identity(go) t = Mul(s, k) }"
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        net (float[1, 8] x, int64 n) => (float[1, 4] y) <bool yes = {{1}}> {{
+            a = Loop (n, yes, x) <body = {body}> b = Relu(a) y = MatMul(b, w) }}""")
+    weights = {"k": np.arange(8, dtype=np.float32).reshape(1, 8), "w": np.ones((8, 4), np.float32)}
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+    onnx.save(model, tmp_path / "net.onnx")
+    options = Options(recompute=1.5)
+    package = training.train(tmp_path / "net.onnx", Learning(loss="mse:y", learn="last:1"), options)
+    assert not package.left_out

@@ -116,7 +116,9 @@ def _timed(program: Program) -> Iterator[tuple[Phase, int, Sequence[Item]]]:
 
 def _hold(program: Program, spans: dict[Buffer, Span]) -> None:
     """What lasts longer than a trip of a loop is alive in all of them: what is read there and made before, what is made
-    there and read after, and what is handed on."""
+    there and read after, be it by who calls a phase, and what is handed on."""
+    outputs = dict(program.outputs)
+    returned = {outputs[name].buffer for p, _ in program.runs() for name in (*p.outputs, *p.states.values())}
     for loop in loop_spans(program):
         start, end = loop.start + 1, loop.end + 2  # time 0 is before the first call; ends are exclusive
         inside = {view.buffer for item in walk([loop.loop]) for view in (*reads(item), *writes(item))}
@@ -127,7 +129,7 @@ def _hold(program: Program, spans: dict[Buffer, Span]) -> None:
                 continue
             if span.start < start or buffer in carried:
                 span.end = max(span.end, end)
-            if span.end > end or buffer in carried:
+            if span.end > end or buffer in carried or buffer in returned:
                 span.start = min(span.start, start)
 
 

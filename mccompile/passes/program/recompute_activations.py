@@ -186,7 +186,7 @@ def line_of(program: Program, context: Context, by_rows: bool = False) -> Line:
         tuple(steps),
         tuple(0 if b in kept or b.role == EXTERNAL else b.max_bytes for b in numbers),
         frozenset(numbers[b] for b in lasting),
-        frozenset(numbers[b] for b in fixed),
+        frozenset(numbers[b] for b in fixed & numbers.keys()),
         instead={numbers[new]: numbers[old] for new, old in instead.items()},
     )
 
